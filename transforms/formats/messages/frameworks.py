@@ -237,7 +237,7 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
         inside = [both_of(part).get("toolCallId") for part in given]
         apart = [call for call in called if call.get("toolCallId") not in inside]
         files = kinds.listed(message.get("experimental_attachments"), "experimental_attachments")
-        parts = [{"type": "tool-invocation", "toolInvocation": call} for call in apart]
+        parts: list[JsonObject] = [{"type": "tool-invocation", "toolInvocation": call} for call in apart]
         parts += [*(given or kinds.as_blocks(message.get("content"))), *({"type": "file"} for _ in files)]
         # Neither words nor work: approvals, and data that the interface shows.
         beside = [p for p in parts if p.get("type") in _APPROVALS or str(p.get("type")).startswith("data-")]

@@ -206,7 +206,10 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
             for part in map(_plain, kinds.objects(content.get("parts"), "parts")):
                 last = parts[-1] if parts else {}
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
-                    last["text"] = kinds.text_at(last, "text") + kinds.text_at(part, "text")
+                    for text in (last["text"], part["text"]):
+                        if not isinstance(text, str):
+                            raise ValueError(f"text: a text is needed, not {type(text).__name__}")
+                    last["text"] += part["text"]
                 else:
                     parts.append(part)
         reply |= {key: event[key] for key in _GEMINI_KEPT if key in event}

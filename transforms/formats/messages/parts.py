@@ -130,11 +130,6 @@ class SpanMessage(msgspec.Struct, gc=False):
         return "\n".join(self.texts)
 
     @property
-    def answer_from(self) -> int:
-        """How many texts stand before the last call that the model's service ran: they are no answer."""
-        return max((call.after for call in self.calls if call.is_hosted), default=0)
-
-    @property
     def is_users(self) -> bool:
         """Whether a user wrote it: it is no result, no other agent's act and no note to try again.
 

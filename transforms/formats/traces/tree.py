@@ -151,15 +151,10 @@ class WorkUnit(WorkSteps, eq=False):
     top: SpanNode | None
 
     @property
-    def nodes(self) -> list[SpanNode]:
-        """All spans that are steps, with the top."""
-        top = [self.top] if self.top is not None else []
-        return [*top, *self.models, *self.tools, *self.handoffs]
-
-    @property
-    def trace(self) -> str:
-        """Id of the trace."""
-        return self.nodes[0].span.trace
+    def first(self) -> TraceSpan:
+        """The span of its top, or else of its first step."""
+        nodes = (self.top, *self.models, *self.tools, *self.handoffs)
+        return next(node.span for node in nodes if node is not None)
 
     @property
     def given(self) -> list[parts.SpanMessage]:
@@ -332,8 +327,8 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
             # An agent's span without content may enclose the unit.
             if before and before.user is None and not (before.models or before.tools):
                 top = before.units[-1].top
-                is_one = top is not None and top.span.trace == unit.trace
-                if top is not None and is_one and top.span.end >= unit.nodes[0].span.start:
+                is_one = top is not None and top.span.trace == unit.first.trace
+                if top is not None and is_one and top.span.end >= unit.first.start:
                     line.units = lines.pop().units
             lines.append(line)
         _add_unit(line, unit, lines)
@@ -360,7 +355,7 @@ def _continues(
 ) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
     users, before = parts.users_of(first), line.units[-1]
-    if before.trace == unit.trace and (not users or users == line.users or _hands_over(line)):
+    if before.first.trace == unit.first.trace and (not users or users == line.users or _hands_over(line)):
         if not users or unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
             return True
         # The same agent, after it had answered: an equal message was sent once more.

@@ -273,8 +273,8 @@ def _agent_words(line: tree.TurnLine) -> tuple[list[str], list[str], str | None]
         speakers += [tree.agent_of(node) or ""] * len(words)
         if words and not (calls or asks(node)):
             # What a reply says after the last call that the model's service ran, if anything.
-            last = output[-1]
-            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or words)
+            start = max((call.after for call in output[-1].calls if call.is_hosted), default=0)
+            answer = "\n".join((output[-1].texts[start:] if start else ()) or words)
     final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
