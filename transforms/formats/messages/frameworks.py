@@ -251,11 +251,11 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
             if kind not in _APPROVALS:
                 shown: JsonObject = {key: part[key] for key in ("type", "data") if key in part}
                 log.turn.payloads = [*log.turn.payloads, shown]
-            elif kind == _REPLIED and approved is False and call not in done:
+            elif call in done:
+                continue
+            elif kind == _REPLIED and approved is False:
                 log.result(None, call, None, part.get("reason") or REFUSED)
-            elif (
-                (kind == _REPLIED and approved is not True) or approval not in replied
-            ) and call not in done:
+            elif (kind == _REPLIED and approved is not True) or approval not in replied:
                 # The call waits.
                 log.unread.add(OPEN_CALL, not_done(names.get(call), kind), calls=True)
 
