@@ -203,8 +203,6 @@ def _shown_quotes(text: str) -> str:
 
 # Reads numbers and amounts of money as tools take them, and texts without their spelling.
 
-_LONGEST_NUMBER = 40
-_LONGEST_KEPT = 256
 _NUMBER = re.compile(
     r"([+-]?)(?P<before>[$€£¥₩₹]|[a-z]{3} ?)?([+-]?)(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+"
     r"|[1-9]\d*)(?:\.\d+)?|\.\d+)(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
@@ -250,7 +248,7 @@ def amount(value: JsonValue) -> Amount | None:
         return None
     if not isinstance(value, str):
         return Amount(value, "")
-    return _amount_of(plain(value)) if len(value) <= _LONGEST_NUMBER else None
+    return _amount_of(plain(value)) if len(value) <= 40 else None
 
 
 @lru_cache(maxsize=4096)
@@ -275,7 +273,7 @@ def plain(value: JsonValue) -> str:
     """Returns a value as text with case, width and white space normalised."""
     if not isinstance(value, str):
         return str(value)
-    return _plain_text(value) if len(value) <= _LONGEST_KEPT else _plain_text.__wrapped__(value)
+    return _plain_text(value) if len(value) <= 256 else _plain_text.__wrapped__(value)
 
 
 # Converts UTF-8 byte offsets to code-point offsets.

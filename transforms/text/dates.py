@@ -72,7 +72,6 @@ TIMES = [
 _IN_EIGHT_DIGITS = re.compile(r"(?P<y>(?:1[89]|2\d)\d\d)(?P<m>\d\d)(?P<d>\d\d)")
 _SHORT_YEAR = re.compile(r"^(\d{1,2}([/.])\d{1,2}\2)([2-4]\d)$")
 _WITH_HYPHENS = re.compile(r"^(\d{1,2})-(\d{1,2})-(\d\d)$")  # an argument's day; in prose it may be a code
-_AFTER_NOON = ("p", "午後", "下午", "오후")
 
 
 def groups_of(match: re.Match[str]) -> dict[str, str]:
@@ -104,7 +103,7 @@ def minutes_of(groups: Mapping[str, str]) -> tuple[int, ...]:
     hour = int(groups.get("h", 99))
     minute = 30 if "thirty" in groups else int(groups.get("n") or groups.get("n2") or 0)
     half = groups.get("half") or groups.get("half2")
-    is_late = half is not None and half.startswith(_AFTER_NOON)
+    is_late = half is not None and half.startswith(("p", "午後", "下午", "오후"))
     if hour > 24 or minute > 59 or (half and hour > 12 and not is_late):
         return ()
     if half:
@@ -130,7 +129,6 @@ def _whole(text: str, patterns: Iterable[re.Pattern[str]]) -> dict[str, str]:
 
 # Reads whole texts, as tool arguments are.
 
-_LONGEST = 48
 _FIRST_SECONDS, _DATES_FIRST_MILLISECONDS = 1e9, 1e10
 _TIME = re.compile(
     r"(?:^|[t\s,])(?:at )?(\d{1,2})(?::(\d\d)(?::(\d\d)(?:[.,]\d+)?)?)?\s?(?:([ap])\.?m\.?)?"
@@ -172,7 +170,7 @@ def read_dates(text: str) -> tuple[DateReading, ...]:
     `T10:00`, `10:00:30`, `10 am`, `noon`, `Z`, `+02:00`. Fractions of a second are left out. There are two
     readings if day and month may be either way round, of which dots have the day first.
     """
-    is_short = len(text) <= _LONGEST and (any(map(str.isdigit, text)) or _CLOCK_WORD.search(text))
+    is_short = len(text) <= 48 and (any(map(str.isdigit, text)) or _CLOCK_WORD.search(text))
     return _read(text) if is_short else ()
 
 

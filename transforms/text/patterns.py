@@ -15,9 +15,7 @@ _MOST_MEMORY = 1 << 20
 _PATTERNS_SHOWN = 100
 _GLOB_PART = re.compile(r"\*+|\[(?P<chars>!.[^\]]*|[^!][^\]]*)\]|.", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_PRIVATE = 0x10F000
 _ANY = ".*"
-_IN_NAME = r"[^/\\]*"
 
 
 def check_pattern(pattern: str) -> None:
@@ -42,7 +40,7 @@ def glob_matches(glob: str, name: str) -> bool:
 
 def path_glob_matches(glob: str, path: str) -> bool:
     """Returns whether a glob matches a path, in which only `**` crosses directories; raises ValueError."""
-    return _compiled_glob(glob, _IN_NAME).search(_encodable(path)) is not None
+    return _compiled_glob(glob, r"[^/\\]*").search(_encodable(path)) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -86,4 +84,4 @@ def _encodable(text: str) -> str:
     """Returns a text without lone surrogates, which stand for bytes of file names that are not UTF-8."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
-    return _SURROGATE.sub(lambda match: chr(_PRIVATE + ord(match[0]) - 0xD800), text)
+    return _SURROGATE.sub(lambda match: chr(0x10F000 + ord(match[0]) - 0xD800), text)

@@ -8,6 +8,7 @@ wrong. A text is searched in a copy in which digits, signs and spaces of all scr
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -65,9 +66,6 @@ _SAYS_SECRET = (
     rf"|sess(?:ion)?_?id=|thin:|signature=|{cues.CLIENT}"
 )
 _MEMORY = 8 << 20
-_SHORTEST_TOKEN = 20
-_MOST_BESIDE = 150
-"""Digits of numbers side by side that are told apart."""
 _NO_WIDTH = "\u200b"
 _FOLDED = re.compile(r"[^\x00-\x7f]")
 _DATES = re.compile(
@@ -182,7 +180,6 @@ _SAYS_KEY = re.compile(
 _SAYS_HASH = re.compile(
     r"(?i)(?:hash|\btx|transaction|transa\w+|block|commit|digest|sha-?\d+|topic|root)\W[^\n]{0,16}$"
 )
-_LEAST_WORDS = 12
 _NUMBERED = r"(?:\d{1,2}[.):]\s?)?[^\W\d_]{3,10}"
 _PHRASE_WORDS = re.compile(rf"(?:{_NUMBERED}(?:\s{{1,2}}|,\s?)){{11,23}}{_NUMBERED}(?![^\W\d_])")
 _LINK = re.compile(rf"(?i)\s{{0,3}}(?:{cues.IS})?\b\s{{0,3}}[:=]?")
@@ -286,19 +283,14 @@ def find(
         yield from _phones(text, tuple(regions), hint)
 
 
-_LONGEST_NAME = 60
-
-
 @lru_cache(maxsize=4096)
 def _says_value(name: str) -> bool:
     """Returns whether the name of a column says that it holds personal data or secrets."""
-    if len(name) > _LONGEST_NAME:  # a sentence
+    if len(name) > 60:  # a sentence
         return False
     key = re.sub(r"\W+", "_", name.strip())
-    says = f"(?i){cues.IDENTITY}|{cues.PHONE}"
-    return (
-        is_secret_key(key) or kind_of_key(key) is not None or compiled(says, _MEMORY).search(name) is not None
-    )
+    says = compiled(f"(?i){cues.IDENTITY}|{cues.PHONE}", _MEMORY)
+    return is_secret_key(key) or kind_of_key(key) is not None or says.search(name) is not None
 
 
 def _emails(text: str) -> Iterator[tuple[int, int, str]]:
@@ -312,11 +304,8 @@ def _emails(text: str) -> Iterator[tuple[int, int, str]]:
             yield end - len(address), end, "@".join(name)
             match = _EMAIL.search(text, end)
     for match in _SPOKEN_EMAIL.finditer(text) if compiled(cues.AT).search(text) is not None else ():
-        is_sure = (
-            match["at"].strip().lower() != "at"
-            or "." in match["name"]
-            or match["domain"].strip().count(" ") > 0
-        )
+        is_plain = match["at"].strip().lower() == "at" and "." not in match["name"]
+        is_sure = not is_plain or " " in match["domain"].strip()
         if is_sure or compiled(cues.MAIL).search(text[max(match.start() - 40, 0) : match.start()]):
             yield *match.span(), re.sub(_SPOKEN_DOT, ".", f"{match['name']}@{match['domain']}".lower())
 
@@ -344,17 +333,11 @@ def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
                 address = ip_address(match[0])
             except ValueError:
                 continue
-            if any(map(str.isalnum, match[0])) and not _is_network(text, match):
+            length, hosts = re.compile(r"/\d{1,3}").match(text, match.end()), 1
+            with suppress(ValueError):  # `192.168.17.0/24` is the name of a whole network
+                hosts = ip_network(match[0] + length[0]).num_addresses if length else 1
+            if any(map(str.isalnum, match[0])) and hosts == 1:
                 yield match.start(), match.end(), str(getattr(address, "ipv4_mapped", None) or address)
-
-
-def _is_network(text: str, match: re.Match[str]) -> bool:
-    """Returns whether an address is the name of a whole network (`192.168.17.0/24`)."""
-    length = re.compile(r"/\d{1,3}").match(text, match.end())
-    try:
-        return length is not None and ip_network(match[0] + length[0]).num_addresses > 1
-    except ValueError:
-        return False
 
 
 def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
@@ -388,9 +371,8 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         value = match[name].rstrip(".,?)\"'\\")
         is_value = match["link"] != "" or name in ("bag", "pair") or any(map(str.isdigit, value))
         if name == "query":  # `?code=SUMMER10` lets nobody in
-            is_value = len(value) > 15 or not re.search(
-                "(?i)[?&;](?:code|key|ticket|auth)=$", text[: match.start(name)]
-            )
+            before = text[max(match.start(name) - 8, 0) : match.start(name)].lower()
+            is_value = len(value) > 15 or not re.search("[?&;](?:code|key|ticket|auth)=$", before)
         if len(value) > 2 and is_value:
             yield match.start(name), match.start(name) + len(value), value
     for match in _HEX_KEY.finditer(text) if is_long else ():
@@ -403,12 +385,12 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
         first = _PHRASE_WORDS.search(text, after.end() if after else cue.end(), cue.end() + 400)
         words = list(re.finditer(r"[^\W\d_]+", first[0])) if first and first.start() - cue.end() < 60 else []
         count = next((i for i, word in enumerate(words) if word[0] in cues.NO_PHRASE), len(words))
-        if first and count >= _LEAST_WORDS:
+        if first and count >= 12:  # the shortest phrase of a wallet
             yield first.start(), first.start() + words[count - 1].end(), first[0][: words[count - 1].end()]
     for match in _TOKEN.finditer(text):
         token = match[0][match[0].rstrip("=").rfind("=") + 1 :]  # without the name of a parameter
         start = match.end() - len(token)
-        is_token = len(token) >= _SHORTEST_TOKEN and _is_random(token)
+        is_token = len(token) >= 20 and _is_random(token)
         if is_token and not _IS_NO_TOKEN.search(text[max(start - 9, 0) : match.end()]):
             yield start, match.end(), token
 
@@ -426,10 +408,7 @@ def _is_random(token: str) -> bool:
     if not is_mixed or _UUID.fullmatch(token):
         return False
     pieces = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", token)
-    return sum(map(len, pieces)) < _WORD_LENGTH * len(pieces)
-
-
-_WORD_LENGTH = 2.9
+    return sum(map(len, pieces)) < 2.9 * len(pieces)  # words are longer
 
 
 def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
@@ -481,8 +460,6 @@ def _phrase(words: Sequence[str], is_sure: bool) -> int:
 
 _A_SECRET = re.compile(r"(?i)\b(?:the|a|real|big|best|only) secret (?:is|was) $")
 """Words of one who tells how something is done, not of one who tells a password."""
-_NOT_TAKEN = ("base", "ip_public", "npm", "private_key", "basic_auth")
-"""Modules of detect-secrets: addresses are a kind of their own, and npm's pattern takes quadratic time."""
 
 
 @cache
@@ -491,15 +468,14 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
     from detect_secrets import plugins
     from detect_secrets.plugins.base import RegexBasedDetector
 
-    patterns: list[re.Pattern[str]] = []
-    for module in iter_modules(plugins.__path__):
-        loaded = import_module(f"{plugins.__name__}.{module.name}")
-        for kind in vars(loaded).values():
-            is_own = isinstance(kind, type) and kind.__module__ == loaded.__name__
-            if is_own and issubclass(kind, RegexBasedDetector) and module.name not in _NOT_TAKEN:
-                for pattern in kind().denylist:
-                    patterns.append(re.compile(pattern.pattern, pattern.flags & ~re.UNICODE | re.ASCII))
-    return tuple(patterns)
+    # Addresses are a kind of their own, and npm's pattern takes quadratic time.
+    left_out = ("base", "ip_public", "npm", "private_key", "basic_auth")
+    names = [module.name for module in iter_modules(plugins.__path__) if module.name not in left_out]
+    modules = [import_module(f"{plugins.__name__}.{name}") for name in names]
+    held = ((module.__name__, kind) for module in modules for kind in vars(module).values())
+    kinds = [kind for name, kind in held if isinstance(kind, type) and kind.__module__ == name]
+    patterns = [p for kind in kinds if issubclass(kind, RegexBasedDetector) for p in kind().denylist]
+    return tuple(re.compile(p.pattern, p.flags & ~re.UNICODE | re.ASCII) for p in patterns)
 
 
 def _cards(text: str) -> Iterator[tuple[int, int, str]]:
@@ -508,10 +484,8 @@ def _cards(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _cards_in(text)
     for match in _CARD_FORM.finditer(text):
         digits = "".join(filter(str.isdigit, match[0]))
-        after = _REST.match(text, match.end())
-        is_inside = text[match.start() - 1 : match.start()].isalnum() and re.search(
-            r"\d", after[0] if after else ""
-        )
+        after = re.compile(r"\w{0,199}\d", re.ASCII).match(text, match.end())
+        is_inside = text[match.start() - 1 : match.start()].isalnum() and after
         if not is_inside and _luhn(digits):
             yield *match.span(), digits
 
@@ -531,39 +505,27 @@ def _cards_in(text: str, lines: str = "") -> Iterator[tuple[int, int, str]]:
         count = len(groups)
         sizes = [*([count] if 10 < count < 20 else []), *range(min(count, 10), 0, -1)]
         for first, last in ((i, i + size - 1) for size in sizes for i in range(count - size + 1)):
+            pieces = [group[0] for group in groups[first : last + 1]]
+            is_written = list(map(len, pieces)) in ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
             # Of a table of numbers one in ten has a right check digit.
-            is_formed = first == last or [len(group[0]) for group in groups[first : last + 1]] in _CARD_GROUPS
-            if taken and not (is_formed and taken.isdisjoint((first, last))):
+            if taken and not ((first == last or is_written) and taken.isdisjoint((first, last))):
                 continue
             begin, end = groups[first].start(), groups[last].end()
-            part = run[begin:end]
-            digits = "".join(group[0] for group in groups[first : last + 1])
+            part, digits = run[begin:end], "".join(pieces)
             if not 13 <= len(digits) <= 19 or "/" in part or "(" in part:
                 continue
-            is_divided = "\n" in lines[start + begin : start + end]
-            if lines and not (is_divided and len(digits) in (15, 16) and _luhn(digits)):
+            starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
+            are_years = all(re.fullmatch("(?:19|20)\\d\\d", piece) for piece in pieces)
+            is_whole, is_valid = len(digits) in (15, 16), _luhn(digits)
+            is_divided = is_whole and is_valid and "\n" in lines[start + begin : start + end]
+            if digits[0] not in starts or are_years or (lines and not is_divided):
                 continue
+            is_plain = first == last and is_whole and re.match(r"4|5[1-5]|3[47]|60|65", digits)
+            is_formed = is_written or bool(is_plain)
             is_other = first == 0 and _is_other(text, start)
-            if _is_card(digits, groups[first : last + 1], is_other):
+            if (is_formed and is_valid) if is_other else (is_formed or is_valid):
                 yield start + begin, start + end, digits
                 taken.update(range(first, last + 1))
-
-
-_CARD_GROUPS = ([4, 4, 4, 4], [4, 6, 5], [4, 6, 4])
-
-
-def _is_card(digits: str, groups: Sequence[re.Match[str]], is_other: bool) -> bool:
-    """Returns whether digits are written like a card's or have its check digit; if `is_other`, both."""
-    lengths = [len(group[0]) for group in groups]
-    starts = {13: "4", 14: "3", 15: "3", 16: "23456"}.get(len(digits), "456")
-    are_years = all(re.fullmatch("(?:19|20)\\d\\d", group[0]) for group in groups)
-    if digits[0] not in starts or are_years:
-        return False
-    is_written = lengths in _CARD_GROUPS
-    is_plain = len(lengths) == 1 and len(digits) in (15, 16) and re.match(r"4|5[1-5]|3[47]|60|65", digits)
-    if is_other:
-        return bool(is_written or is_plain) and _luhn(digits)
-    return bool(is_written or is_plain or _luhn(digits))
 
 
 def _is_other(text: str, start: int) -> bool:
@@ -656,10 +618,7 @@ _BESIDE = re.compile(r" [/-] ")
 
 
 def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tuple[int, str]]:
-    """Returns the parts of a run of digits, with their places, that are valid phone numbers if all are.
-
-    Else its parts between signs that stand by themselves.
-    """
+    """Returns the parts of digits, with places: all valid phone numbers, or else those between lone signs."""
 
     def is_valid(first: int, last: int) -> bool:
         piece = run[groups[first].start() : groups[last].end()]
@@ -676,7 +635,7 @@ def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tup
         return [(0, run)]
     # What is unlike two numbers, and the parts from a group on; the least unlike ones are kept.
     parts: dict[int, tuple[int, list[tuple[int, str]]]] = {len(groups): (0, [])}
-    for first in range(last, -1, -1) if count <= _MOST_BESIDE else ():
+    for first in range(last, -1, -1) if count <= 150 else ():
         start = groups[first].start()
         for end in range(first, min(first + 8, len(groups))):
             if end + 1 in parts and is_valid(first, end):
@@ -752,17 +711,12 @@ def _runs(text: str, least: int) -> Iterator[tuple[int, str]]:
         before, after = dated[max(match.start() - 2, 0) : match.start()], dated[match.end() : match.end() + 1]
         is_inside = _is_cased(before[-1:]) or before[-1:] in ("_", "#") or _is_cased(after) or after == "_"
         joined = before[-1:] in "-." and (before[:1].isdigit() or _is_cased(before[:1])) if before else False
+        count = sum(map(str.isdigit, match[0]))
         # What has its form by itself may be glued to a word.
-        is_clear = not joined and (
-            (
-                "+" in before
-                and before[-1:] in "+( "
-                and not _is_cased(before[:-1])
-                and before[:1] not in _DIGIT
-            )
-            or (" " in match[0] and sum(map(str.isdigit, match[0])) >= 13)
-        )
-        if (is_clear or not (is_inside or joined)) and sum(map(str.isdigit, match[0])) >= least:
+        is_alone = not _is_cased(before[:-1]) and before[:1] not in _DIGIT
+        is_signed = "+" in before and before[-1:] in "+( " and is_alone
+        is_clear = is_signed or (" " in match[0] and count >= 13)
+        if not joined and (is_clear or not is_inside) and count >= least:
             yield match.start(), match[0]
 
 

@@ -41,11 +41,11 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     """
     shown = sanitize(text)
     code = language.split("-")[0].lower() if language else guessed_language(shown)
-    spans = [
-        span
-        for block in _blocks(shown)
-        for span in ([block] if _is_whole(shown, block) else _split(shown, block, code))
-    ]
+    spans: list[SentenceSpan] = []
+    for block in _blocks(shown):
+        first = shown[slice(*block)].lstrip()
+        is_whole = first.startswith("```") or _is_row(first)
+        spans += [block] if is_whole else _split(shown, block, code)
     stripped = (_stripped(shown, span) for span in spans)
     return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
 
@@ -77,11 +77,6 @@ def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
 
 def _is_row(line: str) -> bool:
     return line.lstrip().startswith("|") and line.count("|") > 1
-
-
-def _is_whole(text: str, block: SentenceSpan) -> bool:
-    first = text[slice(*block)].lstrip()
-    return first.startswith("```") or _is_row(first)
 
 
 def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[SentenceSpan]:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from turnwise.transforms.text.cleaning import (
     CURRENCIES,
@@ -82,7 +82,6 @@ def _finder(with_words: bool) -> re.Pattern[str]:
 
 
 _DIGITS = re.compile(r"(\.?\d(?:[\d.,'’]*\d)?)(.*)")
-_ORDINALS = ("st", "nd", "rd", "th")
 _SCALE = _any_of(word for word in SCALES if len(word) > 1 or not word.isascii())
 
 
@@ -111,7 +110,6 @@ _NOT_AFTER = re.compile(
     r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b",
     re.IGNORECASE,
 )
-_LONGEST_NOT = 32
 _MARKUP = re.compile(r"\*\*|__|`")
 _PRINTED = str.maketrans("\u2010\u2011\u2012\u2212\ufe63\uff0d’ʼ×⁄", "------''x/", "\u00ad")
 _JOINING_DASH = re.compile(r"(?<=\w)–(?=\w)|(?<!\w)–(?=\d)|(?<=\d:\d\d) ?[–—] ?(?=\d)")
@@ -190,16 +188,19 @@ def normalized(text: str, language: str | None) -> str:
 
 def is_denied(text: str, start: int, end: int) -> bool:
     """Returns whether the words beside a value negate it."""
-    before = text[max(0, start - _LONGEST_NOT) : start]
+    before = text[max(0, start - 32) : start]
     return _NOT.search(before) is not None or _NOT_AFTER.match(text, end) is not None
 
 
 def _date(match: re.Match[str], language: str | None) -> Mention:
     """Reads a date or a time of day, with both readings where the language leaves day and month open."""
     readings = read_dates(plain(match[0]))
-    first = _first_of_day_and_month(language) if len(readings) > 1 else None
-    if first is not None:
-        readings = readings[:1] if first == "month" else readings[1:]
+    code = (language or "").lower().replace("_", "-")
+    root, _, region = code.partition("-")
+    if len(readings) > 1 and code in _ENGLISH_MONTH_FIRST:
+        readings = readings[:1]
+    elif len(readings) > 1 and (region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST):
+        readings = readings[1:]
     return Mention(*match.span(), dates=readings, code="" if readings else plain(match[0]))
 
 
@@ -223,7 +224,7 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
 
 def _may_follow(letters: str) -> bool:
     """Returns whether letters after digits are a separate word (`10kg`, `10-day`)."""
-    if any(map(str.isdecimal, letters)) or letters.lower() in _ORDINALS:
+    if any(map(str.isdecimal, letters)) or letters.lower() in ("st", "nd", "rd", "th"):
         return False
     if letters.startswith(("-", "_")) and letters[1:2].isupper():
         return False
@@ -244,7 +245,7 @@ _CLEARLY_COMMA = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3
 _DAY_FIRST = (_WITH_COMMA | word_set("ar bn gu he hi mr ms ta te th")) - word_set("af eu hu lt sv")
 _ENGLISH_DAY_FIRST = word_set("001 150 au gb hk ie in nz sg za")
 _ENGLISH_MONTH_FIRST = word_set("en en-ph en-us")
-_LONGEST = 40
+"""`en` is read as in the United States."""
 
 
 def language_root(language: str | None) -> str:
@@ -258,7 +259,7 @@ def read_number(text: str, language: str | None) -> int | float | None:
     Separators are those of the language (BCP 47), or of English if it is unknown. A number that is valid only
     with the other separators is read with them (`2.5` in German, `1.234,50` in English).
     """
-    if len(text) > _LONGEST:
+    if len(text) > 40:
         return None
     code = (language or "").lower().replace("_", "-")
     has_comma = language_root(code) in _WITH_COMMA and not _WITH_POINT_THERE.match(code)
@@ -269,16 +270,6 @@ def read_number(text: str, language: str | None) -> int | float | None:
     else:
         return None
     return float(digits) if "." in digits else int(digits)
-
-
-def _first_of_day_and_month(language: str | None) -> Literal["day", "month"] | None:
-    """Returns the first part of `05/06/2024`; None: unknown. `en` is read as in the United States."""
-    code = (language or "").lower().replace("_", "-")
-    if code in _ENGLISH_MONTH_FIRST:
-        return "month"
-    root, _, region = code.partition("-")
-    is_day = region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST
-    return "day" if is_day else None
 
 
 # Reads whole numbers that are written as words.

@@ -146,10 +146,6 @@ def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
     return [[(runs[0], runs[1])]] if len(runs) == 2 else [[(run, "")] for run in runs]
 
 
-_LAST_DAY = 31
-_DAY_BEFORE = 3
-
-
 class Word(NamedTuple):
     """A word or a number, in lower case with straight apostrophes, and weighted features to compare it by.
 
@@ -205,9 +201,8 @@ def _read(token: str) -> Word:
     demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
     is_negation = lower in NEGATIONS or lower.endswith("n't") or lower.startswith("n'")
     is_negation = is_negation or (not lower.isascii() and NEGATING.search(lower) is not None)
-    units = (
-        tuple(lower) if is_run_of_characters(lower) else keys[:1] if lower[0].upper() != lower[0] else keys
-    )
+    units = keys[:1] if lower[0].upper() != lower[0] else keys
+    units = tuple(lower) if is_run_of_characters(lower) else units
     month = MONTHS.get(lower, 0)
     return Word(lower, tuple(weights.items()), keys, demands, is_content, is_negation, month, units)
 
@@ -257,7 +252,7 @@ def is_negated(some: Iterable[Word]) -> bool:
 def dates_in_words(read: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
     """Yields months by name, as in `May 5`, `5. Mai` and `5 de mayo`, with keys of the days beside them."""
     for position in [position for position, word in enumerate(read) if word.month]:
-        name, near = read[position], read[max(0, position - _DAY_BEFORE) : position + 2]
+        name, near = read[position], read[max(0, position - 3) : position + 2]
         days = tuple(day_key(name.month, day) for day in map(_day, near) if day)
         if days:
             yield name, days
@@ -265,7 +260,7 @@ def dates_in_words(read: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
 
 def _day(word: Word) -> int:
     value = word.keys[0][1:] if word.demands and word.keys[0][0] == "#" else ""
-    is_day = len(value) <= 2 and value.isdecimal() and 1 <= int(value) <= _LAST_DAY
+    is_day = len(value) <= 2 and value.isdecimal() and 1 <= int(value) <= 31
     return int(value) if is_day else 0
 
 
@@ -315,12 +310,8 @@ def _add(features: Features, key: str, weight: float) -> None:
 
 def _add_characters(run: str, features: Features) -> bool:
     """Adds the features of a run of Han, Kana or Hangul; returns whether it is a content word."""
-    weights = [
-        _GRAMMAR_CHARACTER_WEIGHT
-        if "\u3040" <= char <= "\u309f" or char == "ー" or char in KOREAN_GRAMMAR
-        else _CHARACTER_WEIGHT
-        for char in run
-    ]
+    are_grammar = ("\u3040" <= char <= "\u309f" or char == "ー" or char in KOREAN_GRAMMAR for char in run)
+    weights = [_GRAMMAR_CHARACTER_WEIGHT if is_one else _CHARACTER_WEIGHT for is_one in are_grammar]
     for char, weight in zip(run, weights, strict=True):
         _add(features, f"#{HAN_DIGITS[char]}" if char in HAN_DIGITS else char, weight)
     for pair, both in zip(pairwise(run), pairwise(weights), strict=True):

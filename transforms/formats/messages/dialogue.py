@@ -26,6 +26,8 @@ _TARGET = re.compile(r"""\{\s*['"]assistant['"]\s*:\s*['"](.*)['"]\s*\}""", re.D
 
 NO_CONTENT = "a message without content"
 """Start of the finding of a message of whose keys none is known to hold words or calls."""
+_BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_call_id", "type", "timestamp"))
+"""Keys of a message that says nothing."""
 
 
 class Dialogue:
@@ -152,21 +154,27 @@ class Dialogue:
         elif self.turns:
             self.turn.usage = counted(self.turn.usage, counts, model)
 
-    def call_of_model(self, is_stated: bool) -> None:
-        """Notes whether a message that a model wrote states its tokens."""
-        (self._stating if is_stated else self.silent_calls).add(len(self.turns) - 1)
-
     def _step(self, kind: str, *what: Any) -> None:
         self.steps.append((kind, *what))
         self.finish, self._last, self._is_silent, self._is_users_work = None, {}, False, False
         if kind in ("agent", "call"):
             self._has_agent = self._is_heard = True
 
-    def note_message(self, message: JsonObject) -> None:
-        """Sets the last message of the agent, after its parts: it may state how the conversation ended."""
-        self._last, self._is_silent = message, not self._is_heard
+    def note_message(self, message: JsonObject, has_calls: bool, finish: JsonValue) -> None:
+        """Notes what a message of the agent, whose parts are added, states of its end and its tokens."""
+        self._last, self._is_silent, self.finish = message, not self._is_heard, finish
         # What is nothing but a role is no message.
         self._has_agent, self._is_heard = self._has_agent or len(message) > 1, False
+        # Older messages of LangChain state tokens in the metadata of the response.
+        about = as_object(message.get("response_metadata"))
+        stated = (message.get(key) for key in ("usage_metadata", "usage", "models_usage"))
+        reports = map(as_object, (*stated, about.get("token_usage"), about.get("usage")))
+        report = next(filter(None, reports), None)
+        model = message.get("model") or about.get("model_name") or about.get("model")
+        if report:
+            self.usage(report, model)
+        if report or has_calls or model:
+            (self._stating if report else self.silent_calls).add(len(self.turns) - 1)
 
     @property
     def last(self) -> str | None:
@@ -234,10 +242,7 @@ class Dialogue:
 
 
 def counted(usage: Usage | None, fields: JsonObject, model: JsonValue = None) -> Usage | None:
-    """Returns tokens with those of one more report; what is no count is left out.
-
-    Of a report with a negative count nothing is read.
-    """
+    """Adds a report to tokens; what is no count is left out, and all of a report with a negative one."""
     counts = endings.known_tokens(fields)
     known: dict[str, Any] = {name: count for name, count in counts.items() if type(count) is int}
     if not known:
@@ -262,10 +267,6 @@ def _name(turn: Turn) -> None:
                 turn.transfers = [*turn.transfers, target]
 
 
-_BARE = frozenset(("role", "name", "id", "error", "requestor", "usage", "tool_call_id", "type", "timestamp"))
-"""Keys of a message that says nothing."""
-
-
 def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN, joint: str = "\n") -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type.
 
@@ -288,9 +289,7 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
                 log.unread.add(UNREAD, shown, calls=True, words=message.role not in (USER, TOOL))
             # An item that is a call states its own error, not that of the conversation.
             if message.role == AGENT and value.get("type") not in CALL_ITEMS:
-                log.note_message(value)
-                _add_usage(value, message, log)
-                log.finish = message.finish
+                log.note_message(value, bool(message.calls), message.finish)
 
 
 def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
@@ -314,11 +313,7 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
 
 
 def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
-    """Adds the texts, calls and results of an agent's message.
-
-    What a call left behind in the same message stands at its place; a call that somebody else has to run ends
-    the message.
-    """
+    """Adds an agent's texts, calls and results in order; a call that somebody else has to run ends them."""
     answered = {result.id for result in message.results} - {None}
     inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
     steps: list[MessageCall | MessageResult] = [*message.calls, *message.results]
@@ -348,16 +343,3 @@ def _tool_call(call: MessageCall, agent: str | None = None) -> ToolCall:
 def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None:
     by_user = value.get("requestor") == USER
     log.result(result.response, result.id, result.name, result.error, by_user)
-
-
-def _add_usage(value: JsonObject, message: SpanMessage, log: Dialogue) -> None:
-    """Adds the tokens that a message states; older ones of LangChain in the metadata of the response."""
-    about = as_object(value.get("response_metadata"))
-    keys = ("usage_metadata", "usage", "models_usage")
-    reports = (*map(value.get, keys), about.get("token_usage"), about.get("usage"))
-    report = next(filter(None, map(as_object, reports)), None)
-    model = value.get("model") or about.get("model_name") or about.get("model")
-    if report:
-        log.usage(report, model)
-    if report or message.calls or model:
-        log.call_of_model(is_stated=report is not None)

@@ -55,6 +55,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     log = log or Dialogue()
     messages_base.read_half(dialect, request, log)
     stream = [] if isinstance(reply, dict) else events
+    half = kinds.as_object(value.get("response"))
+    codes = (half.get(key) for key in ("status_code", "statusCode", "status"))
     if stream and dialect.join:
         reply = dialect.join(stream)
     if isinstance(reply, dict) and reply.get("error") and not dialect.is_reply(reply):
@@ -63,8 +65,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
         dialect.reply(reply, log)
         if stream:
             log.check_end()
-    elif (status := _failed_status(value.get("response"))) is not None:
-        log.failure = status
+    elif (status := next((code for code in codes if isinstance(code, int)), 0)) >= 400:
+        log.failure = f"status {status}"
     elif reply:
         log.unread.add("UnreadPart", "the reply is in a form that is not read", calls=True, words=True)
     else:
@@ -112,7 +114,10 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
                     turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
     if request.get(_UNCLEAR):
         log.failure, request = None, {key: item for key, item in request.items() if key != "error"}
-        log.unread.add("NoAnswer", _WHICH_GOES_ON, calls=True, words=True)
+        why = (
+            "the request failed, and whether one of the conversations that begin alike repeats it is unknown"
+        )
+        log.unread.add("NoAnswer", why, calls=True, words=True)
     return messages_base.conversation(dialect, log, {**request, "id": session_id}, session_id)
 
 
@@ -122,12 +127,8 @@ def _note_silent(log: Dialogue, other: Dialogue) -> None:
         log.uncounted.add(len(other.turns) - 1)
 
 
-_RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
 _UNCLEAR = "turnwise.unclear_retry"
 """Key of a failed request of which it is unknown whether a conversation goes on with it."""
-_WHICH_GOES_ON = (
-    "the request failed, and whether one of the conversations that begin alike repeats it is unknown"
-)
 
 
 def _sessions(name: JsonValue, *sent: JsonValue) -> JsonObject:
@@ -276,13 +277,13 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
         near = [
             (start.user, name)
             for start, name in starts
-            if start.time is None or row.time is None or -1.0 <= start.time - row.time <= _RETRY_SECONDS
+            if start.time is None or row.time is None or -1.0 <= start.time - row.time <= 600.0
             if None in (start.user, row.user) or start.user == row.user
         ]
         retried = [name for user, name in near if user is not None and user == row.user]
         if row.session and row.session in of_sessions:
             names[row.position] = of_sessions[row.session]
-        elif len(retried) == 1 and len(failed) <= _MOST_RETRIES:
+        elif len(retried) == 1 and len(failed) <= 5:
             names[row.position] = retried[0]
         else:
             names[row.position] = row.name
@@ -468,14 +469,6 @@ _register_log(
 )
 
 
-class _Link(NamedTuple):
-    value: JsonObject
-    time: float
-    name: str | None
-    previous: str | None
-    is_kept: bool
-
-
 def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     """Returns the records of one conversation in chains, each in order, by the time of its last reply.
 
@@ -500,6 +493,14 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     return chains
 
 
+class _Link(NamedTuple):
+    value: JsonObject
+    time: float
+    name: str | None
+    previous: str | None
+    is_kept: bool
+
+
 def _link(value: JsonObject) -> _Link:
     request, reply, events = _halves(value)
     last = events[-1].get("response") if events and not isinstance(reply, dict) else None
@@ -508,17 +509,6 @@ def _link(value: JsonObject) -> _Link:
     previous = as_text(request.get(messages_base.KEPT_BY[0]))
     is_kept = previous is None and any(request.get(key) is not None for key in messages_base.KEPT_BY[1:])
     return _Link(value, time, as_text(held.get("id")), previous, is_kept)
-
-
-_TRIED = 50
-
-
-def _failed_status(half: JsonValue) -> str | None:
-    """Returns the status of HTTP of a reply that failed; None: it states none, or another one."""
-    held = kinds.as_object(half)
-    codes = (held.get(key) for key in ("status_code", "statusCode", "status"))
-    code = next((code for code in codes if isinstance(code, int)), 0)
-    return f"status {code}" if code >= 400 else None
 
 
 def _body(half: JsonValue) -> JsonValue:
@@ -544,11 +534,12 @@ def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]
     return request if isinstance(request, dict) else {}, reply, kinds.events_of(reply)
 
 
+_TRIED = 50
+
+
 def _is_event(value: JsonObject) -> bool:
-    return (
-        sum(dialect.is_event(value) for dialect in messages_base.DIALECTS.values()) == 1
-        and "request" not in value
-    )
+    is_one = sum(dialect.is_event(value) for dialect in messages_base.DIALECTS.values()) == 1
+    return is_one and "request" not in value
 
 
 def _is_reply(value: JsonObject) -> bool:
@@ -558,12 +549,8 @@ def _is_reply(value: JsonObject) -> bool:
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
     events = kinds.events_of(value if isinstance(value, list) else [value])
-    first = events[:_TRIED]
-    dialects = [
-        d
-        for d in messages_base.DIALECTS.values()
-        if any(d.is_event(event) or d.is_reply(event) for event in first)
-    ]
+    known = messages_base.DIALECTS.values()
+    dialects = [d for d in known if any(d.is_event(e) or d.is_reply(e) for e in events[:_TRIED])]
     if len(dialects) != 1:
         raise ValueError("not the reply of a model, or one in several formats")
     [dialect], log, reply = dialects, Dialogue(), events[0]

@@ -14,8 +14,6 @@ from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both
 
 # LangChain's messages and LangGraph's states, as `dumpd`, `messages_to_dict` or `model_dump` spell them.
 
-_LANGCHAIN_OWN = ("human", "ai", "remove")
-
 
 def _is_langchain(message: JsonObject) -> bool:
     if "lc" in message and "kwargs" in message:
@@ -26,14 +24,24 @@ def _is_langchain(message: JsonObject) -> bool:
     role = kinds.role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
-    is_own = kind.lower().startswith(_LANGCHAIN_OWN)
+    is_own = kind.lower().startswith(("human", "ai", "remove"))
     return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
 
 
 def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order, without those that later ones remove; raises ValueError."""
-    given = _joined_chunks([_unwrapped(message) for message in kinds.objects(messages, "messages")])
-    read_dialogue(list(_kept_messages(given, log)), log, joint="")
+    kept: list[JsonValue] = []
+    removed = 0
+    for message in _joined_chunks([_unwrapped(message) for message in kinds.objects(messages, "messages")]):
+        if str(message.get("type")).lower() in ("remove", "removemessage"):
+            before, name = len(kept), message.get("id")
+            kept = [m for m in kept if name not in ("__remove_all__", m.get("id"))]
+            removed += before - len(kept)
+        else:
+            kept.append(message)
+    if removed:
+        log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
+    read_dialogue(kept, log, joint="")
 
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
@@ -45,9 +53,6 @@ LANGCHAIN = messages_base.register_dialect(
     read=_read_langchain,
     keeps_state=True,
 )
-
-
-_ALL = "__remove_all__"
 
 
 def _unwrapped(message: JsonObject) -> JsonObject:
@@ -96,26 +101,8 @@ def _parts(content: JsonValue) -> list[JsonValue]:
     return content if isinstance(content, list) else [content] if content else []
 
 
-def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
-    """Returns the messages that no `remove` names, and says how many there are."""
-    kept: list[JsonObject] = []
-    removed = 0
-    for message in messages:
-        if str(message.get("type")).lower() in ("remove", "removemessage"):
-            before = len(kept)
-            kept = [m for m in kept if message.get("id") not in (_ALL, m.get("id"))]
-            removed += before - len(kept)
-        else:
-            kept.append(message)
-    if removed:
-        log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
-    return kept
-
-
 _OWN = ("next", "parent_config", "parent_checkpoint")
 _FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")
-_FEWEST_FIELDS = 6
-_PLACES = ("config", "checkpoint", "metadata")
 
 
 def _is_snapshot(value: JsonObject) -> bool:
@@ -124,7 +111,7 @@ def _is_snapshot(value: JsonObject) -> bool:
 
 def _from_array(value: list[JsonValue]) -> JsonObject | None:
     """Returns the snapshot that an array spells: `StateSnapshot` is a named tuple."""
-    if not _FEWEST_FIELDS <= len(value) <= len(_FIELDS):
+    if not 6 <= len(value) <= len(_FIELDS):
         return None
     types = (dict, list, dict, dict | None, str | None, dict | None)
     is_one = all(map(isinstance, value, types)) and all(isinstance(node, str) for node in value[1])
@@ -133,7 +120,7 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
 
 def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
     """Returns the thread that a snapshot names, or what else `key` is."""
-    for holder in map(kinds.as_object, map(snapshot.get, _PLACES)):
+    for holder in map(kinds.as_object, map(snapshot.get, ("config", "checkpoint", "metadata"))):
         for held in (kinds.as_object(holder.get("configurable")), holder):
             if held.get(key):
                 return as_text(held[key])
@@ -218,7 +205,6 @@ registry.register_built_in(
 _OF_VERCEL = kinds.key_set(
     "tool-call tool-result tool-error tool-invocation dynamic-tool tool-approval-request"
 )
-_APPROVAL = "approvalId"
 _APPROVALS = _ASKED, _REPLIED = "tool-approval-request", "tool-approval-response"
 _READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")
 
@@ -239,9 +225,20 @@ def _is_vercel(message: JsonObject) -> bool:
 
 def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
-    approvals = _Approvals(messages)
+    every = [part for message in kinds.objects_in(messages) for part in _vercel_parts(message)]
+    asked = {as_text(p.get("approvalId")): _call_id(p) for p in every if p.get("type") == _ASKED}
+    names = {_call_id(p): p.get("toolName") for p in every if p.get("type") == "tool-call"}
+    replied = {as_text(p.get("approvalId")) for p in every if p.get("type") == _REPLIED}
+    done = {_call_id(p) for p in every if p.get("type") in OF_RESULTS}
     for message in kinds.objects(messages, "messages"):
-        parts = _vercel_given(message)
+        given = list(kinds.objects(message.get("parts"), "parts"))
+        # Version 4 holds the text and the calls of a message beside each other.
+        called = list(kinds.objects(message.get("toolInvocations"), "toolInvocations"))
+        inside = [both_of(part).get("toolCallId") for part in given]
+        apart = [call for call in called if call.get("toolCallId") not in inside]
+        files = kinds.listed(message.get("experimental_attachments"), "experimental_attachments")
+        parts: list[JsonObject] = [{"type": "tool-invocation", "toolInvocation": call} for call in apart]
+        parts += [*(given or kinds.as_blocks(message.get("content"))), *({"type": "file"} for _ in files)]
         # Neither words nor work: approvals, and data that the interface shows.
         beside = [p for p in parts if p.get("type") in _APPROVALS or str(p.get("type")).startswith("data-")]
         if len(beside) < len(parts) or not beside:
@@ -249,49 +246,22 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
             rest = {key: item for key, item in message.items() if key not in _READ}
             read_dialogue([{**rest, "parts": held}], log)
         for part in beside:
-            if part.get("type") in _APPROVALS:
-                approvals.read(part, log)
-            else:
+            kind, approval, approved = part.get("type"), as_text(part.get("approvalId")), part.get("approved")
+            call = asked.get(approval, approval)
+            if kind not in _APPROVALS:
                 shown: JsonObject = {key: part[key] for key in ("type", "data") if key in part}
                 log.turn.payloads = [*log.turn.payloads, shown]
+            elif call in done:
+                continue
+            elif kind == _REPLIED and approved is False:
+                log.result(None, call, None, part.get("reason") or REFUSED)
+            elif (kind == _REPLIED and approved is not True) or approval not in replied:
+                # The call waits.
+                log.unread.add(OPEN_CALL, not_done(names.get(call), kind), calls=True)
 
 
-class _Approvals:
-    """Requests for the approval of calls, and the answers to them, in model messages."""
-
-    def __init__(self, messages: list[JsonValue]) -> None:
-        parts = [part for message in kinds.objects_in(messages) for part in _vercel_parts(message)]
-        self._calls = {_vercel_id(p, _APPROVAL): _vercel_id(p) for p in parts if p.get("type") == _ASKED}
-        self._names = {_vercel_id(p): p.get("toolName") for p in parts if p.get("type") == "tool-call"}
-        self._replied = {_vercel_id(p, _APPROVAL) for p in parts if p.get("type") == _REPLIED}
-        self._done = {_vercel_id(p) for p in parts if p.get("type") in OF_RESULTS}
-
-    def read(self, part: JsonObject, log: Dialogue) -> None:
-        """Adds that a call without a result was refused, or that it waits."""
-        approval, kind, approved = _vercel_id(part, _APPROVAL), part.get("type"), part.get("approved")
-        call = self._calls.get(approval, approval)
-        if call in self._done:
-            return
-        if kind == _REPLIED and approved is False:
-            log.result(None, call, None, part.get("reason") or REFUSED)
-        elif (kind == _REPLIED and approved is not True) or approval not in self._replied:
-            log.unread.add(OPEN_CALL, not_done(self._names.get(call), kind), calls=True)
-
-
-def _vercel_id(part: JsonObject, key: str = "toolCallId") -> str | None:
-    return as_text(part.get(key))
-
-
-def _vercel_given(message: JsonObject) -> list[JsonObject]:
-    """Returns the parts of a message; version 4 holds its text and calls beside each other."""
-    content, parts = message.get("content"), list(kinds.objects(message.get("parts"), "parts"))
-    content_parts = parts or kinds.as_blocks(content)
-    called = list(kinds.objects(message.get("toolInvocations"), "toolInvocations"))
-    inside = [both_of(part).get("toolCallId") for part in parts]
-    beside = [call for call in called if call.get("toolCallId") not in inside]
-    files = kinds.listed(message.get("experimental_attachments"), "experimental_attachments")
-    calls = [{"type": "tool-invocation", "toolInvocation": call} for call in beside]
-    return [*calls, *content_parts, *({"type": "file"} for _ in files)]
+def _call_id(part: JsonObject) -> str | None:
+    return as_text(part.get("toolCallId"))
 
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
@@ -306,7 +276,6 @@ messages_base.register_dialect(
 
 # Messages whose parts the table reads as they stand.
 
-_OUTPUTS = ("output_messages", "outputMessages", "output")
 _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
 
 
@@ -319,7 +288,7 @@ def _is_genai(message: JsonObject) -> bool:
 
 def _outputs(record: JsonObject) -> JsonValue:
     """Returns the messages that a model answered with; None: they do not stand beside the others."""
-    held = [record.get(key) for key in _OUTPUTS]
+    held = [record.get(key) for key in ("output_messages", "outputMessages", "output")]
     if messages_base.messages_in(record)[0] == messages_base.ATTRIBUTES[0]:
         held.append(kinds.decoded(record.get(messages_base.ATTRIBUTES[1])))
     return next((messages for messages in held if any(map(_is_genai, kinds.objects_in(messages)))), None)

@@ -260,14 +260,6 @@ def first_of(value: JsonObject, names: Iterable[str]) -> JsonValue:
     return None
 
 
-def text_at(holder: JsonObject, key: str) -> str:
-    """Returns a text; a missing one is empty; raises ValueError for anything else."""
-    value = holder.get(key)
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{key}: a text is needed, not {type(value).__name__}")
-    return value or ""
-
-
 def decoded(value: JsonValue) -> JsonValue:
     """Returns the object or array that a JSON text spells; any other value unchanged."""
     spelt = json_structure(value, allow_nan=False) if isinstance(value, str) else None

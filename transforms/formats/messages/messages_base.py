@@ -19,9 +19,6 @@ from turnwise.transforms.formats.registry import (
 )
 
 MISSING_HISTORY = "MissingHistory"
-_MAP_IT = (
-    "name their keys in a `mapping` of the config (with `when`); turnwise inspect --suggest proposes one"
-)
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
 KEPT_BY = ("previous_response_id", "conversation")
 """Keys of requests that name earlier messages, which the server keeps."""
@@ -30,10 +27,8 @@ OTHER_BRANCHES = "other_branches"
 ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
                "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
 """Attributes of spans that hold messages; a record with others, too, stands for a span."""
-_ABOUT = ("model", "task_id", "trial")
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
-_INNER = ("values", "state", "channel_values")
 IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
         "gen_ai.conversation.id")  # fmt: skip
 _KEYS = key_set(
@@ -119,7 +114,7 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
 def _state_of(record: JsonObject) -> JsonObject:
     """Returns the object that holds the messages: the record, or the snapshot of a state inside it."""
     holders = (record, as_object(record.get("checkpoint")))
-    states = objects_in([holder.get(key) for holder in holders for key in _INNER])
+    states = objects_in([held.get(key) for held in holders for key in ("values", "state", "channel_values")])
     return next((state for state in states if messages_in(state)[0]), record)
 
 
@@ -129,23 +124,20 @@ _last: tuple[JsonObject, frozenset[str]] = {}, frozenset()
 def dialects_of(record: JsonObject) -> frozenset[str]:
     """Returns the dialects whose own keys a record has, in any of its messages; see `Dialect.fits`."""
     global _last
-    if _last[0] is not record:
-        _last = record, frozenset(_dialects_of(record))
+    if _last[0] is record:
+        return _last[1]
+    dialects: list[Dialect] = []
+    if not (record.keys() >= {"request", "response"} or record.keys() >= {"run_type", "dotted_order"}):
+        key, messages = messages_in(_state_of(record))
+        given = list(map(stated, objects_in(messages[:_TRIED] if isinstance(messages, list) else None)))
+        # Most messages of chats have no key that any dialect looks for.
+        marked = [m for m in given if isinstance(m.get("content"), list) or not _MARKS.isdisjoint(m)]
+        dialects = [d for d in DIALECTS.values() if d.is_reply(record) or any(map(d.fits, marked))]
+        if not dialects and (all("role" in held for held in given) if given else "model" in record):
+            # Plain messages under a dialect's own key are a request to its model.
+            dialects = [d for d in DIALECTS.values() if d.holder and d.holder == key]
+    _last = record, frozenset(dialect.name for dialect in dialects)
     return _last[1]
-
-
-def _dialects_of(record: JsonObject) -> list[str]:
-    if record.keys() >= {"request", "response"} or record.keys() >= {"run_type", "dotted_order"}:
-        return []
-    key, messages = messages_in(_state_of(record))
-    given = list(map(stated, objects_in(messages[:_TRIED] if isinstance(messages, list) else None)))
-    # Most messages of chats have no key that any dialect looks for.
-    marked = [held for held in given if isinstance(held.get("content"), list) or not _MARKS.isdisjoint(held)]
-    dialects = [d for d in DIALECTS.values() if d.is_reply(record) or any(map(d.fits, marked))]
-    if not dialects and (all("role" in held for held in given) if given else "model" in record):
-        # Plain messages under a dialect's own key are a request to its model.
-        dialects = [d for d in DIALECTS.values() if d.holder and d.holder == key]
-    return [dialect.name for dialect in dialects]
 
 
 def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: ReadSettings) -> Conversation:
@@ -169,10 +161,9 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:
         body: JsonObject = {"parts": [{"text": messages}]} if key == "contents" else {"content": messages}
         given = [{"role": "user", **body}]
     dialect.read(listed(given, key), log)
-    for name in KEPT_BY:
-        if request.get(name) is not None and is_first:
-            message = f"earlier messages are not in the record, which only names them by {name}"
-            log.general.add(MISSING_HISTORY, message, calls=True, words=True)
+    for name in (name for name in KEPT_BY if is_first and request.get(name) is not None):
+        message = f"earlier messages are not in the record, which only names them by {name}"
+        log.general.add(MISSING_HISTORY, message, calls=True, words=True)
 
 
 def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str) -> Conversation:
@@ -194,9 +185,12 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     end = log.end(record)
     named = list(_named(record))
     stated = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
+    # A run of tau-bench is named by its task and its trial.
+    run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
+    task = "-".join(run) if record.get("task_id") is not None else None
     tags = record.get("tags")
     fields = {
-        "conversation_id": stated or as_text(record.get("id")) or _task_name(record) or name,
+        "conversation_id": stated or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
         "user_id": user_of(record),
@@ -209,13 +203,16 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "ended": end.ended,
         "ended_detail": end.detail,
         "tools": declared_tools(_tools(record)),
-        "meta": {key: record[key] for key in _ABOUT if isinstance(record.get(key), str | int)},
+        "meta": {k: v for k in ("model", "task_id", "trial") if isinstance(v := record.get(k), str | int)},
     }
     made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
     messages = [finding.message for turn in made.turns for finding in turn.findings]
-    unread = [message for message in messages if NO_CONTENT in message]
+    unread = next((message for message in messages if NO_CONTENT in message), None)
     if unread and not any(map(_holds_content, made.turns)):
-        raise UnreadMessagesError(f"no words and no calls are read of its messages: {unread[0]}; {_MAP_IT}")
+        raise UnreadMessagesError(
+            f"no words and no calls are read of its messages: {unread}; name their keys in a `mapping` of the"
+            " config (with `when`); turnwise inspect --suggest proposes one"
+        )
     return made
 
 
@@ -227,12 +224,6 @@ def _holds_content(turn: Turn) -> bool:
     words = (turn.user, turn.agent, *turn.agent_messages)
     calls = (turn.tool_calls, turn.tool_responses, turn.user_tool_calls, turn.user_tool_responses)
     return any(map(str.strip, filter(None, words))) or any(calls) or bool(turn.payloads or turn.transfers)
-
-
-def _task_name(record: JsonObject) -> str | None:
-    """Returns what names a run of tau-bench: its task and its trial."""
-    names = [record.get("task_id"), record.get("trial")]
-    return None if names[0] is None else "-".join(str(name) for name in names if name is not None)
 
 
 def _expected(record: JsonObject) -> JsonObject | None:
@@ -277,12 +268,9 @@ def _page_items(record: JsonObject) -> list[JsonValue] | None:
     if record.get("object") != "list" or not isinstance(data, list):
         return None
     items = list(map(as_object, data))
-    outputs = [
-        (str(e.get("call_id")), i) for i, e in enumerate(items) if str(e.get("type")).endswith("_output")
-    ]
-    places = dict(reversed(outputs))
-    calls = [(str(e.get("call_id")), i) for i, e in enumerate(items) if e.get("type") == "function_call"]
-    paired = [i > places[name] for name, i in calls if name in places]
+    calls = [(i, str(item.get("type")), str(item.get("call_id"))) for i, item in enumerate(items)]
+    places = {name: i for i, kind, name in reversed(calls) if kind.endswith("_output")}
+    paired = [i > places[name] for i, kind, name in calls if kind == "function_call" and name in places]
     # The newest stands first if outputs stand before their calls, or only the last item is the user's.
     is_users = bool(items) and items[0].get("role") != "user" and items[-1].get("role") == "user"
     return data[::-1] if (all(paired) if paired else is_users) else data

@@ -17,7 +17,6 @@ from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, OUTPUTS, 
 
 # Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers.
 
-_COMPACTED = "a summary stands in place of the earlier messages"
 _ANTHROPIC_CALLS = kinds.part_types(kinds.ANTHROPIC_PARTS, kinds.CALL, kinds.HOSTED)
 
 
@@ -38,7 +37,8 @@ def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
     for message in kinds.objects(messages, "messages"):
         blocks = kinds.objects_in(message.get("content"))
         if not log.steps and any(block.get("type") == "compaction" for block in blocks):
-            log.general.add(MISSING_HISTORY, _COMPACTED, calls=True, words=True)
+            why = "a summary stands in place of the earlier messages"
+            log.general.add(MISSING_HISTORY, why, calls=True, words=True)
         read_dialogue([message], log, joint="")
 
 
@@ -128,15 +128,8 @@ register_dialect(
 
 # Gemini's API, as the REST interface and as the Python library spell it.
 
-_GEMINI_PARTS = frozenset(
-    (
-        "text",
-        *map(
-            kinds.snake,
-            kinds.part_types(kinds.GEMINI_PARTS, kinds.CALL, kinds.HOSTED, kinds.RESULT, kinds.MEDIA),
-        ),
-    )
-)
+_TYPED = kinds.part_types(kinds.GEMINI_PARTS, kinds.CALL, kinds.HOSTED, kinds.RESULT, kinds.MEDIA)
+_GEMINI_PARTS = frozenset(("text", *map(kinds.snake, _TYPED)))
 """Keys that name parts."""
 
 
@@ -169,7 +162,16 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
     plain = _plain(reply)
     before = len(log.steps)
     if plain.get(_AUTOMATIC):
-        _automatic(list(kinds.objects(plain[_AUTOMATIC], _AUTOMATIC)), log)
+        # The calls that the library made by itself follow the request's contents.
+        contents, seen, index = list(kinds.objects(plain[_AUTOMATIC], _AUTOMATIC)), Dialogue(), 0
+        while len(seen.steps) < len(log.steps) and index < len(contents):
+            _read_contents([contents[index]], seen)
+            index += 1
+        if seen.steps == log.steps:
+            _read_contents(list(contents[index:]), log)
+        else:
+            message = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
+            log.unread.add(UNREAD, message, calls=True)
     has_others = len(log.steps) > before
     candidates = list(map(_plain, kinds.objects(plain.get("candidates"), "candidates")))
     if candidates:
@@ -191,19 +193,6 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
     log.usage(counts, plain.get("model_version"))
 
 
-def _automatic(contents: list[JsonObject], log: Dialogue) -> None:
-    """Adds the calls that the library made by itself; in its reply they follow the request's contents."""
-    seen, index = Dialogue(), 0
-    while len(seen.steps) < len(log.steps) and index < len(contents):
-        _read_contents([contents[index]], seen)
-        index += 1
-    if seen.steps == log.steps:
-        _read_contents(list(contents[index:]), log)
-    else:
-        message = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
-        log.unread.add(UNREAD, message, calls=True)
-
-
 def _joined_gemini(events: list[JsonObject]) -> JsonObject:
     """Returns the reply that chunks make: their parts in order, pieces of candidate text joined."""
     reply: JsonObject = {}
@@ -217,7 +206,10 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
             for part in map(_plain, kinds.objects(content.get("parts"), "parts")):
                 last = parts[-1] if parts else {}
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
-                    last["text"] = kinds.text_at(last, "text") + kinds.text_at(part, "text")
+                    for text in (last["text"], part["text"]):
+                        if not isinstance(text, str):
+                            raise ValueError(f"text: a text is needed, not {type(text).__name__}")
+                    last["text"] += part["text"]
                 else:
                     parts.append(part)
         reply |= {key: event[key] for key in _GEMINI_KEPT if key in event}
@@ -253,7 +245,6 @@ register_dialect(
 
 # Items of OpenAI's Responses API: messages, calls with their outputs, tools that OpenAI hosts.
 
-_RUNNING = ("in_progress", "queued")
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*CALL_ITEMS, *OUTPUTS, *STEPLESS))
 
@@ -296,7 +287,7 @@ def _joined_responses(events: list[JsonObject]) -> JsonObject:
     """Returns the response that a stream ends with, or what its finished items make, without a status."""
     for event in reversed(events):
         response = kinds.as_object(event.get("response"))
-        if response and response.get("status") not in _RUNNING:
+        if response and response.get("status") not in ("in_progress", "queued"):
             return response
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done" and e.get("item")]
     return {"object": "response", "output": items}
@@ -335,9 +326,6 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     return conversation(CHAT, log, record, fallback_id)
 
 
-_SAID, _AUDIO = ("content", "refusal"), "audio"
-
-
 def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
     choices = list(kinds.objects(reply.get("choices"), "choices"))
     first = next((choice for choice in choices if choice.get("index") in (0, None)), None)
@@ -348,6 +336,9 @@ def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
     log.usage(reply.get("usage"), reply.get("model"))
     log.finish = first.get("finish_reason") if first else None
     log.failure = reply.get("error")
+
+
+_AUDIO = "audio"
 
 
 def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
@@ -364,7 +355,8 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
                 continue
             finish = choice.get("finish_reason") or finish
             heard = kinds.as_object(delta.get(_AUDIO)).get("transcript")
-            for key, text in (*((key, delta.get(key)) for key in _SAID), (_AUDIO, heard)):
+            pieces_of_text = {"content": delta.get("content"), "refusal": delta.get("refusal"), _AUDIO: heard}
+            for key, text in pieces_of_text.items():
                 if isinstance(text, str):
                     texts[key] = texts.get(key, "") + text
             older = delta.get("function_call")

@@ -130,11 +130,6 @@ class SpanMessage(msgspec.Struct, gc=False):
         return "\n".join(self.texts)
 
     @property
-    def answer_from(self) -> int:
-        """How many texts stand before the last call that the model's service ran: they are no answer."""
-        return max((call.after for call in self.calls if call.is_hosted), default=0)
-
-    @property
     def is_users(self) -> bool:
         """Whether a user wrote it: it is no result, no other agent's act and no note to try again.
 
@@ -427,19 +422,17 @@ def _plain_result(value: JsonValue) -> tuple[JsonValue, list[str]]:
     blocks = list(map(stated, objects_in(value)))
     if not blocks or not isinstance(value, list) or len(blocks) < len(value):
         return value, []
-    texts = [block for block in blocks if _is_text(block)]
+    texts = []
+    for block in blocks:
+        kind = block.get("type", block.get("block_type"))
+        is_text = block.keys() == {"text"} if kind is None else part_kind(str(kind)) == TEXT
+        texts += [block["text"]] if is_text and isinstance(block.get("text"), str) else []
     media = [kind for block in blocks if part_kind(kind := str(block.get("type"))) == MEDIA]
     if texts and len(texts) + len(media) == len(blocks):
-        return loaded("\n".join(block["text"] for block in texts)), media
+        return loaded("\n".join(texts)), media
     if len(blocks) == 1 and blocks[0].keys() == {"json"}:
         return blocks[0]["json"], []
     return value, []
-
-
-def _is_text(block: JsonObject) -> bool:
-    kind = block.get("type", block.get("block_type"))
-    is_text = block.keys() == {"text"} if kind is None else isinstance(kind, str) and part_kind(kind) == TEXT
-    return is_text and isinstance(block.get("text"), str)
 
 
 def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
@@ -466,9 +459,13 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     if steps:
         return
     is_call = isinstance(part.get("tool_call"), dict) or part.keys() >= {"name", "arguments"}
+    # A text of Bedrock may have citations, or be marked for the guardrail.
+    cited = as_object(part.get("citationsContent")).get("content")
+    marked = as_object(as_object(part.get("guardContent")).get("text"))
+    texts = [block.get("text") for block in (objects_in(cited) if isinstance(cited, list) else [marked])]
     if is_call or "toolCallId" in part or "tool_kwargs" in part:
         add_call(message, part)
-    elif text := _bedrock_text(part):
+    elif text := "".join(text for text in texts if isinstance(text, str)):
         add_text(message, text)
     elif part.get("thought") is not True and isinstance(part.get("text"), str):
         add_text(message, part["text"])
@@ -487,15 +484,6 @@ def _keyed_result(key: str, result: JsonObject) -> MessageResult:
     response = result.get("response") if key == "function_response" else None
     error = response.get("error") if isinstance(response, dict) else None
     return result_of({**result, "error": error} if error else result)
-
-
-def _bedrock_text(part: JsonObject) -> str:
-    """Returns a text that is marked for the guardrail, or has citations."""
-    cited = as_object(part.get("citationsContent")).get("content")
-    if isinstance(cited, list):
-        return "".join(text for block in objects_in(cited) if isinstance(text := block.get("text"), str))
-    marked = as_object(as_object(part.get("guardContent")).get("text")).get("text")
-    return marked if isinstance(marked, str) else ""
 
 
 def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
@@ -527,8 +515,6 @@ def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
     return tuple(message.text for message in messages if message.is_users)
 
 
-_START = "ResponseFunctionToolCall("
-_LONGEST = 100_000
 _OBJECTS = re.compile(
     r"""<[\w.]+(\ object\b|\ at\ 0x|\().*>             # <async_generator object f at 0x7f>, <TextNode(id_=1)>
     |[A-Z]\w*\(\w+=['"<\[({A-Z\d].*\)                # ChatMessage(role=<MessageRole.USER: 'user'>, ...)
@@ -555,7 +541,7 @@ def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
 
 def is_repr_call(text: str) -> bool:
     """Returns whether a text is the representation of a call."""
-    return text.startswith(_START) and len(text) <= _LONGEST
+    return text.startswith("ResponseFunctionToolCall(") and len(text) <= 100_000
 
 
 def is_object(text: str) -> bool:

@@ -1,7 +1,6 @@
 """Reads lists of messages, model requests and model replies in the spellings of many libraries."""
 
 import re
-from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -30,12 +29,10 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
-# Types of messages of AutoGen: several results; what a model is told; what a source said; who takes over;
-# code that a model wrote, and what it gave; what is no step of a conversation.
-_EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
+# Types of messages of AutoGen: what a model is told; what a source said; code that a model wrote, and what it
+# gave; what is no step of a conversation.
 _OF_SOURCE = "UserMessage"
 _SPOKEN = re.compile(r"(?:Text|MultiModal|Stop|ToolCallSummary|Handoff|Structured)Message(?:\[.*\])?")
-_SUMMARY, _HANDOFF = "ToolCallSummaryMessage", "HandoffMessage"
 _CODE, _CODE_RESULT = "CodeGenerationEvent", "CodeExecutionEvent"
 MEMORY = "MemoryQueryEvent"
 _ASIDE = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "SelectSpeakerEvent", "SelectorEvent",
@@ -58,7 +55,6 @@ _BESIDE_TEXT = frozenset(("text", "type", "role", "id", "name", "model", "usage"
                           "stop_reason", "logprobs", "metadata", "annotations", "message", "generation_info",
                           "input", "question", "query", "chat_history", "history"))  # fmt: skip
 """Keys of a reply that is a text; an object with others is a structured answer."""
-_ALTERNATIVES = ("choices", "candidates", "generations")
 _REPLIED = ("content", "parts", "message", "output", "text")
 """Keys under which a reply holds its message, beside its finish reason."""
 _EVENT = "event.name"
@@ -121,24 +117,19 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
 _RETRY = "Validation feedback:\n"
 _UNTYPED = frozenset(("text", "toolCallId", *parts.STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
-_MOST_DEPTH = 6
-_HOSTED_RESULTS = ("results", "outputs", "result")
 _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", re.DOTALL)
 
 
 def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.SpanMessage]:
-    """Returns the messages that a value holds: a list, a request, a reply, JSON of them, or a plain text.
-
-    What states no role is of `role`.
-    """
+    """Returns the messages of a list, request, reply, JSON of them, or text; `role`: where none is stated."""
     value = loaded(value)
-    if depth > _MOST_DEPTH or value is None or value == "":
+    if depth > 6 or value is None or value == "":
         return []
     if isinstance(value, str):
         return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
-            return _given([_of_otel(item) for item in value])
+            return [message for message in map(_of_otel, value) if not message.is_empty]
         if value and not any(isinstance(item, dict | list) for item in value):
             texts = [item for item in value if isinstance(item, str)]
             inner = [loaded(text) for text in texts]
@@ -165,7 +156,11 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
         return []
     messages = read_messages(value[key], role, depth + 1)
     add_finish(messages, value if key in _REPLIED else {})
-    return [*_system_of(value), *(first_of_several(messages) if key in _ALTERNATIVES else messages)]
+    is_several = key in ("choices", "candidates", "generations")
+    system = as_object(value.get("config")).get("system_instruction")
+    system = system or first_of(value, ("system", "instructions", "system_instruction"))
+    instructions = [parts.SpanMessage(SYSTEM, [system])] if isinstance(system, str) and system else []
+    return [*instructions, *(first_of_several(messages) if is_several else messages)]
 
 
 def first_of_several(messages: list[parts.SpanMessage]) -> list[parts.SpanMessage]:
@@ -216,11 +211,9 @@ def _is_pydantic(value: JsonObject) -> bool:
     return value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list)
 
 
+# For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
 def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
-    """Returns the messages in one of Pydantic AI's own, whose parts are of different roles.
-
-    For example `{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}`.
-    """
+    """Returns the messages in one of Pydantic AI's own, whose parts are of different roles."""
     messages: list[parts.SpanMessage] = []
     for part in value["parts"]:
         held = stated(part) if isinstance(part, dict) else {}
@@ -250,7 +243,7 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
 
 def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
     """Returns the message that a value of any spelling is, as `messages_of` does, unless it is empty."""
-    return _given(messages_of(value, role, is_spelt=True))
+    return [message for message in messages_of(value, role, is_spelt=True) if not message.is_empty]
 
 
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[parts.SpanMessage]:
@@ -273,7 +266,8 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
         message.stated_role = None if message.role == parts.UNKNOWN else message.role
         message.role = parts.UNKNOWN
     message.finish = _finish({**outer, **value})
-    kind, blocks = value.get("type"), objects_in(value.get("content")) if message.role == TOOL else ()
+    kind, content = value.get("type"), value.get("content")
+    blocks = objects_in(content) if message.role == TOOL else ()
     names = (name for block in blocks for name in (*block, str(block.get("type"))))
     has_results = any(part_kind(name) == RESULT for name in names)
     if kind in CALL_ITEMS:
@@ -282,8 +276,8 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     elif isinstance(kind, str) and (kind in OUTPUTS or kind.endswith("_call_output")):
         message.role = TOOL
         message.results.append(parts.result_of({**value, "output": first_of(value, ("output", "tools"))}))
-    elif kind in _EXECUTED and isinstance(value.get("content"), list):
-        message.results += map(parts.result_of, objects_in(value["content"]))
+    elif kind in ("ToolCallExecutionEvent", "FunctionExecutionResultMessage") and isinstance(content, list):
+        message.results += map(parts.result_of, objects_in(content))
     elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
         # LlamaIndex holds the content in blocks, and the id of the call beside it.
         beside = as_object(value.get("additional_kwargs"))
@@ -304,47 +298,28 @@ def _is_of_autogen(kind: JsonValue) -> bool:
 
 
 def _of_autogen(value: JsonObject) -> parts.SpanMessage:
-    """Returns what a source of AutoGen said or ran, and which keys are not read."""
-    kind = value["type"]
-    message = _code_of_autogen(value) if kind in (_CODE, _CODE_RESULT) else _said_in_autogen(value)
-    known = _OF_AUTOGEN | {"tool_calls", "results"} if kind == _SUMMARY else _OF_AUTOGEN
-    message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
-    return message
-
-
-def _said_in_autogen(value: JsonObject) -> parts.SpanMessage:
-    """Returns what a source said: a text, an object, or texts and pictures.
-
-    A summary repeats the results of calls, and a hand-off the name of the agent that takes over.
-    """
+    """Returns what a source of AutoGen said (a text, an object, texts and pictures) or ran."""
+    kind, content = value["type"], value.get("content")
     message = parts.SpanMessage(USER if value["source"].lower().replace("_", "") in _USERS else AGENT)
-    content = value.get("content")
-    if value["type"] == _HANDOFF and message.role == AGENT:
+    if kind == _CODE:
+        message.role, args = AGENT, {"code_blocks": value.get("code_blocks")}
+        parts.add_call(message, {"name": "code_execution", "arguments": args})
+    elif kind == _CODE_RESULT:
+        message.role, ran = TOOL, as_object(value.get("result"))
+        result = {"content": ran.get("output"), "is_error": bool(ran.get("exit_code"))}
+        message.results.append(parts.result_of({"name": "code_execution", **result}))
+    elif kind == "HandoffMessage" and message.role == AGENT:  # its content names who takes over
         message.hands_to = value["target"] if isinstance(value.get("target"), str) else None
-        message.parts += [] if message.hands_to else [_HANDOFF]
-        return message
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, dict):
-            is_picture = isinstance(content, list) and part.keys() == {"data"}
-            parts.add_part(message, {"type": "image"} if is_picture else dump_json(part).decode())
-        else:
-            parts.add_text(message, part)
-    return message
-
-
-def _code_of_autogen(value: JsonObject) -> parts.SpanMessage:
-    """Returns the call of a model that wrote code, or its result."""
-    if value["type"] == _CODE:
-        message = parts.SpanMessage(AGENT)
-        parts.add_call(
-            message, {"name": "code_execution", "arguments": {"code_blocks": value.get("code_blocks")}}
-        )
-        return message
-    message, result = parts.SpanMessage(TOOL), as_object(value.get("result"))
-    output, code = result.get("output"), result.get("exit_code")
-    message.results.append(
-        parts.result_of({"name": "code_execution", "content": output, "is_error": bool(code)})
-    )
+        message.parts += [] if message.hands_to else [kind]
+    else:
+        for part in content if isinstance(content, list) else [content]:
+            if isinstance(part, dict):
+                is_picture = isinstance(content, list) and part.keys() == {"data"}
+                parts.add_part(message, {"type": "image"} if is_picture else dump_json(part).decode())
+            else:
+                parts.add_text(message, part)
+    known = _OF_AUTOGEN | {"tool_calls", "results"} if kind == "ToolCallSummaryMessage" else _OF_AUTOGEN
+    message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
     return message
 
 
@@ -356,7 +331,10 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
         inner = next(iter(given.values()), None) if len(given) == 1 else None
         call.args = inner if isinstance(inner, dict) else given
         call.name, call.is_hosted = kind.removesuffix("_call"), True
-        is_over, result = status in (None, "completed", "failed"), first_of(item, _HOSTED_RESULTS)
+        is_over, result = (
+            status in (None, "completed", "failed"),
+            first_of(item, ("results", "outputs", "result")),
+        )
         error = failure_mark(item) if is_over else None
         call.result = None if result is None and not error else ToolResponse(response=result, error=error)
         # A reply may hold the result of a call that is `generating`.
@@ -519,18 +497,13 @@ def _is_known(kind: JsonValue) -> bool:
     return kind is None or (isinstance(kind, str) and part_kind(kind) is not None)
 
 
-def _is_role(kind: JsonValue) -> bool:
-    """Returns whether a type is that of messages; AutoGen has some for texts of anybody."""
-    return _is_of_autogen(kind) or role_of(kind) is not None
-
-
 def _is_message(value: JsonObject) -> bool:
     if _lacks_role(value) or _EVENT in value or value.get("type") in _TYPED or _is_pydantic(value):
         return True
     if value.get("role") or value.get("_role") or value.get("lc"):
         return True
     kind = value.get("type")
-    if _is_role(kind) and value.keys() & {"content", "data"}:
+    if (_is_of_autogen(kind) or role_of(kind) is not None) and value.keys() & {"content", "data"}:
         return True
     inner = next((value[key] for key in ("message", "kwargs") if isinstance(value.get(key), dict)), None)
     is_message = "tool_calls" in value and not isinstance(value.get("response"), dict)
@@ -544,22 +517,9 @@ def _is_part(value: JsonValue) -> bool:
         return False
     kind = value.get("type")
     if isinstance(kind, str):
-        return not _is_role(kind) and kind not in _TYPED and "data" not in value
+        is_message = _is_of_autogen(kind) or role_of(kind) is not None or kind in _TYPED
+        return not is_message and "data" not in value
     return not _UNTYPED.isdisjoint(value)
-
-
-def _system_of(value: JsonObject) -> list[parts.SpanMessage]:
-    text = as_object(value.get("config")).get("system_instruction")
-    text = text or first_of(value, ("system", "instructions", "system_instruction"))
-    return [parts.SpanMessage(SYSTEM, [text])] if isinstance(text, str) and text else []
-
-
-def _given(messages: Iterable[parts.SpanMessage]) -> list[parts.SpanMessage]:
-    return [message for message in messages if not message.is_empty]
-
-
-_KEPT = 8
-_SHORTEST = 64
 
 
 _histories: list[tuple[str, str, list[parts.SpanMessage]]] = []
@@ -573,7 +533,7 @@ def forget_histories() -> None:
 
 def read_history(text: str, role: str) -> list[parts.SpanMessage]:
     """Returns the messages of a text as `read_messages` does, which nobody may change: they are shared."""
-    if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
+    if len(text) < 64 or text[0] != "[" or text[-1] != "]":
         return read_messages(text, role)
     read = None
     for known, given, messages in reversed(_histories):
@@ -586,6 +546,6 @@ def read_history(text: str, role: str) -> list[parts.SpanMessage]:
             break
     if read is None:
         read = read_messages(text, role)
-    del _histories[:-_KEPT]
+    del _histories[:-8]
     _histories.append((text[:-1], role, read))
     return read

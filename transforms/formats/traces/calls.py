@@ -18,9 +18,6 @@ from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool
 
-_ASKING = ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls")
-_TARGETS = ("agent_name", "agentName", "agent")
-
 
 class TurnCall(Struct, eq=False):
     """A call of a turn.
@@ -99,7 +96,7 @@ def asks(node: SpanNode) -> bool:
     output = node.step.output or []
     finish = node.step.finish or parts.finish_of(output) or ""
     word = finish.rpartition(".")[2].lower().replace("-", "_")
-    return word in _ASKING and not any(
+    return word in ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls") and not any(
         message.calls or any(map(parts.is_repr_call, message.texts)) for message in output
     )
 
@@ -151,7 +148,15 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
         match = max(named, key=lambda turn_call: _likeness(turn_call.call.args, args), default=None)
         # What was asked for later is no reason of an attempt, but a model's span may enclose its tools.
         if match is None or match.time > tool.span.end:
-            match = _failed_before(step, calls) or match
+            # It may be a further attempt, after one that failed or was interrupted.
+            tried = [(call, call.tool.step) for call in calls if call.tool is not None]
+            failed = [call for call, attempt in tried if attempt.error or not attempt.has_result]
+            if step.call_id:
+                again = (call for call in failed if call.call.id == step.call_id)
+            else:
+                alike = (call for call in failed if call.is_asked and call.call.name == step.name)
+                again = (call for call in alike if call.call.args == args)
+            match = next(again, match)
     if match is None and step.target:
         return
     if match is None:
@@ -174,20 +179,6 @@ def _likeness(asked: JsonObject | None, ran: JsonObject | None) -> int:
     return 2 if asked == ran else int(all(key in ran and ran[key] == asked[key] for key in asked))
 
 
-def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None:
-    """Returns the call of which a tool's span is a further attempt, after one that failed or was interrupted.
-
-    Without ids it is the call of a model with the same name and arguments.
-    """
-    for call in calls:
-        tried = call.tool.step if call.tool is not None else None
-        if tried is not None and (tried.error or not tried.has_result):
-            is_alike = call.is_asked and call.call.name == step.name and call.call.args == _object(step.args)
-            if call.call.id == step.call_id if step.call_id else is_alike:
-                return call
-    return None
-
-
 def _object(value: JsonValue) -> JsonObject | None:
     if isinstance(value, str) and value.lstrip()[:1] == '"':
         # It may be the JSON text of a JSON text.
@@ -204,7 +195,16 @@ def _object(value: JsonValue) -> JsonObject | None:
 
 def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     """Adds the results that later model calls were given, by id, and else by name and order."""
-    results = _results_of(line)
+    # They stand after the user's message in the longest input, in agents' answers, and in replies.
+    inputs = [node.step.input for node in line.main if node.step.input]
+    results = _longest([*inputs, *(unit.answer for unit in line.units)])
+    # Agents that a tool called have inputs of their own.
+    inner: dict[int, list[list[parts.SpanMessage]]] = {}
+    for node in line.inner:
+        inner.setdefault(id(node.parent), []).append(node.step.input or [])
+    results += [result for given in inner.values() for result in _longest(given)]
+    replies = (message for node in line.models for message in node.step.output or ())
+    results += [result for message in replies for result in message.results]
     open_ = [turn_call for turn_call in calls if turn_call.tool is None or not turn_call.tool.step.has_result]
     for result in results:
         same = (call for call in calls if result.id and call.call.id == result.id and not call.given)
@@ -230,23 +230,6 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
         is_agents = any(upper.step.kind == "agent" for upper in below)
         if is_agents and (call := by_tool.pop(id(outer), None)) is not None:
             call.given = parts.MessageResult(spoken[-1].text)
-
-
-def _results_of(line: TurnLine) -> list[parts.MessageResult]:
-    """Returns the results after the user's message in the longest input, in agents' answers, and in replies.
-
-    Agents that a tool called have inputs of their own.
-    """
-    inputs = [node.step.input for node in line.main if node.step.input]
-    inner: dict[int, list[list[parts.SpanMessage]]] = {}
-    for node in line.inner:
-        inner.setdefault(id(node.parent), []).append(node.step.input or [])
-    results = _longest([*inputs, *(unit.answer for unit in line.units)])
-    for given in inner.values():
-        results += _longest(given)
-    for node in line.models:
-        results += [result for message in node.step.output or () for result in message.results]
-    return results
 
 
 def results_without_call(line: TurnLine, calls: Sequence[TurnCall]) -> list[ToolResponse]:
@@ -275,13 +258,11 @@ def transfers(line: TurnLine, calls: Sequence[TurnCall]) -> list[str]:
     for call in () if targets else calls:
         name, args = call.call.name or "", call.call.args or {}
         if name == "transfer_to_agent":
-            targets += [args[key] for key in _TARGETS if isinstance(args.get(key), str)][:1]
+            names = (args.get(key) for key in ("agent_name", "agentName", "agent"))
+            targets += [target for target in names if isinstance(target, str)][:1]
         elif name.startswith(TRANSFER) and not args:
             targets.append(name[len(TRANSFER) :])
     return list(filter(None, targets))
-
-
-_MOST_NEAR = 64
 
 
 def mark_doubles(nodes: Sequence[SpanNode]) -> None:
@@ -292,20 +273,31 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
     """
     known = [node for node in nodes if node.step.kind is not None]
     models = [node for node in known if node.step.kind == "model"]
-    _open_wrappers(models)
+    below: dict[int, list[SpanNode]] = {}
+    for node in models:
+        above = node.known_above()
+        if above is not None and above.step.kind == "model" and node.step.output:
+            below.setdefault(id(above), []).append(node)
+    for inner in below.values():
+        above = inner[0].known_above()
+        # A model's span that holds several calls with other replies is a step that holds them.
+        if above is not None and len(inner) > 1 and not _signs(inner[0].step.output, inner[-1].step.output):
+            above.step.kind, above.step.output = "chain", None
     replies: dict[tuple[str, str], SpanNode] = {}
     for node in sorted(known, key=attrgetter("depth")):
         step, same = node.step, None
         above = node.known_above() if step.kind in ("model", "tool") else None
-        if step.kind == "model":
-            same = above if above is not None and above.step.kind == "model" else None
-            if step.response_id and same is None:
-                first = replies.setdefault((node.span.trace, step.response_id), node)
-                same = first if _is_same_reply(first, node) else None
-        elif step.kind == "tool" and above is not None and above.step.kind == "tool":
+        if above is not None and above.step.kind == step.kind:
             # A tool may call itself.
             is_equal = above.step.args is None or step.args is None or above.step.args == step.args
-            same = above if above.step.name == step.name and is_equal else None
+            is_one = step.kind == "model" or (above.step.name == step.name and is_equal)
+            same = above if is_one else None
+        elif step.kind == "model" and step.response_id:
+            first = replies.setdefault((node.span.trace, step.response_id), node)
+            # Gateways and test doubles give the same id to many replies.
+            is_one_time = first.span.is_log or node.span.is_log or _overlap(first, node)
+            is_one = is_one_time or _signs(first.step.input, step.input)
+            same = first if is_one and _signs(first.step.output, step.output) else None
         if same is not None and same is not node:
             _join_doubles(node, same)
     _mark_beside([node for node in models if not node.is_double and node.step.kind == "model"])
@@ -324,35 +316,12 @@ def _join_doubles(node: SpanNode, same: SpanNode) -> None:
     same.step.fill(node.step)
 
 
-def _open_wrappers(models: Iterable[SpanNode]) -> None:
-    """Reads a model's span that holds several calls with other replies as a step that holds them."""
-    below: dict[int, list[SpanNode]] = {}
-    for node in models:
-        above = node.known_above()
-        if above is not None and above.step.kind == "model" and node.step.output:
-            below.setdefault(id(above), []).append(node)
-    for nodes in below.values():
-        above = nodes[0].known_above()
-        if above is not None and len(nodes) > 1 and not _signs(nodes[0].step.output, nodes[-1].step.output):
-            above.step.kind, above.step.output = "chain", None
-
-
-def _is_same_reply(other_node: SpanNode, other: SpanNode) -> bool:
-    """Returns whether model calls with one reply id are one: the same reply, at one time or to one request.
-
-    Gateways and test doubles give the same id to many replies.
-    """
-    is_one_time = other_node.span.is_log or other.span.is_log or _overlap(other_node, other)
-    is_same_request = is_one_time or _signs(other_node.step.input, other.step.input)
-    return is_same_request and _signs(other_node.step.output, other.step.output)
-
-
 def _mark_beside(models: Sequence[SpanNode]) -> None:
     """Marks a model call beside one that another writer, or a later record of the same writer, states."""
     beside: dict[tuple[str, int], list[tuple[SpanNode, set[str]]]] = {}
     for node in models:
         near = beside.setdefault((node.span.trace, id(node.parent)), [])
-        for first, scopes in near[-_MOST_NEAR:] if node.parent is not None else ():
+        for first, scopes in near[-64:] if node.parent is not None else ():
             if node.span.scope not in scopes and _is_same_call(first, node):
                 scopes.add(node.span.scope)
                 _join_doubles(node, first)
@@ -369,24 +338,21 @@ def _is_same_call(other_node: SpanNode, other: SpanNode) -> bool:
     the reply.
     """
     first, second = other_node.step, other.step
-    if other_node.span.scope == other.span.scope:
-        is_point = other.span.start == other.span.end and not first.output and not first.error
-        may_be = is_point and bool(first.input and second.input and second.output)
-    else:
-        may_be = _states_same(first, second, _overlap(other_node, other))
     if first.response_id and second.response_id and first.response_id != second.response_id:
         return False
+    is_asked = bool(first.input and second.input)
+    if other_node.span.scope == other.span.scope:
+        is_point = other.span.start == other.span.end and not first.output and not first.error
+        may_be = is_point and is_asked and bool(second.output)
+    else:
+        names = sorted((first.name or "", second.name or ""), key=len)
+        has_usage = bool(first.usage and second.usage)
+        is_other = names[0] not in names[1] or (has_usage and first.usage != second.usage)
+        # A wrapper of a stream may end before the request that it wraps begins.
+        is_whole = is_asked and bool(first.output and second.output)
+        is_measured = (has_usage or bool(first.error and second.error)) and _overlap(other_node, other)
+        may_be = not is_other and (is_whole or is_measured)
     return may_be and _signs(first.input, second.input) and _signs(first.output, second.output)
-
-
-def _states_same(first: SpanStep, second: SpanStep, at_one_time: bool) -> bool:
-    # A wrapper of a stream may end before the request that it wraps begins.
-    names = sorted((first.name or "", second.name or ""), key=len)
-    if names[0] not in names[1] or (first.usage and second.usage and first.usage != second.usage):
-        return False
-    is_whole = bool(first.input and second.input and first.output and second.output)
-    is_measured = bool(first.usage and second.usage) or bool(first.error and second.error)
-    return is_whole or (is_measured and at_one_time)
 
 
 def _overlap(other_node: SpanNode, other: SpanNode) -> bool:
@@ -444,9 +410,6 @@ def add_result(step: SpanStep, value: JsonValue) -> None:
         step.has_result = True
 
 
-_OF_AGENTS = "agent."
-
-
 def join_events(nodes: Iterable[SpanNode]) -> None:
     """Marks the spans, given in order, that say how a call went on, and fills the span of its start.
 
@@ -461,7 +424,7 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
             continue
         if event != "told" and step.kind == "tool" and node.parent is not None:
             step.name = text_at(node.parent.span.attributes, "tool.name") or step.name
-        holder = next((above for above in node.above() if not above.span.name.startswith(_OF_AGENTS)), None)
+        holder = next((above for above in node.above() if not above.span.name.startswith("agent.")), None)
         begun = starts.setdefault((id(holder), step.kind, step.name), [])
         if event == "start":
             begun.append((node, set()))
@@ -479,8 +442,6 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
 
 _LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
 _REQUEST = "gcp.vertex.agent.llm_request"
-_NUMBERED = ("llm.tools.", "llm.request.functions.")
-_MOST_READ = 16
 
 
 def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
@@ -489,13 +450,18 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
     seen: set[str] = set()
     askers = (node.span.attributes for node in nodes if node.step.kind in ("model", "agent"))
     for stated in (stated for held in askers for stated in _stated(held)):
-        if (key := str(stated)) not in seen and len(seen) < _MOST_READ:
+        if (key := str(stated)) not in seen and len(seen) < 16:
             seen.add(key)
             listed = loaded(stated)
             if isinstance(listed, dict):
                 listed = as_object(listed.get("config")).get("tools")
-            if isinstance(listed, list):
-                declarations += [_declaration(loaded(tool)) for tool in listed]
+            for held in map(loaded, listed if isinstance(listed, list) else ()):
+                inner = as_object(held).get("tool")
+                if isinstance(inner, dict) and "json_schema" in inner:
+                    held = loaded(inner["json_schema"])
+                elif isinstance(held, dict) and isinstance(held.get("parameters"), str):
+                    held = {**held, "parameters": loaded(held["parameters"])}
+                declarations.append(held)
     return declared_tools(declarations)
 
 
@@ -503,15 +469,6 @@ def _stated(held: JsonObject) -> Iterator[JsonValue]:
     yield from (held[key] for key in _LISTS if held.get(key))
     if _REQUEST in held:
         yield held[_REQUEST]
-    for prefix in _NUMBERED:
+    for prefix in ("llm.tools.", "llm.request.functions."):
         if f"{prefix}0.name" in held or f"{prefix}0.tool.json_schema" in held:
             yield numbered(held, prefix)
-
-
-def _declaration(held: JsonValue) -> JsonValue:
-    inner = held.get("tool") if isinstance(held, dict) else None
-    if isinstance(inner, dict) and "json_schema" in inner:
-        return loaded(inner["json_schema"])
-    if isinstance(held, dict) and isinstance(held.get("parameters"), str):
-        return {**held, "parameters": loaded(held["parameters"])}
-    return held

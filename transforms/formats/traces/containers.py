@@ -30,15 +30,13 @@ from turnwise.transforms.formats.traces.trace_parts import register_export
 
 _RESOURCES = ("resourceSpans", "batches", "resource_spans", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scope_spans", "scopeLogs", "scope_logs")
-_SPANS = ("spans", "logRecords", "log_records")
 _SCOPE = ("scope", "instrumentationLibrary")
-_WRAPPERS = ("trace", "result", "data")
 _HAS_REMOTE, _REMOTE_MASK = 0x100, 0x300
 _ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error")
 
 
 def _holders(record: JsonObject) -> list[JsonObject]:
-    return [record, *objects_in(list(map(record.get, _WRAPPERS)))]
+    return [record, *objects_in(list(map(record.get, ("trace", "result", "data"))))]
 
 
 def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
@@ -50,7 +48,7 @@ def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
             for scoped in _objects_at(resource, _SCOPES):
                 scopes = (as_object(scoped.get(key)).get("name") for key in _SCOPE)
                 scope = next((name for name in scopes if name and isinstance(name, str)), "")
-                for span in _objects_at(scoped, _SPANS):
+                for span in _objects_at(scoped, ("spans", "logRecords", "log_records")):
                     yield _span(span, scope, service)
 
 
@@ -120,10 +118,7 @@ _EVENT_TIMES = ("timestamp", "time", "timeUnixNano", "time_unix_nano")
 _FLAT_SCOPES = ("scope", "instrumentationScope", "instrumentationLibrary", "instrumentation_scope")
 _FLAT_RESOURCES = ("resource", "ResourceAttributes", "resource_attributes")
 _FLAT_NAMES = ("name", "SpanName", "span_name", "operationName")
-_STATUSES = ("status", "StatusCode", "status_code")
 _MESSAGES = ("description", "message", "StatusMessage", "status_message")
-_CONTEXTS = ("context", "spanContext", "span_context")
-_FLAT_ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR")
 _KIND = "openinference.span.kind"
 _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
@@ -175,7 +170,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         names = as_id(first_of(context, _TRACE_IDS)), as_id(first_of(context, _SPAN_IDS))
         scope = as_text(as_object(held.get("scope")).get("name")) or ""
         return _log(held, *names, scope, key_values(resource.get("attributes")))
-    status = loaded(first_of(held, _STATUSES))
+    status = loaded(first_of(held, ("status", "StatusCode", "status_code")))
     code = first_of(status, ("code", "status_code")) if isinstance(status, dict) else status
     message = first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
     scope, resource = first_of(held, _FLAT_SCOPES), loaded(first_of(held, _FLAT_RESOURCES))
@@ -197,7 +192,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         # Phoenix states the kind beside the attributes.
         attributes={**({_KIND: kind} if kind in _KINDS else {}), **_dotted(attributes)},
         events=list(map(_event, objects_in(events))),
-        error=code == 2 or str(code).upper() in _FLAT_ERRORS,
+        error=code == 2 or str(code).upper() in ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR"),
         message=message if isinstance(message, str) else "",
         scope=as_text(scope.get("name") if isinstance(scope, dict) else held.get("ScopeName")) or "",
         resource=key_values(inner),
@@ -206,7 +201,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
 
 
 def _context(held: JsonObject) -> JsonObject:
-    inner = first_of(held, _CONTEXTS)
+    inner = first_of(held, ("context", "spanContext", "span_context"))
     return inner if isinstance(inner, dict) and first_of(held, _TRACE_IDS) is None else held
 
 
@@ -414,8 +409,6 @@ register_export(
 
 # LangSmith runs: as its API lists them, as its SDK posts them, and as bulk exports hold them.
 
-_USAGES = ("usage_metadata", "usage", "token_usage")
-
 
 def _is_langsmith(record: JsonObject) -> bool:
     """Returns whether a record is a run, or the runs that an SDK posts at once."""
@@ -440,24 +433,8 @@ def _run_span(run: JsonObject) -> TraceSpan:
     steps = order.split(".") if isinstance(order, str) else []
     ids = [step.rpartition("Z")[2] for step in steps]
     run_id, error = as_id(run.get("id")) or (ids[-1] if ids else ""), run.get("error")
-    return TraceSpan(
-        trace=as_id(run.get("trace_id")) or (ids[0] if ids else run_id),
-        id=run_id,
-        parent=as_id(run.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else ""),
-        name=as_text(run.get("name")) or "",
-        start=as_nanos(run.get("start_time")),
-        end=as_nanos(run.get("end_time")),
-        attributes=_run_attributes(run),
-        error=bool(error),
-        message=error if isinstance(error, str) else "",
-        is_local=True,
-    )
-
-
-def _run_attributes(run: JsonObject) -> JsonObject:
-    extra = as_object(loaded(run.get("extra")))
+    extra, outputs = as_object(loaded(run.get("extra"))), loaded(run.get("outputs"))
     named = as_object(loaded(extra.get("metadata")))
-    outputs = loaded(run.get("outputs"))
     stated = {
         "langsmith.span.kind": run.get("run_type"),
         "langsmith.inputs": _inputs(loaded(run.get("inputs"))),
@@ -470,7 +447,18 @@ def _run_attributes(run: JsonObject) -> JsonObject:
         "gen_ai.response.model": named.get("ls_model_name"),
         **{f"langsmith.metadata.{key}": item for key, item in named.items()},
     }
-    return {key: item for key, item in stated.items() if item not in (None, "", [], {})}
+    return TraceSpan(
+        trace=as_id(run.get("trace_id")) or (ids[0] if ids else run_id),
+        id=run_id,
+        parent=as_id(run.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else ""),
+        name=as_text(run.get("name")) or "",
+        start=as_nanos(run.get("start_time")),
+        end=as_nanos(run.get("end_time")),
+        attributes={key: item for key, item in stated.items() if item not in (None, "", [], {})},
+        error=bool(error),
+        message=error if isinstance(error, str) else "",
+        is_local=True,
+    )
 
 
 def _inputs(inputs: JsonValue) -> JsonValue:
@@ -493,7 +481,7 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
         kwargs = (inner.get("kwargs") or inner) if isinstance(inner, dict) else None
         holders += [outputs.get("llm_output"), kwargs, outputs.get("output"), outputs.get("message")]
     for holder in holders:
-        usage = first_of(as_object(holder), _USAGES)
+        usage = first_of(as_object(holder), ("usage_metadata", "usage", "token_usage"))
         if isinstance(usage, dict):
             details = (as_object(usage.get(f"{side}_token_details")) for side in ("input", "output"))
             return {**usage, **{key: count for counts in details for key, count in counts.items()}}
@@ -513,35 +501,31 @@ register_export(
 
 
 def _jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
-    for trace in _data_of(record):
-        for held in objects_in(trace.get("spans")):
-            yield _jaeger_span(held, trace)
-
-
-def _jaeger_span(held: JsonObject, trace: JsonObject) -> TraceSpan:
-    attributes, start = _tags(held.get("tags")), _nanos(held.get("startTime"))
-    named = held.get("processID")
-    process = as_object(trace.get("processes")).get(named) if isinstance(named, str) else None
-    process = as_object(process or held.get("process"))
-    references = objects_in(held.get("references"))
-    parents = (as_id(r.get("spanID")) for r in references if r.get("refType") in (None, "CHILD_OF"))
-    logs = ((_tags(log.get("fields")), log.get("timestamp")) for log in objects_in(held.get("logs")))
-    service = {"service.name": process.get("serviceName")} if process else {}
-    return TraceSpan(
-        trace=as_id(held.get("traceID") or trace.get("traceID")),
-        id=as_id(held.get("spanID")),
-        parent=next(parents, as_id(held.get("parentSpanID"))),
-        name=as_text(held.get("operationName")) or "",
-        start=start,
-        end=start + _nanos(held.get("duration")),
-        attributes=attributes,
-        events=[SpanEvent(as_text(log.get("event")) or "", _nanos(time), log) for log, time in logs],
-        error=attributes.get("otel.status_code") == "ERROR" or attributes.get("error") in (True, "true"),
-        message=as_text(attributes.get("otel.status_description")) or "",
-        scope=as_text(attributes.get("otel.scope.name")) or "",
-        resource=_tags(process.get("tags")) | service,
-        dropped=dropped_count(attributes),
-    )
+    pairs = ((trace, span) for trace in _data_of(record) for span in objects_in(trace.get("spans")))
+    for whole, held in pairs:
+        attributes, start = _tags(held.get("tags")), _nanos(held.get("startTime"))
+        named = held.get("processID")
+        process = as_object(whole.get("processes")).get(named) if isinstance(named, str) else None
+        process = as_object(process or held.get("process"))
+        references = objects_in(held.get("references"))
+        parents = (as_id(r.get("spanID")) for r in references if r.get("refType") in (None, "CHILD_OF"))
+        logs = ((_tags(log.get("fields")), log.get("timestamp")) for log in objects_in(held.get("logs")))
+        service = {"service.name": process.get("serviceName")} if process else {}
+        yield TraceSpan(
+            trace=as_id(held.get("traceID") or whole.get("traceID")),
+            id=as_id(held.get("spanID")),
+            parent=next(parents, as_id(held.get("parentSpanID"))),
+            name=as_text(held.get("operationName")) or "",
+            start=start,
+            end=start + _nanos(held.get("duration")),
+            attributes=attributes,
+            events=[SpanEvent(as_text(log.get("event")) or "", _nanos(time), log) for log, time in logs],
+            error=attributes.get("otel.status_code") == "ERROR" or attributes.get("error") in (True, "true"),
+            message=as_text(attributes.get("otel.status_description")) or "",
+            scope=as_text(attributes.get("otel.scope.name")) or "",
+            resource=_tags(process.get("tags")) | service,
+            dropped=dropped_count(attributes),
+        )
 
 
 def _tags(tags: JsonValue) -> JsonObject:
@@ -663,8 +647,6 @@ register_export(
 # Rows of the table that google-adk's BigQuery plugin writes.
 
 _TRACE = re.compile("[0-9a-f]{32}")
-_ENDS = ("_COMPLETED", "_RESPONSE", "_ERROR")
-_OF_TRACE = ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE")
 
 
 def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
@@ -673,7 +655,7 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     time = as_nanos(record.get("timestamp"))
     latency = loaded(record.get("latency_ms"))
     total = as_number(latency.get("total_ms") if isinstance(latency, dict) else latency)
-    truncated, is_end = record.get("is_truncated"), kind.endswith(_ENDS)
+    truncated, is_end = record.get("is_truncated"), kind.endswith(("_COMPLETED", "_RESPONSE", "_ERROR"))
     is_truncated = truncated in (True, 1) or (isinstance(truncated, str) and truncated.lower() == "true")
     length = round(total * 1e6) if is_end and total is not None and 0 <= total < 1e12 else 0
     invocation, session = as_id(record.get("invocation_id")), as_id(record.get("session_id"))
@@ -723,7 +705,7 @@ _OF_AGENT_EVENTS: Places = (
 
 def _id(record: JsonObject, kind: str, group: str) -> str:
     """Returns the id of the span: one for an invocation, those of the rows for model and tool calls."""
-    if kind.startswith("INVOCATION_") or kind in _OF_TRACE:
+    if kind.startswith("INVOCATION_") or kind in ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE"):
         return group
     event_id = as_id(record.get("span_id")) or as_id(record.get("event_id"))
     return f"{kind.partition('_')[0]}:{event_id or as_text(record.get('timestamp')) or kind}"

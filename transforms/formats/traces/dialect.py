@@ -24,17 +24,14 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     """What dialects read in a span; None: not stated. Empty messages: stated, and cut off or no JSON.
 
     Attributes:
-        kind: What the span is; None: unknown.
         name: Name of the tool, of the agent, or of the model.
         user: The user's message, where it is stated apart from the input.
-        has_result: Whether the result is stated.
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         target: Agent that a hand-off leads to.
         event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
             agent was told.
         unread: What is not read, such as events of an unknown type: words for several of them.
-        dialects: Names of the dialects that were read.
     """
 
     kind: Kind | None = None
@@ -60,7 +57,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
     def fill(self, other: "SpanStep") -> None:
         """Takes over what this one does not state; an error only if it has neither output nor result."""
         for field in self.__struct_fields__:
-            if field not in _NOT_FILLED and not getattr(self, field):
+            if field not in ("dialects", "error", "has_result", "result") and not getattr(self, field):
                 held = getattr(other, field)
                 if held is not None:
                     setattr(self, field, held)
@@ -69,9 +66,6 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         if not self.has_result and other.has_result:
             self.result, self.has_result = other.result, True
         self.dialects = list(dict.fromkeys((*self.dialects, *other.dialects)))
-
-
-_NOT_FILLED = ("dialects", "error", "has_result", "result")
 
 
 class SpanDialect(Struct, frozen=True, kw_only=True):
@@ -130,10 +124,7 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
 
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
-    """Returns the messages that an attribute holds; None: it is not stated, hidden, or holds none.
-
-    Empty: it is JSON that is cut off.
-    """
+    """Returns the messages of an attribute; None: none, not stated or hidden; empty: JSON that is cut off."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -159,10 +150,7 @@ def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
 
 
 def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
-    """Returns the messages of an attribute that holds nothing but messages; what is none is nobody's.
-
-    None: it is not stated. Empty: it is cut off, or no JSON.
-    """
+    """Returns, as `json_messages_at`, those of what holds nothing but messages: what is none is nobody's."""
     messages = json_messages_at(value, role)
     if messages is None and not (isinstance(value, str) and value in HIDDEN):
         return only_messages(value, role) or None
@@ -196,7 +184,6 @@ def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
     return kinds.get(value.lower()) if isinstance(value, str) else None
 
 
-_EXCEPTIONS = ("exception.message", "exception.type")
 _LOOKS_LIKE_WORK = key_set(
     "gen_ai llm openinference traceloop langsmith langfuse mlflow ai adk_events claude lk haystack "
     "braintrust weave wandb crewai autogen dspy"
@@ -205,7 +192,6 @@ _NOISE = key_set(
     "http url user_agent net network server client peer tls dns asgi db redis rpc grpc messaging faas aws "
     "cloudevents graphql mcp"
 )
-_LONGEST_WORD = 300
 _MERGED = ("(merged tools)", "(merged)")
 """Names of the span in which google-adk joins the results of parallel calls; it is no call itself."""
 
@@ -239,8 +225,12 @@ def read_span(span: TraceSpan) -> SpanStep:
     if step.usage is not None and not (step.usage.input_tokens or step.usage.output_tokens):
         # No request has no tokens: the writer did not know them.
         step.usage = None
-    if step.error is None and step.kind in ("tool", "agent", "model", "chain"):
-        step.error = _error_of(span)
+    kind = text_at(span.attributes, "error.type")
+    if (span.error or kind) and step.error is None and step.kind in ("tool", "agent", "model", "chain"):
+        raised = (event.attributes for event in span.events if event.name == "exception")
+        texts = [text_at(held, "exception.message", "exception.type") for held in raised]
+        message = text_at(span.attributes, "error.message")
+        step.error = next(filter(None, (span.message, *texts, message, kind)), "error")
     return step
 
 
@@ -295,22 +285,12 @@ def kind_of(span: TraceSpan) -> Kind | None:
     if not says_something(span, words_of(span)):
         return None
     attributes: JsonObject = {
-        key: item if not isinstance(item, str) or len(item) <= _LONGEST_WORD else ""
+        key: item if not isinstance(item, str) or len(item) <= 300 else ""
         for key, item in span.attributes.items()
     }
     events = [SpanEvent(event.name) if event.name.startswith("gen_ai.") else event for event in span.events]
     return read_span(TraceSpan(span.trace, span.id, span.parent, span.name, span.start, span.end, attributes,
                                events, scope=span.scope, is_log=span.is_log)).kind  # fmt: skip
-
-
-def _error_of(span: TraceSpan) -> str | None:
-    """Returns what a span says of its error; None: its status is none."""
-    kind = text_at(span.attributes, "error.type")
-    if not span.error and not kind:
-        return None
-    raised = (text_at(event.attributes, *_EXCEPTIONS) for event in span.events if event.name == "exception")
-    message = text_at(span.attributes, "error.message")
-    return next(filter(None, (span.message, *raised, message, kind)), "error")
 
 
 def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
@@ -339,12 +319,10 @@ _HOLDERS = (
     *("langsmith.metadata.", "traceloop.association.properties.", "ai.telemetry.metadata.", "metadata."),
     *("ai.settings.context.", "mlflow.trace.", "langfuse.trace.metadata.", "langfuse.observation.metadata."),
 )
-_METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")
 _USERS = ("user.id", "enduser.id", "langfuse.user.id")
 _USER_NAMES = ("user_id", "userId", "langfuse_user_id", "langfuseUserId", "mlflow.trace.user")
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
-_OF_STEPS = ("seq:step:", "graph:step:", "map:key:")
 _WITH_METADATA = key_set("metadata langfuse langsmith traceloop ai mlflow tag session gcp")
 LABELLED = _WITH_METADATA | {"gen_ai"}
 """First words of the keys that name conversations, versions or tags."""
@@ -373,7 +351,7 @@ def metadata_of(attributes: JsonObject) -> JsonObject:
         if key.startswith(_HOLDERS):
             holder = next(prefix for prefix in _HOLDERS if key.startswith(prefix))
             metadata.setdefault(key[len(holder) :], value)
-        elif key in _METADATA:
+        elif key in ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata"):
             inner = loaded(value)
             if isinstance(inner, dict):
                 metadata = {**inner, **metadata}
@@ -385,4 +363,4 @@ def _tags(value: JsonValue) -> list[str]:
     if isinstance(value, str):
         value = [item.strip() for item in value.split(",") if item.strip()]
     texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-    return [item for item in texts if not item.startswith(_OF_STEPS)]
+    return [item for item in texts if not item.startswith(("seq:step:", "graph:step:", "map:key:"))]

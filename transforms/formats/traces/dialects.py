@@ -42,7 +42,15 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.span import CUT, NO_END, SpanEvent, TraceSpan, loaded, numbered
+from turnwise.transforms.formats.traces.span import (
+    ADK_EVENTS,
+    CUT,
+    NO_END,
+    SpanEvent,
+    TraceSpan,
+    loaded,
+    numbered,
+)
 
 _STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
@@ -58,7 +66,6 @@ _GEN_AI_NAMES = {
     "agent": ("gen_ai.agent.name",),
     "model": ("gen_ai.response.model", "gen_ai.request.model"),
 }
-_DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
 _OF_MODELS = re.compile(
     r"gen_ai\.(choice|client(\.inference)?\.operation\.details|(.*\.)?message)", re.DOTALL
 )
@@ -126,7 +133,7 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     bodies = (loaded(body) for body in (event.attributes.get("body"), event.body))
     held = {key: item for body in bodies if isinstance(body, dict) for key, item in body.items()}
     held |= event.attributes
-    if name in _DETAILS:
+    if name in ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details"):
         given = only_messages_at(held.get("gen_ai.input.messages"), USER)
         given = with_system(held.get("gen_ai.system_instructions"), given)
         if step.input is None or (given and not is_spoken(step.input)):
@@ -153,18 +160,12 @@ def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[Sp
     if len(before) != 1 or len(added) != 1 or before[0].finish:
         return [*before, *added]
     begun, other = before[0], added[0]
-    return [
-        SpanMessage(
-            begun.role if begun.role == UNKNOWN else other.role,
-            ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else [],
-            [*begun.calls, *other.calls],
-            [*begun.results, *other.results],
-            [*begun.parts, *other.parts],
-            [*begun.keys, *other.keys],
-            begun.stated_role or other.stated_role,
-            other.finish,
-        )
-    ]
+    role = begun.role if begun.role == UNKNOWN else other.role
+    texts = ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else []
+    whole = SpanMessage(role, texts, stated_role=begun.stated_role or other.stated_role, finish=other.finish)
+    for name in ("calls", "results", "parts", "keys"):
+        setattr(whole, name, [*getattr(begun, name), *getattr(other, name)])
+    return [whole]
 
 
 def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
@@ -213,20 +214,15 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
         step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif any(key.startswith(_NUMBERED) for key in held):
-        given, back = (_with_parts(numbered(held, prefix)) for prefix in _NUMBERED)
+        given, back = (numbered(held, prefix) for prefix in _NUMBERED)
+        for message in objects_in([*given, *back]):
+            # A content may spell a list of parts, of any type; results may be any list.
+            spelt = loaded(message.get("content")) if message.get("role") != TOOL else None
+            if isinstance(spelt, list) and spelt and all(isinstance(p, dict) and "type" in p for p in spelt):
+                message["content"] = spelt
         step.input = spellings.only_messages(given, USER) or None
         step.output = _first_choice(spellings.only_messages(back, AGENT) or None)
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
-
-
-def _with_parts(messages: list[JsonValue]) -> list[JsonValue]:
-    """Replaces a content that spells a list of parts by the parts, of any type; results may be any list."""
-    for message in messages:
-        if isinstance(message, dict) and message.get("role") != TOOL:
-            parts = loaded(message.get("content"))
-            if isinstance(parts, list) and parts and all(isinstance(p, dict) and "type" in p for p in parts):
-                message["content"] = parts
-    return messages
 
 
 def _inputs(value: JsonValue) -> JsonValue:
@@ -250,7 +246,6 @@ _OPENINFERENCE_NAMES = {
     "tool": ("tool.name",),
     "agent": ("agent.name", "graph.node.id"),
 }
-_PIECES = 5
 _AUTOMATIC = "automatic_function_calling_history"
 _NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
 """Keys of a function that is marked as a model's, and states neither a model nor a reply."""
@@ -263,7 +258,15 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     if step.kind == "tool":
         step.name = step.name or span.name.removesuffix(".__call__")
         step.target = step.name.removeprefix("handoff to ") if step.name.startswith("handoff to ") else None
-        _add_tool_openinference(held, step)
+        step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
+        given, stated = value_at(held, "input.value"), value_at(held, "tool.parameters")
+        schema = as_object(stated)
+        is_schema = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
+        # The input of a hand-off is the agent that hands over.
+        step.args = (
+            {} if step.target else call_arguments(stated if given is None and not is_schema else given)
+        )
+        add_result(step, value_at(held, "output.value"))
     elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
         step.kind = "other"
     elif step.kind == "model":
@@ -278,17 +281,6 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
-
-
-def _add_tool_openinference(held: JsonObject, step: SpanStep) -> None:
-    step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
-    given, stated = value_at(held, "input.value"), value_at(held, "tool.parameters")
-    schema = as_object(stated)
-    if given is None and not (schema.get("type") == "object" and isinstance(schema.get("properties"), dict)):
-        given = stated
-    # The input of a hand-off is the agent that hands over.
-    step.args = {} if step.target else call_arguments(given)
-    add_result(step, value_at(held, "output.value"))
 
 
 def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
@@ -316,7 +308,7 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
         if call.args is None and not is_hidden:
             call.args = {}
-    if messages and len(messages) >= _PIECES and not any(earlier.calls for earlier in messages):
+    if messages and len(messages) >= 5 and not any(earlier.calls for earlier in messages):
         return [SpanMessage(AGENT, ["".join(earlier.text for earlier in messages)])]
     is_divided = len(messages or ()) > 1 and "output.value" not in held
     if messages and is_divided and all(earlier.texts and not earlier.calls for earlier in messages):
@@ -373,15 +365,13 @@ def _content(side: JsonValue) -> list[JsonValue]:
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "gen_ai.input.messages", "gen_ai.prompt.0.role",
           "gen_ai.prompt", "gen_ai.completion", "gen_ai.completion.0.role", "llm.model_name",
           "llm.input_messages.0.message.role")  # fmt: skip
-_TOOL = ("gen_ai.tool.name", "gen_ai.tool.call.id")
 
 
 def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
-    name = text_at(held, *_TOOL)
-    if name:
-        step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
-        step.call_id = text_at(held, "gen_ai.tool.call.id")
+    name, call_id = text_at(held, "gen_ai.tool.name"), text_at(held, "gen_ai.tool.call.id")
+    if name or call_id:
+        step.kind, step.name, step.call_id = "tool", name, call_id
         step.args = value_at(held, "gen_ai.tool.call.arguments")
         add_result(step, value_at(held, "gen_ai.tool.call.result"))
     elif any(key in held for key in _MODEL):
@@ -393,18 +383,15 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
 
 # Exporters of products: LangSmith, Langfuse, MLflow and others.
 
-_OTHER = ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser")
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
-    **dict.fromkeys(_OTHER, "other"),
+    **dict.fromkeys(
+        ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser"), "other"
+    ),
     **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
 }
-
 _OF_LANGSMITH = "langsmith.span.kind"
 """Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
-_KEYS_ALONE: JsonObject = {"content": "role"}
-_UNREAD = "inputs in which the name of a key stands in place of a message"
-"""LangSmith's wrapper of the Claude Agent SDK writes such inputs of all model calls but the first."""
 
 
 def _reader(
@@ -429,8 +416,9 @@ def _reader(
             named = named if isinstance(named, str) and named else span.name.removeprefix("Tool.")
             step.name = text_at(held, *_OF_TOOLS) or named or None
         entered, left = value_at(held, *given), value_at(held, *back)
-        if entered == _KEYS_ALONE:
-            entered, step.unread = None, _UNREAD
+        if entered == {"content": "role"}:
+            # LangSmith's wrapper of the Claude Agent SDK writes it of all model calls but the first.
+            entered, step.unread = None, "inputs in which the name of a key stands in place of a message"
         if step.kind == "tool":
             call, answer = _message_of(entered), _message_of(left)
             if call and len(call.calls) == 1:
@@ -491,22 +479,18 @@ def _langfuse(span: TraceSpan, step: SpanStep) -> None:
 
 # Vercel's AI SDK, versions 3 to 6.
 
-_CALLS = (".doGenerate", ".doStream")
-_TURNS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
-_OTHERS = ("ai.embed", "ai.rerank")
-
 
 def _read_vercel(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     operation = text_at(held, "ai.operationId") or ""
-    if operation.endswith(_CALLS):
+    if operation.endswith((".doGenerate", ".doStream")):
         step.kind = "model"
     elif operation == "ai.toolCall":
         step.kind = "tool"
-    elif operation in _TURNS:
+    elif operation in ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject"):
         step.kind = "agent"
     elif operation.startswith("ai."):
-        step.kind = "other" if operation.startswith(_OTHERS) else "chain"
+        step.kind = "other" if operation.startswith(("ai.embed", "ai.rerank")) else "chain"
     if step.kind == "tool":
         step.name, step.call_id = text_at(held, "ai.toolCall.name"), text_at(held, "ai.toolCall.id")
         step.args = value_at(held, "ai.toolCall.args", "ai.toolCall.input")
@@ -533,7 +517,6 @@ _FIRST_WORDS = (
     "pydantic_ai agent_name events tool_arguments tool_response final_result request_data response_data "
     "all_messages_events all_messages_json all_messages"
 )
-_TOOL_NAMES = ("running tool: ", "running tool")
 
 
 def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
@@ -551,7 +534,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
             # An answer that is JSON is its text.
             text = answer if isinstance(answer, str) else dump_json(answer).decode()
             step.output = [SpanMessage(AGENT, [text])]
-    elif "tool_arguments" in held or "tool_response" in held or span.name.startswith(_TOOL_NAMES):
+    elif "tool_arguments" in held or "tool_response" in held or span.name.startswith("running tool"):
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
         step.args = value_at(held, "tool_arguments")
         add_result(step, value_at(held, "tool_response"))
@@ -623,10 +606,6 @@ def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
 
 # BeeAI, whose every event is a span: the start of a call, how it ended, and what an agent was told of it.
 
-_CALLED = ("tool", "backend")
-_ENDS = ("success", "error")
-_TOLD = "agent.react.update"
-
 
 def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
@@ -635,14 +614,14 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
     if "beeai" not in span.scope and held.get("target", "") != target:
         return
     path, _, event = target.rpartition(".")
-    if path.partition(".")[0] in _CALLED:
-        if event != "start" and event not in _ENDS:
+    if path.partition(".")[0] in ("tool", "backend"):
+        if event not in ("start", "success", "error"):
             step.kind = "other"
             return
         step.event = "start" if event == "start" else "end"
         if path.startswith("tool."):
             step.kind, step.name = "tool", path.rpartition(".")[2]
-    elif target == _TOLD and "tool.name" in held and "output.value" in held:
+    elif target == "agent.react.update" and "tool.name" in held and "output.value" in held:
         step.kind, step.name, step.event = "tool", text_at(held, "tool.name"), "told"
         step.args = call_arguments(value_at(held, "tool.parameters"))
         add_result(step, value_at(held, "output.value"))
@@ -650,7 +629,6 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
 
 # Rows of google-adk's BigQuery plugin, by span.
 
-_PREFIX = "adk_events."
 _ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
     ("LLM_", "model"),
     ("AGENT_TRANSFER", "handoff"),
@@ -661,21 +639,20 @@ _ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
     ("AGENT_", "chain"),
 )
 _SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
-_HARMLESS = ("STATE_DELTA",)
 _CALL = re.compile(r"(?:^|' \| )call: ")
 _TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
 
 
 def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
-    rows = {key[len(_PREFIX) :]: row for key, row in span.attributes.items()
-            if key.startswith(_PREFIX) and isinstance(row, dict)}  # fmt: skip
+    rows = {key[len(ADK_EVENTS) :]: row for key, row in span.attributes.items()
+            if key.startswith(ADK_EVENTS) and isinstance(row, dict)}  # fmt: skip
     if span.start == span.end and not any(row.get("has_latency") for row in rows.values()):
         # The row of an end alone says when, and not how long.
         span.end = 0
     for start, kind in _ADK_EVENTS_KINDS:
         if step.kind is None and any(name.startswith(start) for name in rows):
             step.kind = kind
-    known = (*(start for start, _ in _ADK_EVENTS_KINDS), *_HARMLESS)
+    known = (*(start for start, _ in _ADK_EVENTS_KINDS), "STATE_DELTA")
     unknown = next((name for name in rows if not name.startswith(known)), None)
     step.unread = unknown and f"events of the type {unknown!r}"
     # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.

@@ -79,9 +79,6 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
         return self.trace, self.id
 
 
-_DEEPEST = 12
-
-
 def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
     """Returns the list that keys such as `prefix.0.role`, `prefix.1.content` spell."""
     tree: JsonObject = {}
@@ -89,7 +86,7 @@ def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
         if not key.startswith(prefix):
             continue
         holder, (*path, last) = tree, key[len(prefix) :].split(".")
-        for step in path[:_DEEPEST]:
+        for step in path[:12]:
             inner = holder.get(step)
             if not isinstance(inner, dict):
                 inner = holder[step] = {} if inner is None else {"": inner}
@@ -117,7 +114,6 @@ CUT = "JSON that is cut off"
 """Type of a part of a message that is cut off."""
 _STRUCTURED = re.compile(r"""\s*[\[{][\s\[{]*["']""")
 _MARKS = re.compile(r"\s*(\.{3}|…)\s*([\[(<].{0,40}[\])>])?\s*\Z")
-_OPEN = ("was never closed", "unterminated")
 _LONGEST_LITERAL = 100_000
 
 
@@ -125,29 +121,24 @@ def is_cut(text: str) -> bool:
     """Returns whether a text is a list or an object, in JSON or as Python writes it, that is not closed."""
     if not _STRUCTURED.match(text[:80]):
         return False
-    text = _MARKS.sub("", text)
+    text = _MARKS.sub("", text).strip()
     try:
         from_json(text)
     except ValueError as error:
-        return str(error).startswith("EOF") or _is_open_literal(text.strip())
-    return False
-
-
-def _is_open_literal(text: str) -> bool:
-    if len(text) > _LONGEST_LITERAL or "'" not in text[:80]:
-        return False
-    try:
-        ast.parse(text, mode="eval")
-    except SyntaxError as error:
-        return any(word in error.msg for word in _OPEN)
-    except (ValueError, MemoryError, RecursionError):
-        return False
+        if str(error).startswith("EOF"):
+            return True
+        if len(text) <= _LONGEST_LITERAL and "'" in text[:80]:
+            try:
+                ast.parse(text, mode="eval")
+            except SyntaxError as unclosed:
+                return any(word in unclosed.msg for word in ("was never closed", "unterminated"))
+            except (ValueError, MemoryError, RecursionError):
+                pass
     return False
 
 
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _BASE64_LENGTHS = {24: 16, 12: 8, 22: 16, 11: 8}
-_HEX_LENGTHS = (16, 32)
 _PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
 _DIGITS = 19
 _LAST = 1e20  # as nanoseconds since the epoch, the year 5138
@@ -175,7 +166,7 @@ def as_id(value: JsonValue) -> str:
 def _text_id(value: str) -> str:
     value = value.removeprefix("0x")
     size = len(value)
-    if size in _HEX_LENGTHS and _HEX.fullmatch(value):
+    if size in (16, 32) and _HEX.fullmatch(value):
         return value.lower() if value.strip("0") else ""
     if size in _BASE64_LENGTHS:
         try:

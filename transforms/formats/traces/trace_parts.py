@@ -1,14 +1,15 @@
 """The part of a trace that one record holds: an event, to be joined with the trace's other parts."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Paths, Places, identity_at
+from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Places, identity_at
 from turnwise.transforms.formats.messages.kinds import stated
 from turnwise.transforms.formats.traces import dialect
 from turnwise.transforms.formats.traces.span import (
@@ -22,7 +23,6 @@ from turnwise.transforms.formats.traces.span import (
 )
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
-_MOST_NAMES = 5
 _KEPT = (
     RUNNING,
     INVOCATION,
@@ -34,7 +34,6 @@ class TracePart(msgspec.Struct, omit_defaults=True):
     """Spans of one trace.
 
     Attributes:
-        trace: Id of the trace.
         event_time: End of its last span, seconds since the epoch; 0: not stated.
         has_root: Whether it holds a span without a parent.
         has_steps: Whether a span is a step of an agent.
@@ -65,45 +64,46 @@ _HEAD = msgspec.json.Decoder(_PartHead)
 _PART = msgspec.json.Decoder(TracePart)
 
 
-def _trace_parts(spans: Iterable[TraceSpan]) -> list[registry.SplitEvent | ValueError]:
-    """Returns the parts of a record's spans, one a trace; an error in place of spans without a trace."""
-    parts: dict[str, TracePart] = {}
-    lost = 0
+_Spans: TypeAlias = Callable[[JsonObject], Iterable[TraceSpan]]
+
+
+def _split(
+    spans: _Spans, value: JsonValue, settings: registry.ReadSettings
+) -> list[registry.SplitEvent | ValueError]:
+    """Returns the parts of the spans, one a trace; an error in place of spans without a trace."""
+    records = value if isinstance(value, list) else [value]
+    bad = next((record for record in records if not isinstance(record, dict)), None)
+    if bad is not None:
+        raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
+    parts, lost = dict[str, TracePart](), 0
     resource: JsonObject = {}
     service: JsonObject = {}
-    for span in spans:
+    for record, span in ((held, span) for held in records for span in spans(held)):
         if not span.trace:
             lost += 1
             continue
-        part = parts.get(span.trace)
-        if part is None:
-            part = parts[span.trace] = TracePart(span.trace)
+        # What stands where the config says: in the span, in its resource, or in the record.
+        if any(settings.identity):
+            stated = {"attributes": span.attributes, "resource": span.resource}
+            places = [*stated.values(), stated, dialect.metadata_of(span.attributes), record]
+            named = zip(KEYS, identity_at(settings.identity, places), strict=True)
+            span.attributes = {**span.attributes, **{key: text for key, text in named if text}}
         if span.resource is not resource:
             resource, service = span.resource, of_service(span.resource)
         span.resource = service
-        _add(part, span)
-    parts_of_trace: list[registry.SplitEvent | ValueError] = []
+        _add(parts.setdefault(span.trace, TracePart(span.trace)), span)
+    made: list[registry.SplitEvent | ValueError] = []
     for part in parts.values():
         # Agents come last in most exports, and are recognised the fastest.
         part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
         head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
-        parts_of_trace.append(registry.SplitEvent(head, _ENCODE(part)))
+        made.append(registry.SplitEvent(head, _ENCODE(part)))
     if lost:
         message = f"{lost} spans or log records name no trace, so they belong to no conversation"
-        parts_of_trace.append(ValueError(message))
-    if not parts_of_trace:
+        made.append(ValueError(message))
+    if not made:
         raise registry.NoConversation("the export holds no span")
-    return parts_of_trace
-
-
-def _named(span: TraceSpan, record: JsonObject, paths: Paths) -> TraceSpan:
-    """Returns a span with what stands where the config says: in it, in its resource, or in the record."""
-    if any(paths):
-        held = (span.attributes, span.resource, {"attributes": span.attributes, "resource": span.resource})
-        stated = identity_at(paths, [*held, dialect.metadata_of(span.attributes), record])
-        given = {key: text for key, text in zip(KEYS, stated, strict=True) if text}
-        span.attributes = {**span.attributes, **given}
-    return span
+    return made
 
 
 def _group(value: JsonObject) -> str:
@@ -132,18 +132,12 @@ def _add(part: TracePart, span: TraceSpan) -> None:
         conversation = dialect.conversation_of(span, words)
         if conversation:
             part.conversations[span.id] = conversation
-    elif dialect.is_noise(span, words):
-        part.has_noise = True
-        _strip(span)
-    elif not span.events and not dialect.looks_like_work(span, words):
-        _strip(span)
-
-
-def _strip(span: TraceSpan) -> None:
-    if not span.events:
+        return
+    is_noise = dialect.is_noise(span, words)
+    part.has_noise = part.has_noise or is_noise
+    if not span.events and (is_noise or not dialect.looks_like_work(span, words)):
         held = span.attributes
-        span.attributes = {key: held[key] for key in _KEPT if key in held}
-        span.resource = {}
+        span.attributes, span.resource = {key: held[key] for key in _KEPT if key in held}, {}
 
 
 def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
@@ -214,7 +208,7 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     held = [_PART.decode(data) for data in parts]
     spans = [span for part in held for span in part.turnwise_spans]
     names = sorted({span.scope or span.name for span in spans})
-    shown = listed(names, _MOST_NAMES)
+    shown = listed(names, 5)
     is_agents = any(map(dialect.is_foreign, spans))
     is_known = any(part.has_noise for part in held) or any(map(dialect.kind_of, spans))
     if is_agents or not is_known:
@@ -249,21 +243,12 @@ def register_export(
     rank: int,
     help: str,
     recognises: registry.Test,
-    spans: Callable[[JsonObject], Iterable[TraceSpan]],
+    spans: _Spans,
     *keys: tuple[str, ...],
     places: Places = OF_SPANS,
     **more: Any,
 ) -> None:
     """Adds a format of records that hold spans of any traces; `keys` and `more` are for `Format`."""
-
-    def split(value: JsonValue, settings: registry.ReadSettings) -> list[registry.SplitEvent | ValueError]:
-        records = value if isinstance(value, list) else [value]
-        bad = next((record for record in records if not isinstance(record, dict)), None)
-        if bad is not None:
-            raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
-        return _trace_parts(
-            _named(span, record, settings.identity) for record in records for span in spans(record)
-        )
 
     def last_time(value: JsonObject) -> float | None:
         return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
@@ -275,7 +260,7 @@ def register_export(
         recognises=recognises,
         keys=keys[0],
         other_keys=keys[1:],
-        splitter=registry.Splitter(into=_PARTS, split=split),
+        splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
         time=last_time,
         places=places,
         **more,

@@ -15,7 +15,6 @@ from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, key_set
 from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
 from turnwise.transforms.formats.traces.span import AGENT_COLUMN, CUT, NO_END, PENDING, TraceSpan
 
-_CHOICE = "gen_ai.choice"
 _HOLDING = ("agent", "chain")
 _UNKNOWN = -1
 
@@ -69,21 +68,16 @@ def _merged(span: TraceSpan, other: TraceSpan) -> TraceSpan:
     )
     events = [*first.events, *(event for event in second.events if event not in first.events)]
     is_whole = not (first.is_log or second.is_log)
+    alike = ("parent", "name", "error", "message", "scope", "is_local", "page")
     return replace(
         first,
-        parent=first.parent or second.parent,
-        name=first.name or second.name,
+        **{field: getattr(first, field) or getattr(second, field) for field in alike},
         start=min(filter(None, (first.start, second.start)), default=0) if is_whole else first.start,
         end=max(first.end, second.end) if is_whole or first.is_log else first.end,
         attributes={**second.attributes, **first.attributes},
-        events=sorted(events, key=lambda event: (event.time, event.name == _CHOICE)),
-        error=first.error or second.error,
-        message=first.message or second.message,
-        scope=first.scope or second.scope,
+        events=sorted(events, key=lambda event: (event.time, event.name == "gen_ai.choice")),
         dropped=max(first.dropped, second.dropped),
-        is_local=first.is_local or second.is_local,
         listed=[*first.listed, *second.listed],
-        page=first.page or second.page,
         resource={**second.resource, **first.resource},
     )
 
@@ -99,28 +93,20 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
             key = span.key if span.id else (span.trace, f"#{index}")
             merged[key] = _merged(merged[key], span) if key in merged else span
     nodes = {key: SpanNode(span, read_span(span)) for key, span in merged.items()}
+    roots: dict[str, list[SpanNode]] = {}
     for node in nodes.values():
-        parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
-        node.is_orphan = parent is None and bool(node.span.parent)
-        node.parent = parent
-    _adopt_orphans(nodes.values())
+        node.parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
+        node.is_orphan = node.parent is None and bool(node.span.parent)
+        if not node.span.parent:
+            roots.setdefault(node.span.trace, []).append(node)
+    # What lacks its parent stands below the one root of its trace at whose time it starts.
+    for span, node in ((node.span, node) for node in nodes.values() if node.is_orphan):
+        near = [r for r in roots.get(span.trace, ()) if 0 < r.span.start <= span.start <= r.span.end]
+        node.parent = near[0] if len(near) == 1 else None
     for node in nodes.values():
         _set_depth(node)
         node.order = (node.span.start, node.depth, *node.span.key)
     return sorted(nodes.values(), key=attrgetter("order"))
-
-
-def _adopt_orphans(nodes: Iterable[SpanNode]) -> None:
-    """Puts spans whose parents are missing below the one root of their trace at whose time they start."""
-    orphans = [node for node in nodes if node.is_orphan]
-    roots: dict[str, list[SpanNode]] = {}
-    for node in nodes if orphans else ():
-        if node.parent is None and not node.is_orphan:
-            roots.setdefault(node.span.trace, []).append(node)
-    for node in orphans:
-        start = node.span.start
-        near = [r for r in roots.get(node.span.trace, ()) if 0 < r.span.start <= start <= r.span.end]
-        node.parent = near[0] if len(near) == 1 else None
 
 
 def _set_depth(node: SpanNode) -> None:
@@ -165,15 +151,10 @@ class WorkUnit(WorkSteps, eq=False):
     top: SpanNode | None
 
     @property
-    def nodes(self) -> list[SpanNode]:
-        """All spans that are steps, with the top."""
-        top = [self.top] if self.top is not None else []
-        return [*top, *self.models, *self.tools, *self.handoffs]
-
-    @property
-    def trace(self) -> str:
-        """Id of the trace."""
-        return self.nodes[0].span.trace
+    def first(self) -> TraceSpan:
+        """The span of its top, or else of its first step."""
+        nodes = (self.top, *self.models, *self.tools, *self.handoffs)
+        return next(node.span for node in nodes if node is not None)
 
     @property
     def given(self) -> list[parts.SpanMessage]:
@@ -239,20 +220,18 @@ def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None
 
 def agent_of(node: SpanNode) -> str | None:
     """Returns the name of the agent that made a step; None: no span says it."""
+    if row := text_at(node.span.attributes, AGENT_COLUMN):
+        return row
     nodes = (node, *node.above())
-    row = text_at(node.span.attributes, AGENT_COLUMN)
-    stated = (text_at(holder.span.attributes, "gen_ai.agent.name") for holder in nodes)
-    names = (_agent_name(holder) for holder in nodes if holder.step.kind == "agent")
-    return row or next(filter(None, names), None) or next(filter(None, stated), None)
-
-
-def _agent_name(node: SpanNode) -> str | None:
-    """Returns the name of an agent's span; some writers state that of its model instead."""
-    name = node.step.name
-    if name in (text_at(node.span.attributes, key) for key in _MODELS):
-        return None
-    match = _RUN_OF.fullmatch(name or "")
-    return match[1] or match[2] if match else name
+    for name, held in (
+        (above.step.name, above.span.attributes) for above in nodes if above.step.kind == "agent"
+    ):
+        # Some writers state the name of the agent's model instead.
+        if name and name not in (text_at(held, key) for key in _MODELS):
+            match = _RUN_OF.fullmatch(name)
+            return match[1] or match[2] if match else name
+    stated = (text_at(above.span.attributes, "gen_ai.agent.name") for above in nodes)
+    return next(filter(None, stated), None)
 
 
 _MODELS = key_set("gen_ai.request.model gen_ai.response.model ai.model.id langfuse.observation.model.name")
@@ -262,7 +241,7 @@ _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 """How such an agent begins the message, and the line of the reply before it."""
 
 
-def tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
+def _tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
     messages = parts.spoken(node.step.input or ())
     text = messages[-1].text if messages else ""
@@ -273,7 +252,6 @@ def tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     return is_result or any(_ACTION.search(message.text) for message in before.step.output or ())
 
 
-_PYDANTIC = "pydantic-ai"
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
 
@@ -345,8 +323,13 @@ def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:
             message, users = parts.new_user(first, known), parts.users_of(first)
             line = TurnLine(users=users) if message is None else _asked(message, users)
             line.user = _stated(unit) or line.user
-            if lines and _is_wrapper(lines[-1], unit):
-                line.units = lines.pop().units
+            before = lines[-1] if lines else None
+            # An agent's span without content may enclose the unit.
+            if before and before.user is None and not (before.models or before.tools):
+                top = before.units[-1].top
+                is_one = top is not None and top.span.trace == unit.first.trace
+                if top is not None and is_one and top.span.end >= unit.first.start:
+                    line.units = lines.pop().units
             lines.append(line)
         _add_unit(line, unit, lines)
         # The history as it stands after the unit.
@@ -371,11 +354,17 @@ def _continues(
     unit: WorkUnit, first: Sequence[parts.SpanMessage], line: TurnLine, known: Sequence[parts.SpanMessage]
 ) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
-    users = parts.users_of(first)
-    if line.units[-1].trace == unit.trace and (not users or users == line.users or _hands_over(line)):
-        return not users or not _is_asked_again(unit, line.units[-1])
+    users, before = parts.users_of(first), line.units[-1]
+    if before.first.trace == unit.first.trace and (not users or users == line.users or _hands_over(line)):
+        if not users or unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
+            return True
+        # The same agent, after it had answered: an equal message was sent once more.
+        answer = before.answer or (before.main[-1].step.output if before.main else None) or []
+        is_answered = any(m.role == AGENT and m.texts and not m.calls for m in answer[-1:])
+        is_over = not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
+        return not (is_answered and is_over)
     asked = _first_input(unit)
-    if _is_retry(unit, asked, line.units[-1]):
+    if _is_retry(unit, asked, before):
         return True
     if _ends_in_results(asked) and parts.news(asked, known) == []:
         return True
@@ -384,11 +373,8 @@ def _continues(
     rest = parts.news(first, known)
     if rest is not None or not users:
         return not rest
-    before = line.users or (line.user,)
-    return len(users) <= len(before) and users[-1] == before[-1]
-
-
-_RETRY_NANOSECONDS = 600 * 10**9
+    earlier = line.users or (line.user,)
+    return len(users) <= len(earlier) and users[-1] == earlier[-1]
 
 
 def _is_retry(unit: WorkUnit, asked: Sequence[parts.SpanMessage], before: WorkUnit) -> bool:
@@ -399,16 +385,7 @@ def _is_retry(unit: WorkUnit, asked: Sequence[parts.SpanMessage], before: WorkUn
     texts, failed_texts = ([(m.role, m.text) for m in parts.spoken(messages)] for messages in given)
     has_failed = all(node.step.error and not node.step.output for node in before.main)
     waited = unit.main[0].span.start - before.main[-1].span.start
-    return has_failed and texts == failed_texts and 0 <= waited <= _RETRY_NANOSECONDS
-
-
-def _is_asked_again(unit: WorkUnit, before: WorkUnit) -> bool:
-    """Returns whether the same agent runs after it had answered: an equal message was sent once more."""
-    if unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
-        return False
-    answer = before.answer or (before.main[-1].step.output if before.main else None) or []
-    is_answered = any(m.role == AGENT and m.texts and not m.calls for m in answer[-1:])
-    return is_answered and not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
+    return has_failed and texts == failed_texts and 0 <= waited <= 600 * 10**9
 
 
 def _hands_over(line: TurnLine) -> bool:
@@ -420,13 +397,6 @@ def _hands_over(line: TurnLine) -> bool:
 
 def _ends_in_results(messages: Sequence[parts.SpanMessage]) -> bool:
     return any(message.results for message in parts.spoken(messages)[-1:])
-
-
-def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
-    """Returns whether a turn is an agent's span without content that encloses the next unit."""
-    top, is_empty = line.units[-1].top, line.user is None and not (line.models or line.tools)
-    is_one = is_empty and top is not None and top.span.trace == unit.trace
-    return is_one and top is not None and top.span.end >= unit.nodes[0].span.start
 
 
 def _asked(message: parts.SpanMessage, users: tuple[str, ...]) -> TurnLine:
@@ -466,48 +436,29 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
     Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
     """
     before = line.main[-1]
-    is_told = tells_result(unit, node, before) or tries_again(node)
+    is_told = _tells_result(unit, node, before) or tries_again(node)
     if unit.given or _stated(unit) is not None or is_told:
         return False
-    is_bare = unit.top is None
-    return (
-        (bool(line.users) and len(users) > len(line.users) and users[: len(line.users)] == line.users)
-        or _follows(node, before)
-        or _asks_apart(node, before, is_bare)
-    )
+    if line.users and len(users) > len(line.users) and users[: len(line.users)] == line.users:
+        return True
+    given, earlier, output = node.step.input or [], before.step.input or [], before.step.output or []
+    if not output or any(message.calls for message in output):
+        return False
+    # It was given the reply before it, perhaps in a window of the history without the first messages.
+    replies = {message.text.strip() for message in output} - {""}
+    if any(message.role == AGENT and message.text.strip() in replies for message in given):
+        return True
+    # Or both answer a user without any history. Below an agent an equal message may be its next attempt.
+    first, second = parts.spoken(given), parts.spoken(earlier)
+    is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
+    systems = [[m.text for m in messages if m.role == SYSTEM] for messages in (given, earlier)]
+    is_same_bot = node.parent is before.parent and systems[0] == systems[1]
+    is_again = unit.top is None and 0 < before.span.end <= node.span.start
+    return is_alone and is_same_bot and (is_again or first[0].text != second[0].text)
 
 
 def tries_again(node: SpanNode) -> bool:
     """Returns whether Pydantic AI tells its model in words of the application to try again."""
     *_, before, last = [None, None, *parts.spoken(node.step.input or ())]
-    is_after = before is not None and before.role == AGENT and node.span.scope == _PYDANTIC
+    is_after = before is not None and before.role == AGENT and node.span.scope == "pydantic-ai"
     return is_after and last is not None and last.text.endswith(parts.AGAIN)
-
-
-def _follows(node: SpanNode, before: SpanNode) -> bool:
-    """Returns whether a model call was given the reply of the one before it, which called nothing.
-
-    A history may be a window: it does not hold the first messages any more.
-    """
-    output = before.step.output or []
-    texts = {message.text.strip() for message in output} - {""}
-    given = (message for message in node.step.input or () if message.role == AGENT)
-    is_given = any(message.text.strip() in texts for message in given)
-    return is_given and not any(message.calls for message in output)
-
-
-def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
-    """Returns whether a model call without history answers a user, as the answered one before it did.
-
-    Below an agent an equal message may be another attempt of its own.
-    """
-    given, earlier = node.step.input or [], before.step.input or []
-    output = before.step.output or []
-    if not output or any(message.calls for message in output):
-        return False
-    texts = [[m.text for m in messages if m.role == SYSTEM] for messages in (given, earlier)]
-    first, second = parts.spoken(given), parts.spoken(earlier)
-    is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
-    is_same_bot = node.parent is before.parent and texts[0] == texts[1]
-    is_again = is_bare and 0 < before.span.end <= node.span.start
-    return is_alone and is_same_bot and (is_again or first[0].text != second[0].text)

@@ -7,7 +7,7 @@ from functools import reduce
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats import identity
 from turnwise.transforms.formats.canonical import check_calls
@@ -35,17 +35,7 @@ from turnwise.transforms.formats.traces.span import CUT, RUNNING, TraceSpan, is_
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
-_OFF = "the trace holds no words of the agent that can be read; texts cannot be scored"
-_USER_OFF = "the trace does not record what the user said"
-_ARGS_OFF = "the trace records no arguments or results of calls"
-_WHICH_OFF = "the trace records that calls were asked for, and not which"
-_STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
-_WHICH_ANSWER = "models answered apart from each other; which answer the user got is unknown"
-_TOTALS = TOKEN_COUNTS[:2]
 _ADK_EVENTS = "adk_events"
-_ENDED = "adk_events.INVOCATION_COMPLETED"
-_USAGE_OFF = "UsageNotRecorded"
-_SEVERAL = "SeveralAnswers"
 
 
 def _line_turn(line: tree.TurnLine, index: int) -> Turn:
@@ -84,8 +74,8 @@ def _usage(models: Sequence[tree.SpanNode]) -> Usage | None:
     if not reports or _unreported(models):
         return None
     usage = reduce(Usage.plus, reports)
-    lacking = (name for name in _TOTALS if any(getattr(report, name) is None for report in reports))
-    return replace(usage, **dict.fromkeys(lacking))
+    totals = (name for name in TOKEN_COUNTS[:2] if any(getattr(report, name) is None for report in reports))
+    return replace(usage, **dict.fromkeys(totals))
 
 
 def _unreported(models: Sequence[tree.SpanNode]) -> int:
@@ -101,15 +91,16 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
         if line.failure is not None:
             unread.add(AGENT_ERROR, f"the agent failed and said nothing: {line.failure[:_SHOWN]}")
         else:
-            unread.add(parts.CONTENT_OFF, _OFF, words=True)
+            message = "the trace holds no words of the agent that can be read; texts cannot be scored"
+            unread.add(parts.CONTENT_OFF, message, words=True)
     elif line.asked_holds(parts.HIDDEN_TEXT):
-        unread.add(parts.CONTENT_OFF, _USER_OFF)
+        unread.add(parts.CONTENT_OFF, "the trace does not record what the user said")
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
     models = line.models
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
         message = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
-        unread.add(_USAGE_OFF, message)
+        unread.add("UsageNotRecorded", message)
     _add_calls(line, calls, unread)
     if others := _strangers(line):
         texts = list(dict.fromkeys(_asked_text(node) for node in others))
@@ -117,7 +108,8 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
         message = f"model calls were given what no message of the turn says: {shown}"
         unread.add(STRANGER, message, words=_answering(line) in others and not _stated_answer(line)[1])
     if _is_contested(line) and not _stated_answer(line)[1]:
-        unread.add(_SEVERAL, _WHICH_ANSWER, words=True)
+        message = "models answered apart from each other; which answer the user got is unknown"
+        unread.add("SeveralAnswers", message, words=True)
     _add_unread(line, unread)
     return unread
 
@@ -154,13 +146,15 @@ def _add_calls(line: tree.TurnLine, calls: Sequence[TurnCall], unread: Unread) -
         unread.add(OPEN_CALL, message, calls=True)
     is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
     if any(call.tool is not None and call.call.args is None for call in calls):
-        unread.add(parts.CONTENT_OFF, _ARGS_OFF, calls=True)
+        unread.add(parts.CONTENT_OFF, "the trace records no arguments or results of calls", calls=True)
     elif lacks_calls(line, calls):
         # A text beside such a call may be the answer, if the model's service ran the tool.
         is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
-        unread.add(parts.CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
+        message = "the trace records that calls were asked for, and not which"
+        unread.add(parts.CONTENT_OFF, message, calls=True, words=is_last)
     elif not is_seen:
-        unread.add(parts.CONTENT_OFF, _STEPS_OFF, calls=True)
+        message = "the trace records no call of a model or a tool; what the agent called is unknown"
+        unread.add(parts.CONTENT_OFF, message, calls=True)
 
 
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -183,9 +177,12 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     named = (span for span in rows if text_at(span.attributes, "session.id") == conversation_id)
     check_one_user(map(user_of, named), conversation_id)
     turns = [_line_turn(line, index) for index, line in enumerate(lines)]
-    end = _crash(lines[:-1]) or _end(lines[-1])
+    end = _end(lines)
     resources = [node.span.resource for node in steps]
-    stated = identity.stated_identity(identity.OF_SPANS, _labelled(nodes, resources))
+    attributes = [node.span.attributes for node in nodes if node.span.attributes]
+    labelled: list[JsonValue] = [{"attributes": held, "metadata": metadata_of(held)} for held in attributes]
+    labelled += [{"resource": resource} for resource in resources if resource]
+    stated = identity.stated_identity(identity.OF_SPANS, labelled)
     by_time = sorted(nodes, key=lambda node: node.span.start)
     versions = [str(text) for node in by_time if (text := node.span.attributes.get(identity.KEYS[0]))]
     tags = [tag for node in nodes for tag in node.step.tags]
@@ -213,20 +210,13 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
     if missing:
         message = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
-        gaps(MISSING_SPAN, [f"{message}; they may hold calls and words"]).add_to_all(turns)
+        gaps("MissingSpan", [f"{message}; they may hold calls and words"]).add_to_all(turns)
     # Such as events of unknown types, counted by type.
     counts = Counter(node.step.unread for node in nodes if node.step.unread)
     said_unread = [f"{count} {what} are not read" for what, count in counts.most_common()]
     gaps(UNREAD, said_unread, calls=False, words=False).add_to_all(turns)
     check_calls(turns)
     return conversation
-
-
-def _labelled(nodes: Sequence[tree.SpanNode], resources: Sequence[JsonObject]) -> list[JsonValue]:
-    """Returns what may say which version and case the spans are of."""
-    attributes = [node.span.attributes for node in nodes if node.span.attributes]
-    spans: list[JsonValue] = [{"attributes": held, "metadata": metadata_of(held)} for held in attributes]
-    return [*spans, *({"resource": resource} for resource in resources if resource)]
 
 
 def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
@@ -240,33 +230,23 @@ def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
     return {"trace_ids": list(dict.fromkeys(node.span.trace for node in nodes)), "spans": counts}
 
 
-def _crash(lines: Sequence[tree.TurnLine]) -> End | None:
-    """Returns the error of an earlier invocation of google-adk that crashed; None: none did.
-
-    Its records say so of whole invocations. The user may have asked again, and the agent failed all the same.
-    """
-    for number, line in enumerate(lines, 1):
-        if _is_adk_events(line) and line.failure is not None and not line.has_answer:
-            return error_end(f"turn {number}: {line.failure}")
-    return None
-
-
-def _is_adk_events(line: tree.TurnLine) -> bool:
-    nodes = [*line.tops, *line.main]
-    return any(_ADK_EVENTS in node.step.dialects for node in nodes)
-
-
-def _end(line: tree.TurnLine) -> End:
+def _end(lines: Sequence[tree.TurnLine]) -> End:
     """Returns the end: an error of the last agent or model, or else the last finish reason.
 
     A text does not contradict an error: what was said before it may not have reached the user.
     """
+    for number, line in enumerate(lines, 1):
+        steps = (node.step for node in (*line.tops, *line.main))
+        is_unanswered_adk = not line.has_answer and any(_ADK_EVENTS in step.dialects for step in steps)
+        # Rows of google-adk tell of whole invocations: the user may have asked again after one that crashed.
+        if number < len(lines) and is_unanswered_adk and line.failure is not None:
+            return error_end(f"turn {number}: {line.failure}")
     if line.failure is not None:
         return error_end(line.failure)
-    if _is_adk_events(line) and not line.has_answer and any(node.step.output for node in line.main):
+    if is_unanswered_adk and any(node.step.output for node in line.main):
         # Rows of invocations may be left out of the table; a whole invocation may wait for a person.
         keys = [key for top in line.tops for key in top.span.attributes]
-        if not any(key.startswith(_ENDED) for key in keys):
+        if not any(key.startswith("adk_events.INVOCATION_COMPLETED") for key in keys):
             return End(None, "no answer follows the agent's last call")
     output = (line.main[-1].step.output or []) if line.main else []
     stated = [node.step.finish for node in line.main[-1:]] + [parts.finish_of(output)]
@@ -275,10 +255,6 @@ def _end(line: tree.TurnLine) -> End:
         output = output or top.step.output or []
         stated += [top.step.finish, *(message.finish for message in (top.step.output or [])[-1:])]
     return finished_end(next(filter(None, stated), None), bool(output and output[-1].calls))
-
-
-_SHORT = 20
-"""Length of a reply that may stand in a prompt by chance."""
 
 
 def _agent_words(line: tree.TurnLine) -> tuple[list[str], list[str], str | None]:
@@ -297,8 +273,8 @@ def _agent_words(line: tree.TurnLine) -> tuple[list[str], list[str], str | None]
         speakers += [tree.agent_of(node) or ""] * len(words)
         if words and not (calls or asks(node)):
             # What a reply says after the last call that the model's service ran, if anything.
-            last = output[-1]
-            answer = "\n".join((last.answer_from and last.texts[last.answer_from :]) or words)
+            start = max((call.after for call in output[-1].calls if call.is_hosted), default=0)
+            answer = "\n".join((output[-1].texts[start:] if start else ()) or words)
     final, is_final = _stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
@@ -381,7 +357,8 @@ def _is_asked_apart(node: tree.SpanNode, last: tree.SpanNode) -> bool:
         return False
     words = {text.strip() for text in _spoken(node.step.output or ())[0]}
     given = [text.strip() for message in last.step.input or () for text in message.texts]
-    return not any(text == held or (len(text) > _SHORT and text in held) for text in words for held in given)
+    # A short reply may stand in a prompt by chance.
+    return not any(text == held or (len(text) > 20 and text in held) for text in words for held in given)
 
 
 def _is_at_one_time(other_node: tree.SpanNode, other: tree.SpanNode) -> bool:
@@ -395,35 +372,27 @@ def _is_at_one_time(other_node: tree.SpanNode, other: tree.SpanNode) -> bool:
     return 0 < a.start < b.end and 0 < b.start < a.end
 
 
-_MS = 1e6
-
-
 def _add_times(turn: Turn, line: tree.TurnLine) -> None:
-    """Adds when a turn began, and how long it took where its spans state it."""
+    """Adds when a turn began, and how long its traces ran, without waits, where all spans state their end."""
     is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
     tops = line.tops if is_whole else []
     nodes = [top for top in tops if top.span.start] or [*line.models, *line.tools]
     starts = [node.span.start for node in nodes if node.span.start]
-    if starts:
-        turn.timestamp = min(starts) / 1e9
-        if all(node.span.end for node in nodes):
-            turn.latency_ms = _work_ms(nodes)
-
-
-def _work_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
-    """Returns the time in which traces ran, without waits between them; None: no span states a length."""
+    turn.timestamp = min(starts) / 1e9 if starts else None
     traces: dict[str, tuple[int, int]] = {}
-    for node in nodes:
-        span = node.span
+    for span in (node.span for node in nodes):
         first, last = traces.get(span.trace, (span.start, span.end))
         traces[span.trace] = min(first, span.start) or max(first, span.start), max(last, span.end)
-    total = until = 0
-    for first, last in sorted(pair for pair in traces.values() if pair[0]):
-        if last < first:
-            return None
-        total += max(0, last - max(first, until))
-        until = max(until, last)
-    return length(total / _MS) if total else None
+    ranges = sorted(pair for pair in traces.values() if pair[0])
+    if all(node.span.end for node in nodes) and all(first <= last for first, last in ranges):
+        total = until = 0
+        for first, last in ranges:
+            total += max(0, last - max(first, until))
+            until = max(until, last)
+        turn.latency_ms = length(total / _MS) if total else None
+
+
+_MS = 1e6
 
 
 def _is_timed(node: tree.SpanNode) -> bool:
@@ -451,12 +420,6 @@ def _total_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 
-MISSING_PARENT, MISSING_SPAN, UNFINISHED = "MissingParent", "MissingSpan", "UnfinishedRun"
-_CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
-_CUT_ARGS = "the arguments of a call are JSON that is cut off"
-_CUT_RESULT = "the result of a call is JSON that is cut off"
-
-
 def _losses(line: tree.TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
     """Returns what limits of attributes took away, and runs that had not ended when they were exported."""
     unread = Unread()
@@ -464,12 +427,13 @@ def _losses(line: tree.TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unrea
     nodes = [*answering, *line.inner, *line.tools]
     if line.asked_holds(CUT) or any(node.step.input == [] or node.step.output == [] for node in answering):
         is_lost = _is_output_cut(line)
-        unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
+        message = "an attribute of a span that holds messages in JSON is cut off, and is not read"
+        unread.add(UNREAD, message, calls=is_lost, words=is_lost or turn.user is None)
     texts = (call.call.args[RAW] for call in calls if call.call.args and call.call.args.keys() == {RAW})
     if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
-        unread.add(UNREAD, _CUT_ARGS, calls=True)
+        unread.add(UNREAD, "the arguments of a call are JSON that is cut off", calls=True)
     if any(isinstance(result.response, str) and is_cut(result.response) for result in turn.tool_responses):
-        unread.add(UNREAD, _CUT_RESULT, calls=True)
+        unread.add(UNREAD, "the result of a call is JSON that is cut off", calls=True)
     if count := sum(node.span.dropped for node in nodes):
         is_said = any(node.span.dropped for node in answering)
         message = (
@@ -480,7 +444,7 @@ def _losses(line: tree.TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unrea
     open_spans = [node.span for node in nodes if RUNNING in node.span.attributes and not node.span.end]
     if open_spans:
         message = f"the run {open_spans[0].name[:60]!r} had not ended when it was exported"
-        unread.add(UNFINISHED, message, calls=True, words=True)
+        unread.add("UnfinishedRun", message, calls=True, words=True)
     return unread
 
 
@@ -506,4 +470,4 @@ def _add_orphans(nodes: Sequence[tree.SpanNode], turns: Sequence[Turn]) -> None:
         count = sum(node.span.trace in lost for node in orphans)
         lack = f"{count} of {len(nodes)} spans name a parent that is not there"
         message = f"{lack}; they are read as steps of the root, or as roots"
-        gaps(MISSING_PARENT, [message], calls=False, words=False).add_to_all(turns)
+        gaps("MissingParent", [message], calls=False, words=False).add_to_all(turns)
