@@ -33,9 +33,9 @@ Scores: TypeAlias = "Score | list[Score] | None"
 
 Unit = Literal["score", "seconds", "count", "money"]
 Gate = Literal["at_least", "at_most"]
-_LogPart = Literal["calls", "words"]
-RestsOn: TypeAlias = tuple[_LogPart, ...]
-UNITS, GATES, _PARTS = get_args(Unit), get_args(Gate), get_args(_LogPart)
+_TurnPart = Literal["calls", "words"]
+RestsOn: TypeAlias = tuple[_TurnPart, ...]
+UNITS, GATES, _PARTS = get_args(Unit), get_args(Gate), get_args(_TurnPart)
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
 ATTRIBUTES = (
     *("name", "scale", "special_values", "unit", "gate", "severity_reason", "rests_on", "needs"),

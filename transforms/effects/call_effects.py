@@ -127,11 +127,6 @@ def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source:
     )
 
 
-def label_of(effect: ToolEffect) -> str:
-    """Returns `read`, `write`, `handoff`, `destructive` or `unknown`."""
-    return DESTRUCTIVE if effect.destructive else effect.effect
-
-
 def called_tool(call: ToolCall) -> str:
     """Returns the name of the tool that a call runs.
 
@@ -403,6 +398,7 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
+        guessed_tools: Their names as `tool_names` gives them.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -410,6 +406,7 @@ class MadeCalls(Struct):
     destructive: int = 0
     changing: list[list[ToolCall]] = field(default_factory=list)
     guessed: set[str] = field(default_factory=set)
+    guessed_tools: list[str] = field(default_factory=list)
     number: int = 0
 
     def add(
@@ -429,8 +426,9 @@ class MadeCalls(Struct):
         self.number += len(calls)
         for call, response in zip(calls, pair_responses(calls, responses), strict=True):
             effect, tool = catalog.effect_of(call), called_tool(call)
+            is_guess = effect.source == GUESS
             error: bool | str | None = None
-            if effect.is_guess:
+            if is_guess:
                 self.guessed.add(tool)
             if response is not None and has_failed(response, tool, call.args):
                 error = response.error or True
@@ -438,14 +436,14 @@ class MadeCalls(Struct):
             elif effect.destructive:
                 self.destructive += 1
                 changing.append(call)
-            elif effect.is_guess and effect.effect in ("write", UNKNOWN):
+            elif is_guess and effect.effect in ("write", UNKNOWN):
                 changing.append(call)
             row: TranscriptCall = {
                 "name": call.name,
                 "args": call.args,
                 "result": None if response is None else response.response,
                 "error": error,
-                "effect": label_of(effect),
+                "effect": DESTRUCTIVE if effect.destructive else effect.effect,
                 "seconds": _seconds(call, spans) if spans else None,
             }
             if call.inside:
@@ -459,6 +457,7 @@ def agent_calls(turns: Iterable[Turn], catalog: ToolCatalog) -> MadeCalls:
     for turn in turns:
         spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
         made.add(turn.tool_calls, turn.tool_responses, spans, catalog)
+    made.guessed_tools = tool_names(made.guessed)
     return made
 
 

@@ -33,13 +33,7 @@ from turnwise.transforms.ces.judgements import ces_verdict
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.effects.call_effects import (
-    MadeCalls,
-    ToolCatalog,
-    agent_calls,
-    label_of,
-    tool_names,
-)
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE, MadeCalls, ToolCatalog, agent_calls
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.matching.sample import Sample, TurnPair, stated_task
@@ -267,7 +261,7 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
         "tool_errors": made.errors,
         "destructive_calls": made.destructive,
         "unclear_tools": unclear,
-        "guessed_tools": tool_names(made.guessed),
+        "guessed_tools": made.guessed_tools,
         "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
         "latency_seconds": seconds,
         "tokens_in": tokens_in,
@@ -422,8 +416,11 @@ def expected_calls(
     """Returns expected calls with their effects; equal calls that were made have the same."""
     rows: list[ExpectedCall] = []
     for want, row in zip_longest(calls, made[: len(calls)]):
-        is_made = row is not None and row["name"] == want.name and row["args"] == want.args
-        effect = row["effect"] if is_made else label_of(effects.effect_of(want))
+        if row is not None and row["name"] == want.name and row["args"] == want.args:
+            effect = row["effect"]
+        else:
+            tool = effects.effect_of(want)
+            effect = DESTRUCTIVE if tool.destructive else tool.effect
         rows.append({"name": want.name, "args": want.args, "effect": effect})
     return rows
 
