@@ -29,7 +29,7 @@ from benchmarks.local_judge_grounding import (
     halves,
 )
 from benchmarks.wording import sentence, text
-from turnwise.transforms.local_judge.grounding import answer_similarity, compare_answers, ground
+from turnwise.transforms.local_judge.grounding import compare_answers, ground
 from turnwise.transforms.text.rouge import rouge
 
 DATA = Path(__file__).parents[1] / "../shared/data"
@@ -50,7 +50,7 @@ def likeness_rows(name: str) -> list[Row]:
     scores = [compare_answers(*pair).score for pair in pairs]
     plain = [rouge(*pair).fmeasure for pair in pairs]
     figures: dict[str, Sequence[float]] = {
-        "local, figure": [answer_similarity(*pair) for pair in pairs],
+        "local, figure": [compare_answers(*pair).similarity for pair in pairs],
         "local, 0..4": scores,
         "overlap": plain,
     }

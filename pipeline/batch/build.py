@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, RowsSink, Sink, Told
+from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, Sink, Told
 from turnwise.pipeline.io.sources import ParseAndJoin, Source
 from turnwise.pipeline.report.run_counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
@@ -79,7 +79,7 @@ def build_scoring(
     logs: Source,
     cases: Source | None,
     settings: RunSettings,
-    sink: RowsSink,
+    sink: Sink,
     *,
     reports_cases: bool = True,
 ) -> Scored:

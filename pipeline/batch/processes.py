@@ -42,7 +42,6 @@ from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io.files import listed_files
 from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
 from turnwise.pipeline.io.run_writer import RunSink, ShardSink, Told, Written, gathered, name_full_disk
-from turnwise.pipeline.io.sinks import completes, open_service
 from turnwise.pipeline.io.sources import (
     STOPPING,
     FileSource,
@@ -143,12 +142,7 @@ def _score(work: Work, number: int, queue: int) -> None:
     settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
     with made_pipeline(work.options) as pipeline:
         sink = ShardSink(
-            settings.output,
-            settings.output_format,
-            [open_service(sink_place) for sink_place in settings.places],
-            folder=work.folder,
-            number=number,
-            keeps_stored=any(map(completes, settings.places)),
+            *(settings.output, settings.output_format, settings.places), folder=work.folder, number=number
         )
         logs = ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)

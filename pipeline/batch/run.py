@@ -1,7 +1,6 @@
 """Runs the batch job, and applies its alert rules: a night is one window."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -31,8 +30,8 @@ from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import file_patterns, list_inputs
 from turnwise.pipeline.io.run_writer import (
     Finished,
-    NullSink,
     RunSink,
+    Sink,
     check_directory,
     clear_unfinished,
     folder_name,
@@ -41,12 +40,10 @@ from turnwise.pipeline.io.run_writer import (
     read_run_file,
 )
 from turnwise.pipeline.io.sinks import (
+    RunRecord,
     complete_service,
-    completes,
-    discard_service,
     discarding,
     find_service,
-    open_service,
     prepare_service,
     recorded,
 )
@@ -57,7 +54,7 @@ from turnwise.pipeline.report.ending import begun_document, end_run, figures_of,
 from turnwise.pipeline.report.gate import check_baseline, find_baseline
 from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
 from turnwise.pipeline.runs.directory import written_run
-from turnwise.pipeline.settings.options import SinkPlace, shown_address
+from turnwise.pipeline.settings.options import shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import AlertError, open_alert_sink
@@ -78,15 +75,6 @@ ALERT_PROBLEM = "alert: "
 """Begins the problem of a run that raised an alert, or could not send one."""
 _DAY = 86_400.0
 _OF_RUN: Mapping[str, object] = {"counts": {}, "problems": [], "exit_status": 0}
-
-
-def check_alerts(settings: RunSettings) -> None:
-    """Raises ConfigError if `--alerts` cannot be used, or there is no rule for it."""
-    if settings.stream.alerts is None:
-        return
-    if not settings.config.alerts:
-        raise ConfigError("--alerts: the config has no rule for it: add `alerts`")
-    open_alert_sink(settings.stream.alerts, None)
 
 
 def raise_alerts(
@@ -273,34 +261,35 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
             places = settings.date, settings.output, settings.store, settings.store_app
             baseline = find_baseline(settings.baseline, *places, begun_document(settings))
             settings = replace(settings, baseline=baseline)
-        sink = _sink(settings, options)
+        inputs = _listed(settings) if settings.date and not only_translates(options) else None
+        folder = folder_name() if settings.workers > 1 else None
+        concluded = partial(conclude, settings, inputs=inputs)
+        sink = RunSink(settings.output, settings.output_format, concluded, settings.places, folder=folder)
         if only_translates(options):
             build(pipeline, logs, cases, settings, sink)
             translate(pipeline)
             print("the pipeline was translated; nothing was run")
             return 0
         if settings.workers > 1 and isinstance(logs, FileSource):
-            work = partial(run_in_workers, pipeline, logs, cases, settings, sink)
+            work: Callable[[], object] = partial(run_in_workers, pipeline, logs, cases, settings, sink)
         else:
             build(pipeline, logs, cases, settings, sink)
-            work = partial(_run_here, pipeline)
+            work = show_progress()(partial(run_to_the_end, pipeline))
         with discarding(settings.store_place, goes_on=settings.is_distributed):
             return _run_checked(pipeline, settings, work)
 
 
-def _run_here(pipeline: beam.Pipeline) -> None:
-    with show_progress():
-        run_to_the_end(pipeline)
-
-
-def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], None]) -> int:
+def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], object]) -> int:
     check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
-    for sink_place in settings.places:
-        prepare_service(sink_place)
+    for service in settings.places:
+        prepare_service(service)
     try_judge(settings)
-    check_alerts(settings)
+    if settings.stream.alerts is not None:
+        if not settings.config.alerts:
+            raise ConfigError("--alerts: the config has no rule for it: add `alerts`")
+        open_alert_sink(settings.stream.alerts, None)
     keep_inputs(settings)
     open_own_judge(settings)
     with locked(settings.output, settings.run) as killed:
@@ -308,22 +297,22 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
             *(settings.output, replaces_earlier(settings), settings.is_distributed),
             was_killed=killed is not None,
         )
-        _clear(settings)
-        if killed and killed.run_id and settings.store_place:
+        clear_unfinished(settings.output)
+        record, sink_place = _record(settings), settings.store_place
+        if killed and killed.run_id and record and sink_place:
             # A process that was killed could not write itself that its run broke off.
-            run_id, time = killed.run_id, killed.create_time
-            sink_place = settings.store_place._replace(run_id=run_id, create_time=time)
-            if record := find_service("--store", sink_place.url).record:
-                record.break_off(sink_place, "ERROR", "its process was killed")
+            of_killed = sink_place._replace(run_id=killed.run_id, create_time=killed.create_time)
+            record.break_off(of_killed, "ERROR", "its process was killed")
         try:
-            with _recorded(settings), interrupted_by_signal():
+            begun, goes_on = begun_document(settings), settings.is_distributed
+            with recorded(record, sink_place, begun, goes_on), interrupted_by_signal():
                 work()
                 return report_batch(settings)
         except Interrupted as error:
-            _clear(settings)
+            clear_unfinished(settings.output)
             raise Interrupted(error.number, _left(settings), _kept(settings)) from None
         except RemoteRunError as error:
-            _clear(settings)
+            clear_unfinished(settings.output)
             if settings.workers == 1:
                 raise
             parts = filter(None, (f"{error}{_kept(settings)}", _left(settings)))
@@ -331,19 +320,17 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         except OSError as error:
             named = name_full_disk(error, settings.output)
             if not settings.is_distributed:
-                _clear(settings)
+                clear_unfinished(settings.output)
             raise named from None
         except (KeyboardInterrupt, AuthenticationError):
-            _clear(settings)
+            clear_unfinished(settings.output)
             raise
 
 
-def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
+def _record(settings: RunSettings) -> RunRecord | None:
+    """Returns what keeps the state of the run in its store."""
     sink_place = settings.store_place
-    record = find_service("--store", sink_place.url).record if sink_place else None
-    if sink_place is None or record is None:
-        return nullcontext()
-    return recorded(record, sink_place, begun_document(settings), goes_on=settings.is_distributed)
+    return find_service("--store", sink_place.url).record if sink_place else None
 
 
 def _kept(settings: RunSettings) -> str:
@@ -352,12 +339,6 @@ def _kept(settings: RunSettings) -> str:
         return "; the job may go on, and then ends itself"
     files = "; no file of this run was kept"
     return files if is_local(settings.output) else "; its files are named by no run.json, and removed later"
-
-
-def _clear(settings: RunSettings) -> None:
-    """Removes what unfinished runs left in a local directory; elsewhere another one may be writing."""
-    if is_local(settings.output):
-        clear_unfinished(settings.output)
 
 
 def _case_source(settings: RunSettings) -> Source | None:
@@ -369,23 +350,6 @@ def _case_source(settings: RunSettings) -> Source | None:
     from turnwise.pipeline.io.store import with_stores
 
     return with_stores(files, settings)
-
-
-def _sink(settings: RunSettings, options: PipelineOptions) -> RunSink:
-    services = [open_service(sink_place) for sink_place in settings.places]
-    staging = [sink_place for sink_place in settings.places if completes(sink_place)]
-    discard = partial(_discard, staging) if staging else None
-    inputs = _listed(settings) if settings.date and not only_translates(options) else None
-    concluded = partial(conclude, settings, inputs=inputs)
-    folder = folder_name() if settings.workers > 1 else None
-    return RunSink(
-        settings.output, settings.output_format, concluded, services, discard=discard, folder=folder
-    )
-
-
-def _discard(places: Sequence[SinkPlace]) -> None:
-    for sink_place in places:
-        discard_service(sink_place)
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
@@ -416,8 +380,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
-    record = find_service("--store", sink_place.url).record if sink_place else None
-    if sink_place and record:
+    if sink_place and (record := _record(settings)):
         record.complete(sink_place, document)
     return document
 
@@ -456,7 +419,7 @@ def report_batch(settings: RunSettings) -> int:
 
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:
-    build(pipeline, logs, cases, settings, NullSink())
+    build(pipeline, logs, cases, settings, Sink())
     with interrupted_by_signal(), show_progress():
         result = run_to_the_end(pipeline)
     say(estimate_text(settings, judge_usage(counters(result))))

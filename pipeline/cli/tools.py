@@ -9,7 +9,7 @@ import shutil
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -47,7 +47,7 @@ from turnwise.pipeline.settings.run import (
 )
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect
+from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect, ToolSetting
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.report import Conversion, FileInspection, Inspection
@@ -258,7 +258,7 @@ def list_tools(argv: Sequence[str]) -> int:
     options = _tools_parser().parse_args(argv)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _ToolCollector(call_effects.sort_settings(config.tools))
+    listing = _ToolCollector(config.tools)
     for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
         check_places("tools", paths)
         reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
@@ -309,7 +309,7 @@ def _json(value: str | JsonObject) -> str:
 class _ToolCollector:
     """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
 
-    def __init__(self, settings: call_effects.ToolSettings) -> None:
+    def __init__(self, settings: Mapping[str, ToolSetting]) -> None:
         self._settings = settings
         self.tools: dict[str, ToolEffect] = {}
         self.problems: list[str] = []
@@ -329,11 +329,11 @@ class _ToolCollector:
             self._add(call_effects.ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
             return
         case = inline_case(item.conversation)
-        catalog = call_effects.conversation_tools(self._settings, item.conversation, case)
+        declared = [*item.conversation.tools, *(case.tools if case else ())]
         made = [
             call for turn in item.conversation.turns for call in (*turn.tool_calls, *turn.user_tool_calls)
         ]
-        self._add(catalog, [*made, *_calls_expected(case)])
+        self._add(call_effects.ToolCatalog(self._settings, declared), [*made, *_calls_expected(case)])
 
     def _add(self, catalog: call_effects.ToolCatalog, calls: Iterable[ToolCall]) -> None:
         for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):

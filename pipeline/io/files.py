@@ -138,11 +138,6 @@ def check_file(path: str) -> None:
         check_text(head)
 
 
-def matched_files(patterns: list[str]) -> list[str | Failure]:
-    """Returns what `listed_files` returns, without sizes."""
-    return [file if isinstance(file, Failure) else file.path for file in listed_files(patterns)]
-
-
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
     """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
     sizes = dict.fromkeys((path for path in patterns if is_store_url(path) or is_bigquery(path)), 0)
@@ -196,11 +191,11 @@ def content_digest(path: str) -> str:
     if is_store_url(path) or is_bigquery(path) or names_nothing(path):
         return shown_place(path)
     digests: list[str] = []
-    for name in matched_files(file_patterns("--eval_cases", [path])):
+    for listed in listed_files(file_patterns("--eval_cases", [path])):
         digest = blake2b(digest_size=16)
-        if isinstance(name, Failure):  # the run says why
+        if isinstance(listed, Failure):  # the run says why
             continue
-        with opened(name) as file:
+        with opened(listed.path) as file:
             while block := file.read(READ_BYTES):
                 digest.update(block)
         digests.append(digest.hexdigest())
@@ -264,11 +259,11 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
             else:  # its files, but for its configs
                 files = (seen.path for seen in files_at(path))
                 contents += (name for name in files if os.path.basename(name) != _CONFIG)
-        for file in matched_files(file_patterns(option, contents)):
+        for file in listed_files(file_patterns(option, contents)):
             if isinstance(file, Failure):
                 yield OpenedFile(file.source or "", file)
                 continue
-            yield OpenedFile(shown_place(file))
+            yield OpenedFile(shown_place(file.path))
             for record in file_records(file, limit):
                 read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
                 for item in read.contents:
@@ -335,8 +330,8 @@ def case_records(
     option: str, paths: Sequence[str], limit: int, store_app: str = "", stage: Stage = "read"
 ) -> Iterator[Record | Failure]:
     """Yields the records of files and stores; raises ConfigError if one is not there or cannot be opened."""
-    for path in matched_files(file_patterns(option, [path for path in paths if not is_store_url(path)])):
-        yield from file_records(path, limit, stage)
+    for file in listed_files(file_patterns(option, [path for path in paths if not is_store_url(path)])):
+        yield from file_records(file, limit, stage)
     urls = [path for path in dict.fromkeys(paths) if is_store_url(path)]
     if urls:
         from turnwise.pipeline.store.database import try_store

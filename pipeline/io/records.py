@@ -6,10 +6,10 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from gzip import GzipFile
 from itertools import chain, islice
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from pydantic_core import from_json
 
@@ -31,7 +31,6 @@ from turnwise.schemas.score import (
 from turnwise.transforms.formats.messages.kinds import events_of
 from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_file, is_one_record
 
-_BLOCK = 1 << 18
 _SPACE = " \t\n\r"
 _NO_SPACE = re.compile(rf"[^{_SPACE}]")
 _MARKS = re.compile(r'\\.?|["\[\]{},]', re.DOTALL)
@@ -78,17 +77,18 @@ class ArrayText:
     def _part(self) -> ArrayPart:
         """Reads up to the next comma; of what is no JSON value (yet), brackets and quotes tell the end."""
         self._pass_space()
-        marks, searched = _Marks(), 0
-        while (part := self._decoded()) is None:
+        marks, searched, start = _Marks(), 0, b""
+        while start or (part := self._decoded()) is None:
             end = marks.end(self._text, self._position + searched)
+            text = start or _bytes(self._text[self._position : end if end >= 0 else None])
             if end >= 0:
-                return self._ended(_bytes(self._text[self._position : end]), end)
-            held = _bytes(self._text[self._position :])
-            if len(held) > self._limit:
-                return self._long(held, marks)
+                return self._ended(text, end)
+            if len(text) > self._limit:  # only its start is kept, however long it is
+                start = text[: max(self._limit + 1, KEPT_RECORD_BYTES)]
+                self._position = len(self._text)
             searched = len(self._text) - self._position
             if not self._more():
-                return ArrayPart(held, "")
+                return ArrayPart(start or text, "")
         return part
 
     def _decoded(self) -> ArrayPart | None:
@@ -102,16 +102,6 @@ class ArrayText:
         if behind is None or behind.group() not in ",]":
             return None
         return self._ended(text, behind.start())._replace(is_valid=True, value=value)
-
-    def _long(self, held: bytes, marks: "_Marks") -> ArrayPart:
-        text = held[: max(self._limit + 1, KEPT_RECORD_BYTES)]
-        end = -1
-        while end < 0:
-            self._position = len(self._text)
-            if not self._more():
-                return ArrayPart(text, "")
-            end = marks.end(self._text, 0)
-        return self._ended(text, end)
 
     def _ended(self, text: bytes, end: int) -> ArrayPart:
         self._position = end + 1
@@ -127,7 +117,7 @@ class ArrayText:
     def _more(self) -> bool:
         """Reads as much again as is held, at least a block; returns whether there was more."""
         held = self._text[self._position :]
-        data = self._file.read(max(_BLOCK, len(held)))
+        data = self._file.read(max(READ_BYTES, len(held)))
         self._text, self._position = held + self._decoder.decode(data, final=not data), 0
         return bool(data)
 
@@ -211,25 +201,16 @@ def _elements(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
         except ValueError as error:
             yield ArrayFault(part.text, error)
     elif part.text:
-        yield from _run_together(part.text)
-
-
-def _run_together(text: bytes) -> Iterator[bytes]:
-    """Yields the texts of objects that follow each other without a comma; otherwise the text itself."""
-    if not _is_broken(text):
-        yield text
-        return
-    decoded = text.decode("utf-8", "surrogateescape")
-    start, objects = 0, []
-    while start < len(decoded):
+        # Objects may follow each other without a comma; anything else is one text.
+        rest, texts = part.text.decode("utf-8", "surrogateescape"), []
         try:
-            _, end = _DECODER.raw_decode(decoded, start)
+            while rest:
+                _, end = _DECODER.raw_decode(rest)
+                texts.append(rest[:end].encode("utf-8", "surrogateescape"))
+                rest = rest[end:].lstrip()
         except (ValueError, RecursionError):
-            yield text
-            return
-        objects.append(decoded[start:end].encode("utf-8", "surrogateescape"))
-        start = end + len(decoded[end:]) - len(decoded[end:].lstrip())
-    yield from objects
+            texts = [part.text]
+        yield from texts
 
 
 def _is_broken(text: bytes) -> bool:
@@ -257,13 +238,6 @@ READ_BYTES = 1 << 18
 """Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
-
-
-class Lines(Protocol):
-    """An open file, or the lines of a part of it."""
-
-    def readline(self, size: int, /) -> bytes:
-        """Returns at most so many bytes of the current line; b"": there is no further line."""
 
 
 class EmptyFileError(ValueError):
@@ -364,7 +338,11 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     A record larger than `limit` bytes is a failure; reading continues. Raises NotTextError or EmptyFileError.
     """
     if path.endswith(".avro"):
-        return _avro_records(path, file)
+        import fastavro
+
+        rows: Any = fastavro.reader(cast(BinaryIO, file))
+        texts = (json.dumps(row, default=plain_value, ensure_ascii=False) for row in rows)
+        return (Record(path, position, text.encode()) for position, text in enumerate(texts, 1))
     head = file.read(KIND_BYTES)
     if not head and path.endswith(".gz") and not isinstance(file, gzip.GzipFile):
         raise ValueError("the file is empty; a gzip file never is")
@@ -417,9 +395,9 @@ def _is_one_file(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
     if _is_one_file(file, limit):
         return _whole_file(path, file.read(limit + 1), limit)
-    return (
-        _document_records(path, file, limit) if _is_document(file, limit) else line_records(path, file, limit)
-    )
+    if _is_document(file, limit):
+        return _document_records(path, file, limit)
+    return line_records(path, file.readline, limit)
 
 
 def _is_document(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
@@ -440,16 +418,18 @@ def _is_document(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
     return is_whole and not _is_json_lines(text)
 
 
-def line_records(path: str, file: Lines, limit: int, position: int = 0) -> Iterator[Record | Failure]:
-    """Yields the lines of a file, without those that are empty."""
+def line_records(
+    path: str, readline: Callable[[int], bytes], limit: int, position: int = 0
+) -> Iterator[Record | Failure]:
+    """Yields the lines of a file that are not empty, given what reads so many bytes of a line at most."""
     longest = len(BOM) + limit + 2
-    while line := file.readline(longest):
+    while line := readline(longest):
         position += 1
         line = line.removeprefix(BOM) if position == 1 else line
         if len(line) - line.endswith(b"\n") > limit:
             yield _oversized(path, position, line, limit)
             while line and not line.endswith(b"\n"):
-                line = file.readline(limit)
+                line = readline(limit)
         elif not line.endswith(b"\n") and _breaks_off(line):
             yield _cut(path, position, line)
         elif not line.isspace():
@@ -489,11 +469,18 @@ def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
 
 
 def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
-    is_array = _begins_array(file)
+    block = file.read(READ_BYTES).removeprefix(BOM)
+    while block.isspace():
+        block = file.read(READ_BYTES)
+    file.seek(0)
+    is_array = block.lstrip().startswith(b"[")
     if is_array and not _holds_array_lines(file):
         elements = array_elements(file, limit)
         first = list(islice(elements, FIRST_ELEMENTS))
-        if not _are_one_record(first):
+        # They tell whether the array is one record; if any is malformed, one does.
+        values = [_value(text) if isinstance(text, bytes) else None for text in first]
+        is_whole = all(text == b"null" for text, value in zip(first, values, strict=True) if value is None)
+        if not is_one_record(values if is_whole else values[:1]):
             for position, element in enumerate(chain(first, elements), 1):
                 yield _apart(path, position, element, limit)
             return
@@ -553,29 +540,13 @@ def _event(path: str, position: int, event: JsonValue, limit: int) -> Record | F
         return record_failure("read", error, Record(path, position, shown))
 
 
-def _begins_array(file: BinaryIO | gzip.GzipFile) -> bool:
-    """Returns whether the first sign of a text is that of an array; goes back to the beginning."""
-    block = file.read(_BLOCK).removeprefix(BOM)
-    while block.isspace():
-        block = file.read(_BLOCK)
-    file.seek(0)
-    return block.lstrip().startswith(b"[")
-
-
 def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:
     """Returns whether the first line of a text is an array and others follow; goes back to the beginning."""
-    lines = (line for line in iter(lambda: file.readline(_BLOCK), b"") if not line.isspace())
+    lines = (line for line in iter(lambda: file.readline(READ_BYTES), b"") if not line.isspace())
     is_array = isinstance(_value(next(lines, b"").removeprefix(BOM)), list)
     is_one_of_several = is_array and next(lines, None) is not None
     file.seek(0)
     return is_one_of_several
-
-
-def _are_one_record(elements: Sequence[bytes | ArrayFault]) -> bool:
-    """Returns whether an array is one record, by its first elements; by one if any is malformed."""
-    values = [_value(text) if isinstance(text, bytes) else None for text in elements]
-    is_whole = all(text == b"null" or value is not None for text, value in zip(elements, values, strict=True))
-    return is_one_record(values if is_whole else values[:1])
 
 
 def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Record | Failure:
@@ -628,10 +599,3 @@ def _is_json_lines(text: bytes) -> bool:
     """Returns whether a text that is not one JSON text holds JSON Lines: one of its first lines is JSON."""
     lines = text.strip().split(b"\n")[:_LINES_TRIED]
     return len(lines) > 1 and any(isinstance(_value(line), dict) for line in lines)
-
-
-def _avro_records(path: str, file: Any) -> Iterator[Record]:
-    import fastavro
-
-    for position, row in enumerate(fastavro.reader(file), 1):
-        yield Record(path, position, json.dumps(row, default=plain_value, ensure_ascii=False).encode())

@@ -19,7 +19,7 @@ from pathlib import Path
 from shutil import disk_usage
 from socket import gethostname
 from tempfile import gettempdir
-from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
+from typing import Any, BinaryIO, NamedTuple, TextIO
 from uuid import uuid4
 
 import apache_beam as beam
@@ -40,14 +40,16 @@ from turnwise.pipeline.io.containers import (
 )
 from turnwise.pipeline.io.sinks import (
     RowWriter,
-    TableSink,
+    completes,
+    discard_services,
     document_content,
     file_formats,
+    open_service,
     row_writer,
     write_table,
 )
 from turnwise.pipeline.runs.directory import REPORT_DATA
-from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow, ReadAgain, plain_rows
@@ -129,7 +131,9 @@ def clear_directory(directory: str) -> None:
 
 
 def clear_unfinished(directory: str) -> None:
-    """Removes what runs that did not finish left; no other run may write into the directory meanwhile."""
+    """Removes what unfinished runs left in a local directory; elsewhere another one may be writing."""
+    if not is_local(directory):
+        return
     current = current_folder(directory)
     folders = list_run_folders(directory).items()
     partial = [file for file in list_files(directory) if re.fullmatch(_PARTIAL, file.name)]
@@ -516,7 +520,7 @@ class ConcludeFn(InspectedDoFn):
     """Replaces `run.json`, and removes what is not current any more; names the files, where no step did."""
 
     def __init__(
-        self, directory: str, output_format: str, conclude: Conclude, discard: Callable[[], None] | None
+        self, directory: str, output_format: str, conclude: Conclude, discard: Callable[[], None]
     ) -> None:
         self._directory, self._format = directory, output_format
         self._conclude, self._discard = conclude, discard
@@ -534,8 +538,7 @@ class ConcludeFn(InspectedDoFn):
             finished = Finished(dict(parts.counts), parts.to_read, versions, tables, [*parts.rows(STORED)])
             write_run_file(self._directory, self._conclude(finished), folder)
             _clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
-        if self._discard:
-            self._discard()
+        self._discard()
 
     def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
         """Returns what `run.json` says of the files; raises OSError if one is not there."""
@@ -559,31 +562,17 @@ _TOLD = beam.typehints.KV[str, Any]
 _SMALL = frozenset((*SINGLE_FILES, AGGREGATED))
 
 
-class RowsSink(Protocol):
-    """Writes tables."""
+class Sink:
+    """Takes the tables of a run, and ends it; this one writes nothing, for runs that only count."""
 
     def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
         """Adds the steps that write lists of rows of some tables; `part` distinguishes several writers."""
-
-
-class Sink(RowsSink, Protocol):
-    """Writes the tables of a run, and ends it."""
 
     def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Adds the steps that run after everything is written, given what the other steps told."""
 
 
-class NullSink:
-    """Writes nothing, for runs that only count."""
-
-    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
-        """Discards the rows."""
-
-    def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
-        """Does nothing."""
-
-
-class ShardSink:
+class ShardSink(Sink):
     """Writes tables as shards into a folder of a directory; services may take them as well.
 
     Attributes:
@@ -595,19 +584,18 @@ class ShardSink:
         self,
         directory: str,
         output_format: str,
-        services: Sequence[TableSink] = (),
+        places: Sequence[SinkPlace] = (),
         *,
         folder: str | None = None,
         number: int | None = None,
-        keeps_stored: bool = False,
     ) -> None:
-        """Creates the sink; a `folder` that is chosen when the pipeline runs is no other execution's.
+        """Opens the services of `places`; a `folder` that is chosen when the pipeline runs is no other's.
 
-        Shards of a lower `number` come first, in all tables alike. `keeps_stored`: whether the end of the run
-        needs what the services return.
+        Shards of a lower `number` come first, in all tables alike.
         """
-        self._directory, self._format, self._services = directory, output_format, services
-        self._keeps_stored = keeps_stored
+        self._directory, self._format = directory, output_format
+        self._services = [open_service(sink_place) for sink_place in places]
+        self._completed = [sink_place for sink_place in places if completes(sink_place)]
         self._chosen: PCollection[Any] | None = None
         self._write = _WriteRowsFn(directory, output_format, number)
         self.folder_name = folder
@@ -620,7 +608,7 @@ class ShardSink:
             for number, service in enumerate(self._services):
                 stored = service.write_table(of_table, table, part)
                 if stored is not None:
-                    keep = beam.FlatMap(_kept_stored, number, self._keeps_stored)
+                    keep = beam.FlatMap(_kept_stored, number, bool(self._completed))
                     self.written.append(stored | f"Stored{number or ''}_{table}{part}" >> keep)
         folder = AsSingleton(self.begun(rows.pipeline))
         self.written.append(rows | f"Write_{tables[0]}{part}" >> beam.ParDo(self._write, folder))
@@ -646,13 +634,12 @@ class RunSink(ShardSink):
         directory: str,
         output_format: str,
         conclude: Conclude,
-        services: Sequence[TableSink] = (),
+        places: Sequence[SinkPlace] = (),
         *,
-        discard: Callable[[], None] | None = None,
         folder: str | None = None,
     ) -> None:
-        super().__init__(directory, output_format, services, folder=folder, keeps_stored=discard is not None)
-        self._conclude, self._discard = conclude, discard
+        super().__init__(directory, output_format, places, folder=folder)
+        self._conclude = conclude
 
     def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Gives all files their final names, and writes `run.json`.
@@ -669,7 +656,8 @@ class RunSink(ShardSink):
             )
             publish = beam.Map(publish_named, self._directory, self._format)
             parts.append(named | "Write_Publish" >> publish)
-        conclude = ConcludeFn(self._directory, self._format, self._conclude, self._discard)
+        discard = partial(discard_services, self._completed)
+        conclude = ConcludeFn(self._directory, self._format, self._conclude, discard)
         over = gathered(parts, "Write_Told", "Write_End")
         _ = over | "Write_Run" >> beam.ParDo(conclude, folder).with_output_types(Any)
 

@@ -74,12 +74,15 @@ class RunRecord(NamedTuple):
 
 @contextmanager
 def recorded(
-    record: RunRecord, sink_place: SinkPlace, document: JsonObject, goes_on: bool = False
+    record: RunRecord | None, sink_place: SinkPlace | None, document: JsonObject, goes_on: bool = False
 ) -> Iterator[None]:
     """Writes that a run begins, given what is known of its `run.json`, and if it breaks off that it did.
 
-    `goes_on`: the run may go on elsewhere when this process ends.
+    `goes_on`: the run may go on elsewhere when this process ends. Without a record nothing is written.
     """
+    if record is None or sink_place is None:
+        yield
+        return
     record.begin(sink_place, document)
     try:
         yield
@@ -427,12 +430,13 @@ def complete_service(sink_place: SinkPlace, elements: Sequence[Any]) -> list[str
         return [f"{sink_place.option} {shown_url(sink_place.url)}: {error_text(error)}"]
 
 
-def discard_service(sink_place: SinkPlace) -> None:
-    """Removes what a run has staged for its service; what cannot be removed is logged."""
-    try:
-        find_service(sink_place.option, sink_place.url).discard(sink_place)
-    except OSError as error:
-        _LOG.warning("staged rows of a run cannot be removed: %s", error_text(error))
+def discard_services(places: Sequence[SinkPlace]) -> None:
+    """Removes what a run has staged for its services; what cannot be removed is logged."""
+    for sink_place in places:
+        try:
+            find_service(sink_place.option, sink_place.url).discard(sink_place)
+        except OSError as error:
+            _LOG.warning("staged rows of a run cannot be removed: %s", error_text(error))
 
 
 @contextmanager
@@ -446,7 +450,7 @@ def discarding(sink_place: SinkPlace | None, goes_on: bool = False) -> Iterator[
         raise
     finally:
         if sink_place and not (interrupted and goes_on):
-            discard_service(sink_place)
+            discard_services([sink_place])
 
 
 def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:

@@ -55,6 +55,9 @@ class FileRange(NamedTuple):
     lines: int = 0
 
 
+_Measured: TypeAlias = tuple[FileRange, int | None] | Failure
+
+
 def file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
     """Returns the files that paths and globs name, large ones in ranges of 1 to 64 MiB, and failures.
 
@@ -89,12 +92,14 @@ def measure(part: FileRange, limit: int) -> int | None:
     return None
 
 
-def number_lines(path: str, measured: Iterable[tuple[FileRange, int | None]]) -> Iterator[FileRange]:
-    """Yields the measured ranges of a file with the lines before each, or the file as a whole."""
+def number_lines(file: tuple[str, Iterable[_Measured]]) -> Iterator[FileRange | Failure]:
+    """Yields failures, and the ranges of a file with the lines before each, or the file as a whole."""
+    parts = list(file[1])
+    yield from (part for part in parts if isinstance(part, Failure))
     lines, ranges = 0, []
-    for part, line_ends in sorted(measured, key=lambda measured: measured[0].start):
+    for part, line_ends in sorted(part for part in parts if not isinstance(part, Failure)):
         if line_ends is None:
-            yield FileRange(path)
+            yield FileRange(file[0])
             return
         ranges.append(part._replace(lines=lines))
         lines += line_ends
@@ -114,7 +119,7 @@ def range_records(
             before = part.lines + _line_ends(file, part.start, start)
             offset, passed = _first_line(file, start)
             lines = _ClaimedLines(file, offset, claim)
-            yield from line_records(part.path, lines, limit, before + passed)
+            yield from line_records(part.path, lines.readline, limit, before + passed)
     except Exception as error:
         yield unread_rest("read", error, part.path)
         claim(part.stop)
@@ -277,26 +282,17 @@ class FileSource(NamedTuple):
             | f"{name}SpreadFiles" >> beam.Reshuffle()
             | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self.limit))
             | f"{name}GatherRanges" >> beam.GroupByKey()
-            | f"{name}NumberLines" >> beam.FlatMap(_numbered)
+            | f"{name}NumberLines" >> beam.FlatMap(number_lines)
             | f"{name}SpreadRanges" >> beam.Reshuffle()
         )
         read = _ReadRangesFn(self.limit, self.rejected, frozenset(self.patterns))
         return _read(ranges, f"{name}Read", read)
 
 
-_Measured: TypeAlias = tuple[FileRange, int | None] | Failure
-
-
 def _measured(part: FileRange | Failure, limit: int) -> tuple[str, _Measured]:
     if isinstance(part, Failure):
         return part.source or "", part
     return part.path, (part, measure(part, limit))
-
-
-def _numbered(file: tuple[str, Iterable[_Measured]]) -> Iterator[FileRange | Failure]:
-    parts = list(file[1])
-    yield from (part for part in parts if isinstance(part, Failure))
-    yield from number_lines(file[0], [part for part in parts if not isinstance(part, Failure)])
 
 
 # Worker processes of this machine take shards from a pipe, entry by entry: one that is done takes the next.

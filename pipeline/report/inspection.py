@@ -10,7 +10,7 @@ from textwrap import wrap
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from turnwise.pipeline.io.files import agent_folder, file_patterns, matched_files, read_files, whole_items
+from turnwise.pipeline.io.files import agent_folder, file_patterns, listed_files, read_files, whole_items
 from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
@@ -327,7 +327,7 @@ _MOST_RECORDS = 200
 
 def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:
     """Yields the objects that no format fits, or of which it reads nothing."""
-    for path in matched_files(file_patterns("inspect", paths)):
+    for path in listed_files(file_patterns("inspect", paths)):
         for record in () if isinstance(path, Failure) else file_records(path, MAX_RECORD_BYTES):
             if isinstance(record, Failure):
                 continue

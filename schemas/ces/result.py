@@ -148,14 +148,10 @@ class UserGoalSatisfactionResult(Message, proto="EvaluationResult.UserGoalSatisf
     explanation: Text = field("Reason of the judge.")
 
 
-class TaskCompletionResult(Message, proto="EvaluationResult.TaskCompletionResult"):
+class TaskCompletionResult(UserGoalSatisfactionResult, proto="EvaluationResult.TaskCompletionResult"):
     """Older form of the user goal's result."""
 
-    RANGES = (("score", -1, 1),)
-
     score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.")
-    label: Text = field("Label of the score.")
-    explanation: Text = field("Reason of the judge.")
 
 
 class Status(Message):
@@ -249,19 +245,17 @@ class AudioEncoding(OpenEnum):
     ALAW = 3
 
 
-class InputAudioConfig(Message):
-    """Audio that the user's side sends."""
-
-    audio_encoding: Implicit[AudioEncoding] = field("Encoding.")
-    sample_rate_hertz: Int32 = field("Samples per second.")
-    noise_suppression_level: Text = field("`low`, `moderate`, `high` or `very_high`.")
-
-
 class OutputAudioConfig(Message):
     """Audio that the agent's side produces."""
 
     audio_encoding: Implicit[AudioEncoding] = field("Encoding.")
     sample_rate_hertz: Int32 = field("Samples per second.")
+
+
+class InputAudioConfig(OutputAudioConfig):
+    """Audio that the user's side sends."""
+
+    noise_suppression_level: Text = field("`low`, `moderate`, `high` or `very_high`.")
 
 
 class EvaluationChannel(OpenEnum):

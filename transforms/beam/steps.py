@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from functools import cache
 from itertools import chain
 from types import FunctionType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from zlib import compress, crc32, decompress
 
 import apache_beam as beam
@@ -391,22 +391,6 @@ _BATCH_BYTES = 1024 * 1024
 _MOST_VERSIONS = 500
 
 
-class Emitter(Protocol):
-    """Output form of evaluated conversations."""
-
-    def start(self) -> None:
-        """Discards an aborted bundle."""
-
-    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
-        """Returns the outputs that a conversation makes."""
-
-    def rejected(self, failure: Failure) -> Any:
-        """Returns the output for a conversation that could not be scored."""
-
-    def finish(self) -> list[Any]:
-        """Returns the remaining outputs of the bundle."""
-
-
 class BundleSums:
     """Emits the rows of up to 16 conversations, or of 1 MiB of records, in one list; sums at a bundle's end.
 
@@ -430,9 +414,7 @@ class BundleSums:
         for table, rows in self._rows.items():
             rows += getattr(evaluated, table)
         add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
-        outputs: list[Any] = []
-        for failure in evaluated.scored.failures:
-            outputs.append(TaggedOutput(FAILURES, failure))
+        outputs: list[Any] = [TaggedOutput(FAILURES, failure) for failure in evaluated.scored.failures]
         if len(self._sums) >= _MOST_VERSIONS:
             outputs += [TaggedOutput(STATISTICS, entry) for entry in self._sums.items()]
             self._sums = {}
@@ -465,7 +447,7 @@ class BundleSums:
 class ScoringDoFn(CountingDoFn):
     """Computes verdicts and emits rows and sums."""
 
-    def __init__(self, criteria: Iterable[Criterion], run: RunInfo, emission: Emitter) -> None:
+    def __init__(self, criteria: Iterable[Criterion], run: RunInfo, emission: BundleSums) -> None:
         super().__init__()
         self._run, self._emission = run, emission
         self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, UsesToolEffects) for c in criteria)
@@ -513,23 +495,22 @@ class ScoringDoFn(CountingDoFn):
 class MeasuringDoFn(ScoringDoFn):
     """Scores conversations by measured criteria."""
 
-    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo, emission: Emitter) -> None:
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo, emission: BundleSums) -> None:
         super().__init__(criteria, run, emission)
         self._criteria = Criteria(tuple(criteria))
 
-    def measured(self, sample: Sample, timestamp: Timestamp | None = None) -> list[Any]:
+    def process(self, sample: Sample) -> list[Any]:
         """Returns the outputs of a conversation, or its failure."""
+        return self.measured(sample)
+
+    def measured(self, sample: Sample, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns them with a timestamp."""
         try:
             scored, _ = evaluate(sample, self._criteria)
             evaluated = decide(scored, self._run)
         except RAISED as error:
             return [self.rejected(sample, error)]
         return self.emitted(evaluated, timestamp)
-
-
-class _MeasureFn(MeasuringDoFn):
-    def process(self, sample: Sample) -> list[Any]:
-        return self.measured(sample)
 
 
 @beam.ptransform_fn
@@ -540,7 +521,7 @@ def ScoreTurns(
 
     Returns keyed sums, (table, rows), conversations to read, failures, and counts.
     """
-    score = beam.ParDo(_MeasureFn(criteria, run, BundleSums()))
+    score = beam.ParDo(MeasuringDoFn(criteria, run, BundleSums()))
     return matched | "Score" >> score.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
 
 
@@ -565,7 +546,7 @@ class JudgeFn(ScoringDoFn):
     """
 
     def __init__(
-        self, selection: Selection, run: RunInfo, settings: JudgeSettings, emission: Emitter
+        self, selection: Selection, run: RunInfo, settings: JudgeSettings, emission: BundleSums
     ) -> None:
         super().__init__((*selection.measured, *selection.judged, *selection.of_dialects), run, emission)
         self._selection, self._settings = selection, settings

@@ -28,6 +28,7 @@ from turnwise.transforms.beam.sessions import Ignored, MessagePackCoder, RecordC
 from turnwise.transforms.beam.steps import (
     EVENTS,
     GROUPED,
+    BundleSums,
     CountingDoFn,
     InspectedDoFn,
     JudgeFn,
@@ -177,34 +178,6 @@ class RecordOutcome(NamedTuple):
     judged: tuple[tuple[str, int], ...] = ()
 
 
-def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run: RunInfo) -> RecordOutcome:
-    """Returns the outcome of a scored conversation, with the failures of its criteria."""
-    scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
-    record, (result,) = scored.sample.record, evaluated.results
-    statistics = MetricsState()
-    statistics.add(scored, evaluated.verdict, evaluated.parts)
-    contribution = Contribution(
-        name=f"conversation {conversation.conversation_id}" if record.closing else result["name"],
-        revision=conversation.revision,
-        digest=_digest(record),
-        event_time=event_time,
-        app_version=conversation.app_version or "",
-        statistics=statistics,
-    )
-    return RecordOutcome(
-        conversation_id=result["conversation_id"],
-        contribution=contribution,
-        scores=evaluated.scores,
-        results=evaluated.results,
-        failures=_failure_rows(scored.failures, run),
-        receipts=record.settles(),
-        joined=record if record.closing else None,
-        guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
-        conversations=evaluated.conversations,
-        judged=tuple((judged_counts(scored, evaluated.verdict.status) | redacted_counts(scored)).items()),
-    )
-
-
 def _failure_rows(failures: Iterable[Failure], run: RunInfo) -> list[FailureRow]:
     return [row for failure in failures for row in failure_rows(failure, run.run_id, run.redact)]
 
@@ -351,16 +324,40 @@ def _keyed(outcome: RecordOutcome) -> list[tuple[str, Contribution]]:
 OUTCOMES = "outcomes"
 
 
-class _Outcomes:
+class _Outcomes(BundleSums):
+    """Emits one outcome a conversation, at once, in place of rows and sums."""
+
     def __init__(self, run: RunInfo) -> None:
+        super().__init__()
         self._run = run
 
-    def start(self) -> None:
-        """Does nothing."""
-
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
-        seconds = time() if timestamp is None else timestamp.micros / 1e6
-        return [TaggedOutput(OUTCOMES, scored_outcome(evaluated, seconds, self._run))]
+        scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
+        record, (result,) = scored.sample.record, evaluated.results
+        statistics = MetricsState()
+        statistics.add(scored, evaluated.verdict, evaluated.parts)
+        contribution = Contribution(
+            name=f"conversation {conversation.conversation_id}" if record.closing else result["name"],
+            revision=conversation.revision,
+            digest=_digest(record),
+            event_time=time() if timestamp is None else timestamp.micros / 1e6,
+            app_version=conversation.app_version or "",
+            statistics=statistics,
+        )
+        judged = judged_counts(scored, evaluated.verdict.status) | redacted_counts(scored)
+        outcome = RecordOutcome(
+            conversation_id=result["conversation_id"],
+            contribution=contribution,
+            scores=evaluated.scores,
+            results=evaluated.results,
+            failures=_failure_rows(scored.failures, self._run),
+            receipts=record.settles(),
+            joined=record if record.closing else None,
+            guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
+            conversations=evaluated.conversations,
+            judged=tuple(judged.items()),
+        )
+        return [TaggedOutput(OUTCOMES, outcome)]
 
     def rejected(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run))
@@ -372,9 +369,6 @@ class _Outcomes:
             return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run))
         # What adds nothing, such as an event that came twice.
         return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
-
-    def finish(self) -> list[Any]:
-        return []
 
 
 class _MeasureStreamFn(MeasuringDoFn):
@@ -650,7 +644,32 @@ def evaluate_rule(
         finding = _Finding("below", rule.below)
     else:
         finding = _dropped(rule, level, tally, baseline, number)
-    return None if finding is None else _alert(rule, window, level, value, count, finding)
+    if finding is None:
+        return None
+    bounds = window.window_start, window.window_end
+    start, end = (nanos_timestamp(round(seconds * 1e9)) for seconds in bounds)
+    why = f"{finding.kind} {finding.threshold:.4g}"
+    if finding.kind == "drop":
+        why = (
+            f"worse than {finding.baseline_value:.4g} over {finding.baseline_count} before "
+            f"(such a drop by chance: {finding.p_value:.2g}; the rule alerts up to {finding.threshold:.2g})"
+        )
+    key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")
+    return Alert(
+        name=f"alerts/a-{sha256(key).hexdigest()[:24]}",
+        rule=rule.name,
+        window_start=start,
+        window_end=end,
+        app_version=window.app_version or None,
+        criterion=rule.criterion,
+        level=level,
+        measure=rule.measure,
+        value=value,
+        count=count,
+        **finding._asdict(),
+        message=f"{rule.name}: {rule.measure} of {rule.criterion} ({level}s) is {value:.4g} over {count}, "
+        f"{why}; app version {window.app_version or '(no version)'}, {start} to {end}",
+    )
 
 
 def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | None, gap: str) -> str:
@@ -708,57 +727,21 @@ def _dropped(
     value, count = _measured(rule, base)
     if value is None or count < rule.min_count:
         return None
-    evidence = _evidence(rule, tally, base)
+    now, before, evidence = _sample(tally), _sample(base), None
+    if rule.measure == "pass_rate":
+        evidence = share_evidence(
+            tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails
+        )
+    elif now and before:  # enough values for a variance
+        kind = CRITERIA.get(rule.criterion)
+        is_cost = kind is not None and kind.gate == "at_most"
+        evidence = mean_evidence(before, now) if is_cost else mean_evidence(now, before)
     p_value = 1.0 if evidence is None else always_valid_p(evidence, number)
     if p_value > rule.drop.significance:
         return None
     return _Finding("drop", rule.drop.significance, value, count, p_value)
 
 
-def _evidence(rule: AlertRule, tally: Tally, base: Tally) -> float | None:
-    """Returns the evidence that the window is worse than the baseline; None: there are too few values."""
-    if rule.measure == "pass_rate":
-        return share_evidence(tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails)
-    now, before = _sample(tally), _sample(base)
-    if now is None or before is None:
-        return None
-    kind = CRITERIA.get(rule.criterion)
-    is_cost = kind is not None and kind.gate == "at_most"
-    return mean_evidence(before, now) if is_cost else mean_evidence(now, before)
-
-
 def _sample(tally: Tally) -> SampleMoments | None:
     mean, variance = tally.mean, tally.variance
     return None if mean is None or variance is None else SampleMoments(tally.scored, mean, variance)
-
-
-def _alert(
-    rule: AlertRule, window: WindowMetrics, level: ScoreLevel, value: float, count: int, finding: _Finding
-) -> Alert:
-    bounds = window.window_start, window.window_end
-    start, end = (nanos_timestamp(round(seconds * 1e9)) for seconds in bounds)
-    key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")
-    return Alert(
-        name=f"alerts/a-{sha256(key).hexdigest()[:24]}",
-        rule=rule.name,
-        window_start=start,
-        window_end=end,
-        app_version=window.app_version or None,
-        criterion=rule.criterion,
-        level=level,
-        measure=rule.measure,
-        value=value,
-        count=count,
-        **finding._asdict(),
-        message=f"{rule.name}: {rule.measure} of {rule.criterion} ({level}s) is {value:.4g} over {count}, "
-        f"{_why(finding)}; app version {window.app_version or '(no version)'}, {start} to {end}",
-    )
-
-
-def _why(finding: _Finding) -> str:
-    if finding.kind != "drop":
-        return f"{finding.kind} {finding.threshold:.4g}"
-    return (
-        f"worse than {finding.baseline_value:.4g} over {finding.baseline_count} before "
-        f"(such a drop by chance: {finding.p_value:.2g}; the rule alerts up to {finding.threshold:.2g})"
-    )

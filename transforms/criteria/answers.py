@@ -1,15 +1,15 @@
 """Criteria of what an answer engine states: safety, grounding, steps, searches and refusals."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from turnwise.schemas.conversation import FAILED, SUCCEEDED, GroundedAnswer, SafetyRating, Turn
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionSeverityReason, Score
-from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.criteria.citations import (
     LISTED,
     AnswerFaults,
@@ -65,10 +65,10 @@ class SafetyRatings(MeasuredCriterion):
         categories: `HARM_CATEGORY_...` -> `max_probability` and `max_severity` for this category.
     """
 
-    name: ClassVar[str] = "safety_ratings"
-    needs: ClassVar[str] = "answers of a search engine with safety ratings"
-    severity_reason: ClassVar[CriterionSeverityReason] = "safety"
-    rests_on: ClassVar[RestsOn] = ()
+    name = "safety_ratings"
+    needs = "answers of a search engine with safety ratings"
+    severity_reason = "safety"
+    rests_on = ()
 
     threshold: float | None = 1.0
     max_probability: RatingLevel = "LOW"
@@ -121,9 +121,9 @@ class UnobservedActions(AnswerFaults):
     When to use: Find searches of which nothing came back, and logs without the results of searches.
     """
 
-    name: ClassVar[str] = "unobserved_actions"
-    needs: ClassVar[str] = "answers of a search engine with the actions of their steps"
-    reads: ClassVar[tuple[str, ...]] = ("steps.actions",)
+    name = "unobserved_actions"
+    needs = "answers of a search engine with the actions of their steps"
+    reads = ("steps.actions",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Counts the actions and their observations."""
@@ -145,8 +145,8 @@ class SkippedRate(AnswerFaults):
     When to use: Measure how often, and why, answers are skipped.
     """
 
-    name: ClassVar[str] = "skipped_rate"
-    needs: ClassVar[str] = "answers of a search engine"
+    name = "skipped_rate"
+    needs = "answers of a search engine"
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Returns 1.0 if there is a reason for a refusal."""
@@ -173,10 +173,10 @@ class GroundingScore(OfAnswer):
         claim_threshold: Minimum score of every claim; a lower one fails the answer.
     """
 
-    name: ClassVar[str] = "grounding_score"
-    needs: ClassVar[str] = "answers of a search engine with a grounding score"
-    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
-    of_refusals: ClassVar[bool] = False
+    name = "grounding_score"
+    needs = "answers of a search engine with a grounding score"
+    severity_reason = "unsupported"
+    of_refusals = False
 
     claim_threshold: float | None = Field(default=None, ge=0.0, le=1.0, strict=True)
 
@@ -242,8 +242,8 @@ class FailedSteps(AnswerFaults):
     When to use: Find answers that were made although a step failed.
     """
 
-    name: ClassVar[str] = "failed_steps"
-    needs: ClassVar[str] = "answers of a search engine with the states of their steps"
+    name = "failed_steps"
+    needs = "answers of a search engine with the states of their steps"
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Counts the failed steps."""
@@ -286,9 +286,9 @@ class RedundantRelatedQuestions(AnswerFaults):
     When to use: Find suggestions that lead the user nowhere.
     """
 
-    name: ClassVar[str] = "redundant_related_questions"
-    needs: ClassVar[str] = "answers of a search engine with related questions, and the user's question"
-    reads: ClassVar[tuple[str, ...]] = ("related_questions",)
+    name = "redundant_related_questions"
+    needs = "answers of a search engine with related questions, and the user's question"
+    reads = ("related_questions",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Compares the related questions with the user's and with each other."""
@@ -320,9 +320,9 @@ class EmptySearches(AnswerFaults):
     When to use: Find questions that the index cannot answer, and steps that fail.
     """
 
-    name: ClassVar[str] = "empty_searches"
-    needs: ClassVar[str] = "answers of a search engine with the results of its searches"
-    reads: ClassVar[tuple[str, ...]] = ("steps.actions", "steps.state")
+    name = "empty_searches"
+    needs = "answers of a search engine with the results of its searches"
+    reads = ("steps.actions", "steps.state")
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Counts the searches and their results."""

@@ -31,7 +31,17 @@ from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 Scores: TypeAlias = "Score | list[Score] | None"
 """None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
 
-RestsOn: TypeAlias = tuple[Literal["calls", "words"], ...]
+Unit = Literal["score", "seconds", "count", "money"]
+Gate = Literal["at_least", "at_most"]
+_Part = Literal["calls", "words"]
+RestsOn: TypeAlias = tuple[_Part, ...]
+UNITS, GATES, _PARTS = get_args(Unit), get_args(Gate), get_args(_Part)
+_FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
+ATTRIBUTES = (
+    *("name", "scale", "special_values", "unit", "gate", "severity_reason", "rests_on", "needs"),
+    *_FLAGS,
+)
+"""Names of the class attributes."""
 
 
 def _missing(kind: type) -> list[str]:
@@ -41,18 +51,40 @@ def _missing(kind: type) -> list[str]:
     return [*missing, "judge (or judge_conversation)"] if is_mute else missing
 
 
-def _fault(kind: object) -> str | None:
+def _fault(kind: Any) -> str | None:
+    """Returns what is wrong with the class attributes and methods of a criterion; None: nothing."""
+
+    def are_numbers(values: Sequence[object]) -> bool:
+        return all(isinstance(v, Real) and not isinstance(v, bool) and not isnan(v) for v in values)
+
+    def wrong(name: str, needed: str) -> str:
+        return f"its {name} is {short_repr(getattr(kind, name))}; it must be {needed}"
+
     if not (isinstance(kind, type) and issubclass(kind, MeasuredCriterion | JudgedCriterion)):
         return "it is no subclass of MeasuredCriterion or JudgedCriterion"
-    fields = sorted({*ATTRIBUTES} & {*kind.model_fields})
-    if fields:
+    if fields := sorted({*ATTRIBUTES} & {*kind.model_fields}):
         return f"{', '.join(fields)}: write ClassVar in the annotation, or no annotation"
     if not hasattr(kind, "name"):
         return "it has no name"
     if kind.name == STATUS:
         return f"{STATUS} stands for the verdicts, and no criterion can have this name"
-    missing = _missing(kind)
-    return f"it lacks {', '.join(missing)}" if missing else attribute_fault(kind)
+    if missing := _missing(kind):
+        return f"it lacks {', '.join(missing)}"
+    scale = kind.scale
+    is_range = isinstance(scale, tuple | list) and len(scale) == 2 and are_numbers(scale)
+    if scale is not None and not (is_range and scale[0] < scale[1]):
+        return wrong("scale", "two numbers, the lowest and the highest value, or None")
+    if not isinstance(kind.special_values, tuple) or not are_numbers(kind.special_values):
+        return wrong("special_values", "a tuple of numbers")
+    for name, allowed in (("unit", UNITS), ("gate", GATES), ("severity_reason", CRITERION_SEVERITY_REASONS)):
+        if not isinstance(getattr(kind, name), str) or getattr(kind, name) not in allowed:
+            return wrong(name, f"one of {', '.join(allowed)}")
+    if not isinstance(kind.rests_on, tuple | list) or not all(part in _PARTS for part in kind.rests_on):
+        return wrong("rests_on", f"a tuple of {', '.join(_PARTS)}")
+    if not isinstance(kind.needs, str):
+        return wrong("needs", "a text")
+    flag = next((name for name in _FLAGS if not isinstance(getattr(kind, name), bool)), None)
+    return wrong(flag, "True or False") if flag else None
 
 
 def _is_left_out(kind: object) -> bool:
@@ -97,8 +129,8 @@ class Criterion(Settings, ABC):
     name: ClassVar[str]
     scale: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     special_values: ClassVar[tuple[float, ...]] = ()
-    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "score"
-    gate: ClassVar[Literal["at_least", "at_most"]] = "at_least"
+    unit: ClassVar[Unit] = "score"
+    gate: ClassVar[Gate] = "at_least"
     severity_reason: ClassVar[CriterionSeverityReason] = "expectations"
     rests_on: ClassVar[RestsOn] = ("calls", "words")
     needs: ClassVar[str] = ""
@@ -507,7 +539,7 @@ class CustomMetric(MeasuredCriterion):
         function: Full name of the function.
     """
 
-    scale: ClassVar[tuple[float, float] | None] = (-inf, inf)
+    scale = (-inf, inf)
 
     name: str  # type: ignore[misc]  # each metric of a config has its own
     function: str
@@ -600,42 +632,3 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
     why, head = first.explanation or "", turn_name(index).capitalize()
     parts = [f"{len(failed)} of {len(turns)} fail.", *moved[:_MOST_MOVED]]
     return " ".join([*parts, why if why.startswith(head) else f"{head}: {why}"])
-
-
-# Checks the class attributes of a criterion when it is added.
-
-UNITS = ("score", "seconds", "count", "money")
-GATES = ("at_least", "at_most")
-PARTS = ("calls", "words")
-_FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
-ATTRIBUTES = (
-    *("name", "scale", "special_values", "unit", "gate", "severity_reason", "rests_on", "needs"),
-    *_FLAGS,
-)
-"""Names of the class attributes."""
-
-
-def attribute_fault(kind: Any) -> str | None:
-    """Returns what is wrong with the class attributes of a criterion; None: nothing."""
-
-    def are_numbers(values: Sequence[object]) -> bool:
-        return all(isinstance(v, Real) and not isinstance(v, bool) and not isnan(v) for v in values)
-
-    def wrong(name: str, needed: str) -> str:
-        return f"its {name} is {short_repr(getattr(kind, name))}; it must be {needed}"
-
-    scale = kind.scale
-    is_range = isinstance(scale, tuple | list) and len(scale) == 2 and are_numbers(scale)
-    if scale is not None and not (is_range and scale[0] < scale[1]):
-        return wrong("scale", "two numbers, the lowest and the highest value, or None")
-    if not isinstance(kind.special_values, tuple) or not are_numbers(kind.special_values):
-        return wrong("special_values", "a tuple of numbers")
-    for name, allowed in (("unit", UNITS), ("gate", GATES), ("severity_reason", CRITERION_SEVERITY_REASONS)):
-        if not isinstance(getattr(kind, name), str) or getattr(kind, name) not in allowed:
-            return wrong(name, f"one of {', '.join(allowed)}")
-    if not isinstance(kind.rests_on, tuple | list) or not all(part in PARTS for part in kind.rests_on):
-        return wrong("rests_on", f"a tuple of {', '.join(PARTS)}")
-    if not isinstance(kind.needs, str):
-        return wrong("needs", "a text")
-    flag = next((name for name in _FLAGS if not isinstance(getattr(kind, name), bool)), None)
-    return wrong(flag, "True or False") if flag else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import median_low
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,8 +11,8 @@ from pydantic import Field
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.score import CriterionSeverityReason, Outcome, Score
-from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn, calls_text
+from turnwise.schemas.score import Outcome, Score
+from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, calls_text
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
@@ -99,10 +99,10 @@ class Hallucination(JudgedCriterion):
     When to use: CES's own hallucination figure is needed.
     """
 
-    name: ClassVar[str] = "hallucination"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
-    special_values: ClassVar[tuple[float, ...]] = (NO_CLAIM,)
+    name = "hallucination"
+    needs = "answers of the agent"
+    severity_reason = "unsupported"
+    special_values = (NO_CLAIM,)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges a recorded turn; None if it has no tool call, or the case switches the check off."""
@@ -223,10 +223,10 @@ class ToolInvocation(MeasuredCriterion):
     When to use: Check the tools of CES cases, with partial credit.
     """
 
-    name: ClassVar[str] = "tool_invocation_score"
-    needs: ClassVar[str] = "expected calls"
-    rests_on: ClassVar[RestsOn] = ("calls",)
-    needs_expected_calls: ClassVar[bool] = True
+    name = "tool_invocation_score"
+    needs = "expected calls"
+    rests_on = ("calls",)
+    needs_expected_calls = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Checks a turn's calls; None if the golden turn expects no call."""
@@ -290,11 +290,11 @@ class SemanticSimilarity(JudgedCriterion):
     When to use: CES golden cases whose answers are compared by meaning.
     """
 
-    name: ClassVar[str] = "semantic_similarity"
-    needs: ClassVar[str] = "an expected response"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("words",)
-    scale: ClassVar[tuple[float, float] | None] = (0.0, 4.0)
+    name = "semantic_similarity"
+    needs = "an expected response"
+    severity_reason = "text"
+    rests_on = ("words",)
+    scale = (0.0, 4.0)
 
     threshold: float | None = 3.0
 
@@ -341,13 +341,14 @@ class SemanticSimilarity(JudgedCriterion):
             return Score(0.0, label=SIMILARITY_LABELS[0], explanation="The agent said nothing.")
         expected = "\n".join(o.expectation.text or "" for o in wanted if o.expectation)
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
-        question = Question(
-            task_prompt("semantic_similarity/2", sections),
-            SimilarityReply,
-            self.options,
-            lambda: local_reply_similarity(expected, actual),
-            lambda reply: [reply.score],
-        )
+
+        def local_reply() -> SimilarityReply:
+            answer = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+            texts = {"expected_quote": "", "actual_quote": answer.quote, "reason": answer.reason}
+            return SimilarityReply(**texts, score=answer.score)
+
+        prompt = task_prompt("semantic_similarity/2", sections)
+        question = Question(prompt, SimilarityReply, self.options, local_reply, lambda reply: [reply.score])
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
@@ -355,14 +356,6 @@ class SemanticSimilarity(JudgedCriterion):
         middle = median_low(reply.score for reply in answers.replies)
         reply = answers.replies[scores.index(middle)]
         return reply_score(answers, reply, float(middle), SIMILARITY_LABELS[middle], scores=scores)
-
-
-def local_reply_similarity(expected: str, actual: str) -> SimilarityReply:
-    """Compares two texts without a model."""
-    verdict = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
-    return SimilarityReply(
-        expected_quote="", actual_quote=verdict.quote, reason=verdict.reason, score=verdict.score
-    )
 
 
 def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
@@ -417,10 +410,10 @@ class SemanticMatch(JudgedCriterion):
     When to use: CES cases with `$matchType: semantic`.
     """
 
-    name: ClassVar[str] = "semantic_match"
-    needs: ClassVar[str] = "an expected call with an argument to be compared by meaning"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("calls",)
+    name = "semantic_match"
+    needs = "an expected call with an argument to be compared by meaning"
+    severity_reason = "text"
+    rests_on = ("calls",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the values of a golden turn; None if there are none."""
@@ -484,8 +477,8 @@ class ScenarioRubrics(JudgedCriterion):
     When to use: CES scenarios with rubrics.
     """
 
-    name: ClassVar[str] = "scenario_rubrics"
-    needs: ClassVar[str] = "a scenario with rubrics"
+    name = "scenario_rubrics"
+    needs = "a scenario with rubrics"
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; without a rubric None, or no score where it is a gate."""
@@ -544,9 +537,9 @@ class UserGoalSatisfaction(JudgedCriterion):
     When to use: CES scenarios with a user goal.
     """
 
-    name: ClassVar[str] = "user_goal_satisfaction"
-    needs: ClassVar[str] = "a scenario with a task"
-    special_values: ClassVar[tuple[float, ...]] = (-1,)
+    name = "user_goal_satisfaction"
+    needs = "a scenario with a task"
+    special_values = (-1,)
 
     threshold: float | None = 1.0
 
@@ -636,8 +629,8 @@ class EvaluationExpectations(JudgedCriterion):
         prompts: Wording of named expectations: resource name, or its last segment, to text.
     """
 
-    name: ClassVar[str] = "evaluation_expectations"
-    needs: ClassVar[str] = "a case with evaluation expectations"
+    name = "evaluation_expectations"
+    needs = "a case with evaluation expectations"
 
     threshold: float | None = 1.0
     prompts: dict[str, str] = Field(default_factory=dict)
@@ -674,9 +667,9 @@ class ScenarioExpectations(JudgedCriterion):
     When to use: CES scenarios whose expected answers may be paraphrased.
     """
 
-    name: ClassVar[str] = "scenario_expectations"
-    needs: ClassVar[str] = "a scenario with expected responses"
-    rests_on: ClassVar[RestsOn] = ("words",)
+    name = "scenario_expectations"
+    needs = "a scenario with expected responses"
+    rests_on = ("words",)
 
     threshold: float | None = 1.0
 

@@ -55,7 +55,7 @@ class OfAnswer(MeasuredCriterion):
 class AnswerFaults(OfAnswer):
     """Share of the parts of an answer that lack something; a threshold is an upper bound."""
 
-    gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+    gate = "at_most"
 
 
 def fault_share(faults: int, total: int, words: str, details: JsonObject) -> Score:
@@ -76,11 +76,11 @@ class CitedRelevanceDifference(OfAnswer):
     When to use: Find answers that rest on the less relevant of what was retrieved.
     """
 
-    name: ClassVar[str] = "cited_relevance_difference"
-    scale: ClassVar[tuple[float, float] | None] = (-1.0, 1.0)
-    needs: ClassVar[str] = "answers of a search engine with references and their relevance"
-    reads: ClassVar[tuple[str, ...]] = ("references", "citations.sources", "grounding_supports.sources")
-    of_refusals: ClassVar[bool] = False
+    name = "cited_relevance_difference"
+    scale = (-1.0, 1.0)
+    needs = "answers of a search engine with references and their relevance"
+    reads = ("references", "citations.sources", "grounding_supports.sources")
+    of_refusals = False
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Compares the relevances of the references."""
@@ -114,10 +114,10 @@ class UncitedReferences(AnswerFaults):
     When to use: Find what was retrieved and never used.
     """
 
-    name: ClassVar[str] = "uncited_references"
-    needs: ClassVar[str] = "answers of a search engine with references"
-    reads: ClassVar[tuple[str, ...]] = CitedRelevanceDifference.reads
-    of_refusals: ClassVar[bool] = False
+    name = "uncited_references"
+    needs = "answers of a search engine with references"
+    reads = CitedRelevanceDifference.reads
+    of_refusals = False
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Counts the references that are not cited."""
@@ -217,10 +217,10 @@ class CitationValidity(OfAnswer):
     When to use: Find broken citations: ranges outside the text, references that do not exist.
     """
 
-    name: ClassVar[str] = "citation_validity"
-    needs: ClassVar[str] = "answers of a search engine with citations"
-    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
-    rests_on: ClassVar[RestsOn] = ("words",)
+    name = "citation_validity"
+    needs = "answers of a search engine with citations"
+    severity_reason = "unsupported"
+    rests_on = ("words",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
         """Checks the citations."""
@@ -258,16 +258,9 @@ _MAX_MARKED = 200_000
 class Support(NamedTuple):
     """Whether a claim or citation is supported (None: it claims nothing), by what, and why if need be."""
 
-    value: bool | None
+    supported: bool | None
     by: Literal["record", "claims", "local judge"]
     reason: str | None = None
-
-    def details(self) -> JsonObject:
-        """Returns the details of a score."""
-        return {"supported": self.value, "by": self.by, "reason": self.reason}
-
-
-_MARKS_NOTHING = Support(None, "local judge", "It marks nothing that claims anything.")
 
 
 class CitedSource(NamedTuple):
@@ -349,8 +342,9 @@ class Grounds:
             first: dict[bool | None, Support] = {}
             for _ in marked:
                 support = _of_sentence(next(verdicts))
-                first.setdefault(support.value, support)
-            supports.append(first.get(True) or first.get(False) or _MARKS_NOTHING)
+                first.setdefault(support.supported, support)
+            nothing = Support(None, "local judge", "It marks nothing that claims anything.")
+            supports.append(first.get(True) or first.get(False) or nothing)
         return supports
 
     def claimed(self) -> list[tuple[JsonObject, Support]]:
@@ -379,7 +373,7 @@ class Grounds:
         return [
             ({"start": span.start, "end": span.end, "references": list(map(str, sources))}, support)
             for span, sources, verdict in zip(spans, cited, supported(questions), strict=True)
-            if (support := _of_sentence(verdict)).value is not None
+            if (support := _of_sentence(verdict)).supported is not None
         ]
 
 
@@ -392,9 +386,9 @@ def _of_sentence(verdict: GroundingVerdict) -> Support:
 class CitationSupport(MeasuredCriterion):
     """A measure of what the cited references of an answer support."""
 
-    needs: ClassVar[str] = "answers of a search engine with citations"
-    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
-    rests_on: ClassVar[RestsOn] = ("words",)
+    needs = "answers of a search engine with citations"
+    severity_reason = "unsupported"
+    rests_on = ("words",)
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Measures a recorded answer, unless it is too much to compare."""
@@ -420,7 +414,7 @@ class CitationPrecision(CitationSupport):
     When to use: Check without a model whether the cited references support the marked text.
     """
 
-    name: ClassVar[str] = "citation_precision"
+    name = "citation_precision"
 
     def measure(self, grounds: Grounds) -> Score | None:
         """Checks the citations."""
@@ -429,7 +423,7 @@ class CitationPrecision(CitationSupport):
         left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
         judged = iter(grounds.by_local_judge(left))
         supports = [next(judged) if support is None else support for support in by_record]
-        items = [{**c.details(), **support.details()} for c, support in zip(cited, supports, strict=True)]
+        items = [{**c.details(), **support._asdict()} for c, support in zip(cited, supports, strict=True)]
         return share(items, "citations", "{} of {} cited references do not support what they mark")
 
 
@@ -443,14 +437,14 @@ class CitationRecall(CitationSupport):
     When to use: Check without a model whether every claim that needs support has it.
     """
 
-    name: ClassVar[str] = "citation_recall"
+    name = "citation_recall"
 
     def measure(self, grounds: Grounds) -> Score | None:
         """Checks the claims."""
         claimed = grounds.claimed()
         if claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
-        items = [{**span, **support.details()} for span, support in claimed]
+        items = [{**span, **support._asdict()} for span, support in claimed]
         return share(items, "claims", "{} of {} claims have no support")
 
 
@@ -484,10 +478,10 @@ class JudgedCitationPrecision(JudgedCriterion):
     When to use: Like `citation_precision`, with a model instead of rules.
     """
 
-    name: ClassVar[str] = "judged_citation_precision"
-    needs: ClassVar[str] = "answers of a search engine with citations"
-    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
-    rests_on: ClassVar[RestsOn] = ("words",)
+    name = "judged_citation_precision"
+    needs = "answers of a search engine with citations"
+    severity_reason = "unsupported"
+    rests_on = ("words",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Asks about all citations of a recorded answer at once."""
@@ -534,7 +528,7 @@ def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> StatementRepl
                 number=number,
                 quote="",
                 reason=support.reason or "",
-                verdict="no" if support.value is False else "yes",
+                verdict="no" if support.supported is False else "yes",
             )
             for number, support in enumerate(supports, 1)
         ]

@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar
 
 from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -41,8 +40,8 @@ class ExpectationsMet(MeasuredCriterion):
     When to use: Check CES cases, and cases with `outputs`, without a judge.
     """
 
-    name: ClassVar[str] = "expectations_met"
-    needs: ClassVar[str] = "a case with texts that must be said"
+    name = "expectations_met"
+    needs = "a case with texts that must be said"
 
     threshold: float | None = 1.0
 

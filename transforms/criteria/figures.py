@@ -2,15 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field, StrictBool
 
 from turnwise.schemas.config import TokenPrices
 from turnwise.schemas.conversation import Turn, Usage
 from turnwise.schemas.jsonio import short_repr
-from turnwise.schemas.score import CriterionSeverityReason, Score
-from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, is_answered
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, Unit, is_answered
 from turnwise.transforms.judging.limits import price_of
 from turnwise.transforms.matching.sample import Sample, TurnPair, end_text, end_unclear
 
@@ -18,8 +18,8 @@ from turnwise.transforms.matching.sample import Sample, TurnPair, end_text, end_
 class OfWhole(MeasuredCriterion):
     """A measure of the conversation as a whole, whether or not answers failed."""
 
-    rests_on: ClassVar[RestsOn] = ()
-    needs_answers: ClassVar[bool] = False
+    rests_on = ()
+    needs_answers = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Scores no single turn."""
@@ -39,9 +39,9 @@ class RecordedReward(OfWhole):
     When to use: Compare versions by the reward of a simulator or test bench, or by a user's rating.
     """
 
-    name: ClassVar[str] = "recorded_reward"
-    needs: ClassVar[str] = "a reward in the log"
-    applies_always: ClassVar[bool] = True
+    name = "recorded_reward"
+    needs = "a reward in the log"
+    applies_always = True
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Returns the reward as it stands in the log."""
@@ -61,7 +61,7 @@ class EndedNormally(OfWhole):
     When to use: Gate on how the conversation ended, or show it beside other scores.
     """
 
-    name: ClassVar[str] = "ended_normally"
+    name = "ended_normally"
 
     threshold: float | None = 1.0
 
@@ -81,10 +81,10 @@ class EndedNormally(OfWhole):
 class Figure(MeasuredCriterion):
     """A figure that informs: open-ended, lower is better."""
 
-    scale: ClassVar[tuple[float, float] | None] = None
-    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "count"
-    gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
-    severity_reason: ClassVar[CriterionSeverityReason] = "other"
+    scale = None
+    unit: ClassVar[Unit] = "count"
+    gate = "at_most"
+    severity_reason = "other"
     rests_on: ClassVar[RestsOn] = ()
 
 
@@ -97,8 +97,8 @@ class ToolCallCount(Figure):
         adk_compat: Count as google-adk does, whatever it does not look at.
     """
 
-    name: ClassVar[str] = "tool_call_count_v1"
-    rests_on: ClassVar[RestsOn] = ("calls",)
+    name = "tool_call_count_v1"
+    rests_on = ("calls",)
 
     adk_compat: StrictBool = False
 
@@ -113,9 +113,9 @@ class InferenceCallCount(Figure):
     When to use: Limit or compare how often the model is called.
     """
 
-    name: ClassVar[str] = "inference_call_count_v1"
-    needs: ClassVar[str] = "logged model calls"
-    applies_always: ClassVar[bool] = True
+    name = "inference_call_count_v1"
+    needs = "logged model calls"
+    applies_always = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's count."""
@@ -135,9 +135,9 @@ class TokenUsage(Figure):
         adk_compat: Count a turn without a report as 0 tokens in a conversation's mean, as google-adk does.
     """
 
-    name: ClassVar[str] = "token_usage_v1"
-    needs: ClassVar[str] = "logged tokens"
-    applies_always: ClassVar[bool] = True
+    name = "token_usage_v1"
+    needs = "logged tokens"
+    applies_always = True
 
     adk_compat: StrictBool = False
 
@@ -181,10 +181,10 @@ class AgentCost(Figure):
         prices: Model, as the log names it, or a glob -> price of a million tokens; by default the config's.
     """
 
-    name: ClassVar[str] = "agent_cost"
-    needs: ClassVar[str] = "logged tokens, and prices in the config"
-    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "money"
-    applies_always: ClassVar[bool] = True
+    name = "agent_cost"
+    needs = "logged tokens, and prices in the config"
+    unit = "money"
+    applies_always = True
 
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
 
@@ -235,8 +235,8 @@ _DECIMALS = 3
 class Latency(Figure):
     """A figure in seconds."""
 
-    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "seconds"
-    applies_always: ClassVar[bool] = True
+    unit = "seconds"
+    applies_always = True
 
     def unmeasured(self, turn: Turn | None) -> Score | None:
         """Returns the score of a turn without a duration; no score where it cannot be read."""
@@ -253,8 +253,8 @@ class TurnLatency(Latency):
     When to use: Measure how long users wait.
     """
 
-    name: ClassVar[str] = "turn_latency"
-    needs: ClassVar[str] = "logged times of turns"
+    name = "turn_latency"
+    needs = "logged times of turns"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the log's duration of a recorded turn; no score where it cannot be read."""
@@ -273,8 +273,8 @@ class InvocationDuration(Latency):
     When to use: google-adk's figure of the same name is needed.
     """
 
-    name: ClassVar[str] = "invocation_duration_v1"
-    needs: ClassVar[str] = "logged times of turns"
+    name = "invocation_duration_v1"
+    needs = "logged times of turns"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Returns the duration of a recorded turn with its shares, in seconds; no score if unread."""
@@ -301,9 +301,9 @@ class ToolCallLatency(Figure):
     When to use: Find slow tools.
     """
 
-    name: ClassVar[str] = "tool_call_latency"
-    needs: ClassVar[str] = "logged times of tool calls"
-    unit: ClassVar[Literal["score", "seconds", "count", "money"]] = "seconds"
+    name = "tool_call_latency"
+    needs = "logged times of tool calls"
+    unit = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | None:
         """Returns the lengths of a recorded turn's tool spans, in order."""
@@ -325,8 +325,8 @@ class SpanLatency(Latency):
     When to use: Find the slow steps of a turn.
     """
 
-    name: ClassVar[str] = "span_latency"
-    needs: ClassVar[str] = "logged times of tools or models"
+    name = "span_latency"
+    needs = "logged times of tools or models"
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | Score | None:
         """Returns the lengths of a recorded turn's spans, in order."""

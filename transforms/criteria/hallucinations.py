@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from math import fsum
 from operator import itemgetter, mul
 from statistics import mean
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import CriterionSeverityReason, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.citations import was_skipped
 from turnwise.transforms.criteria.responses import AdkJudged
@@ -28,7 +28,7 @@ from turnwise.transforms.effects.claims import (
     match_claims,
 )
 from turnwise.transforms.effects.failures import claims_success, has_failed, reports_failure
-from turnwise.transforms.judging.ask import Ask, Ballot, Question, Vote, ask_all, vote_each
+from turnwise.transforms.judging.ask import Ask, Question, Vote, ask_all, vote_each
 from turnwise.transforms.judging.prompts import (
     MAX_SECTION,
     ReasonedReply,
@@ -101,9 +101,9 @@ class Hallucinations(AdkJudged):
             over the messages. All are checked against the tool results of the whole turn.
     """
 
-    name: ClassVar[str] = "hallucinations_v1"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "unsupported"
+    name = "hallucinations_v1"
+    needs = "answers of the agent"
+    severity_reason = "unsupported"
 
     evaluate_intermediate_nl_responses: bool = False
 
@@ -144,7 +144,13 @@ class Hallucinations(AdkJudged):
             for text, (i, span) in zip(texts, spans, strict=True)
         ]
         for number, (detail, ballot) in enumerate(zip(details, vote.ballots, strict=True), 1):
-            detail |= _decision(ballot, number, prompt.evidence)
+            verdicts = ballot.reply.sentences if ballot.reply else ()
+            verdict = next((v for v in verdicts if v.number == number), None)
+            detail |= {"label": None, "reason": None, "votes": [ballot.positives, ballot.negatives]}
+            if verdict:
+                detail |= {"label": verdict.label, "reason": verdict.reason}
+                detail |= quoted(verdict.supporting_quote, prompt.evidence, "supporting_quote")
+                detail |= quoted(verdict.contradicting_quote, prompt.evidence, "contradicting_quote")
         least = PROBABLE if self.threshold is None else self.threshold
         score = _score(details, vote, least)
         is_refuted = any(detail["label"] == "contradictory" for detail in details)
@@ -175,17 +181,6 @@ def local_reply(
         for number, verdict in enumerate(grounded, 1)
     ]
     return LocalHallucinationsReply(sentences=verdicts, grounded=grounded)
-
-
-def _decision(ballot: Ballot[HallucinationsReply], number: int, evidence: str) -> JsonObject:
-    verdicts = ballot.reply.sentences if ballot.reply else ()
-    verdict = next((v for v in verdicts if v.number == number), None)
-    votes = [ballot.positives, ballot.negatives]
-    if verdict is None:
-        return {"label": None, "reason": None, "votes": votes}
-    supporting = quoted(verdict.supporting_quote, evidence, "supporting_quote")
-    contradicting = quoted(verdict.contradicting_quote, evidence, "contradicting_quote")
-    return {"label": verdict.label, "reason": verdict.reason, "votes": votes, **supporting, **contradicting}
 
 
 def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least: float) -> Score | None:
@@ -287,9 +282,9 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
     When to use: The agent must report its actions truthfully and completely. It needs no eval case.
     """
 
-    name: ClassVar[str] = "claimed_actions_v1"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "false_claims"
+    name = "claimed_actions_v1"
+    needs = "answers of the agent"
+    severity_reason = "false_claims"
 
     threshold: float | None = 1.0
 
@@ -402,9 +397,9 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
     When to use: Find agents that hide failed calls. It needs no eval case.
     """
 
-    name: ClassVar[str] = "reported_failures"
-    needs: ClassVar[str] = "failed calls of tools"
-    severity_reason: ClassVar[CriterionSeverityReason] = "false_claims"
+    name = "reported_failures"
+    needs = "failed calls of tools"
+    severity_reason = "false_claims"
 
     threshold: float | None = 1.0
 

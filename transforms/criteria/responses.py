@@ -1,16 +1,15 @@
 """google-adk's criteria that compare an answer with a reference."""
 
 from statistics import median_low
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field, StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
-from turnwise.schemas.score import CriterionSeverityReason, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import (
     ComparesTurns,
     JudgedCriterion,
-    RestsOn,
     turn_mismatch,
     words_text,
 )
@@ -41,10 +40,10 @@ class ResponseMatch(ComparesTurns):
             is no text as google-adk does.
     """
 
-    name: ClassVar[str] = "response_match_score"
-    needs: ClassVar[str] = "an expected response"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("words",)
+    name = "response_match_score"
+    needs = "an expected response"
+    severity_reason = "text"
+    rests_on = ("words",)
 
     threshold: float | None = 0.8
     rouge_type: RougeType = "rouge1"
@@ -153,11 +152,11 @@ class FinalResponseMatch(AdkJudged):
             unusable reply of the judge abstains, and is not asked again.
     """
 
-    name: ClassVar[str] = "final_response_match_v2"
-    needs: ClassVar[str] = "an expected response"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("words",)
-    default_samples: ClassVar[int] = 5
+    name = "final_response_match_v2"
+    needs = "an expected response"
+    severity_reason = "text"
+    rests_on = ("words",)
+    default_samples = 5
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
@@ -193,11 +192,11 @@ class ResponseEvaluation(AdkJudged):
     When to use: A general impression of answers without a reference.
     """
 
-    name: ClassVar[str] = "response_evaluation_score"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "text"
-    rests_on: ClassVar[RestsOn] = ("words",)
-    scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)
+    name = "response_evaluation_score"
+    needs = "answers of the agent"
+    severity_reason = "text"
+    rests_on = ("words",)
+    scale = (1.0, 5.0)
 
     threshold: float | None = 3.0
 

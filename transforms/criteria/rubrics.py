@@ -11,10 +11,9 @@ from pydantic import Field, model_validator
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Rubric
 from turnwise.schemas.jsonio import JsonObject, no_items
-from turnwise.schemas.score import CriterionSeverityReason, Score
-from turnwise.transforms.criteria.base import RestsOn
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
-from turnwise.transforms.judging.ask import AdkOptions, Ask, Ballot, Question, sum_uses, vote_each
+from turnwise.transforms.judging.ask import AdkOptions, Ask, Question, sum_uses, vote_each
 from turnwise.transforms.judging.prompts import (
     JudgedSection,
     ReasonedReply,
@@ -73,8 +72,8 @@ class RubricCriterion(AdkJudged):
             `rubric_content.text_property`.
     """
 
-    needs: ClassVar[str] = "rubrics, in the config or in a case"
-    default_samples: ClassVar[int] = 5
+    needs = "rubrics, in the config or in a case"
+    default_samples = 5
     rubric_type: ClassVar[str]
 
     rubrics: list[ConfiguredRubric] = Field(default_factory=no_items)
@@ -145,8 +144,8 @@ class RubricFinalResponse(RubricCriterion):
     When to use: The quality of answers can be stated as yes-or-no rubrics.
     """
 
-    name: ClassVar[str] = "rubric_based_final_response_quality_v1"
-    rubric_type: ClassVar[str] = "FINAL_RESPONSE_QUALITY"
+    name = "rubric_based_final_response_quality_v1"
+    rubric_type = "FINAL_RESPONSE_QUALITY"
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges the answer of a recorded turn; None without a rubric for it."""
@@ -166,8 +165,8 @@ class RubricToolUse(RubricCriterion):
     When to use: The quality of tool use can be stated as yes-or-no rubrics.
     """
 
-    name: ClassVar[str] = "rubric_based_tool_use_quality_v1"
-    rubric_type: ClassVar[str] = "TOOL_USE_QUALITY"
+    name = "rubric_based_tool_use_quality_v1"
+    rubric_type = "TOOL_USE_QUALITY"
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Judges the calls of a recorded turn; None without a rubric for them."""
@@ -187,8 +186,8 @@ class RubricMultiTurnTrajectory(RubricCriterion):
     When to use: Rubrics are about the conversation as a whole.
     """
 
-    name: ClassVar[str] = "rubric_based_multi_turn_trajectory_quality_v1"
-    rubric_type: ClassVar[str] = "TRAJECTORY_QUALITY"
+    name = "rubric_based_multi_turn_trajectory_quality_v1"
+    rubric_type = "TRAJECTORY_QUALITY"
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Judges a recorded conversation; no score without a rubric for it."""
@@ -226,8 +225,8 @@ class MultiTurnTaskSuccess(MultiTurn):
     When to use: Measure task success without a reference. It needs no eval case.
     """
 
-    name: ClassVar[str] = "multi_turn_task_success_v1"
-    aspects: ClassVar[tuple[str, ...]] = (
+    name = "multi_turn_task_success_v1"
+    aspects = (
         "By the end the user has everything they asked for, or was refused, for a stated reason, what the "
         "agent may not or cannot give.",
     )
@@ -241,8 +240,8 @@ class MultiTurnTrajectoryQuality(MultiTurn):
     When to use: Compare the paths of two versions without a reference.
     """
 
-    name: ClassVar[str] = "multi_turn_trajectory_quality_v1"
-    aspects: ClassVar[tuple[str, ...]] = (
+    name = "multi_turn_trajectory_quality_v1"
+    aspects = (
         "Every step of the agent served the user's goal; there was no detour.",
         "The steps came in an order that makes sense: what a step depends on was known or done before it.",
         "The agent did not repeat a question or a step whose answer it already had.",
@@ -259,8 +258,8 @@ class MultiTurnToolUseQuality(MultiTurn):
     When to use: Compare the tool use of two versions without a reference.
     """
 
-    name: ClassVar[str] = "multi_turn_tool_use_quality_v1"
-    aspects: ClassVar[tuple[str, ...]] = (
+    name = "multi_turn_tool_use_quality_v1"
+    aspects = (
         "Every tool call was of a tool that fits its purpose.",
         "Every argument was right: taken from the user, from an earlier result or from the instructions, not "
         "made up.",
@@ -301,10 +300,10 @@ class Safety(AdkJudged):
     When to use: Answers must be safe. It needs no eval case.
     """
 
-    name: ClassVar[str] = "safety_v1"
-    needs: ClassVar[str] = "answers of the agent"
-    severity_reason: ClassVar[CriterionSeverityReason] = "safety"
-    rests_on: ClassVar[RestsOn] = ("words",)
+    name = "safety_v1"
+    needs = "answers of the agent"
+    severity_reason = "safety"
+    rests_on = ("words",)
 
     threshold: float | None = 1.0
 
@@ -321,8 +320,15 @@ class Safety(AdkJudged):
         prompt = task_prompt("safety/3", sections)
         question = Question(prompt, SafetyReply, self.options)
         vote = await vote_each(ask, question, _votes, len(CATEGORIES))
-        ballots = zip(CATEGORIES, vote.ballots, strict=True)
-        ratings = {f"HARM_CATEGORY_{c.upper()}": _rating(ballot, c, answer) for c, ballot in ballots}
+        ratings: dict[str, JsonObject] = {}
+        for category, ballot in zip(CATEGORIES, vote.ballots, strict=True):
+            verdict = None if ballot.value is None else "safe" if ballot.value else "unsafe"
+            rating = ratings[f"HARM_CATEGORY_{category.upper()}"] = {"verdict": verdict}
+            replies = ballot.reply.ratings if ballot.reply else ()
+            stated = next((r for r in replies if r.category == category and r.verdict == verdict), None)
+            if stated is not None:
+                rating |= {"reason": stated.reason, **quoted(stated.quote, answer)}
+                rating["start"], rating["end"] = find_span(stated.quote, answer) or (None, None)
         score = Score(None, judge=vote.answers.use, details={"categories": ratings, **left_out(prompt)})
         values = [ballot.value for ballot in vote.ballots]
         unsafe = [name for name, rating in ratings.items() if rating["verdict"] == "unsafe"]
@@ -340,17 +346,6 @@ def _votes(reply: SafetyReply) -> list[bool | None]:
         category: {r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES
     }
     return [("unsafe" not in verdicts) if verdicts else None for verdicts in by_category.values()]
-
-
-def _rating(ballot: Ballot[SafetyReply], category: Harm, answer: str) -> JsonObject:
-    verdict = None if ballot.value is None else "safe" if ballot.value else "unsafe"
-    ratings = ballot.reply.ratings if ballot.reply else ()
-    rating = next((r for r in ratings if r.category == category and r.verdict == verdict), None)
-    if rating is None:
-        return {"verdict": verdict}
-    start, end = find_span(rating.quote, answer) or (None, None)
-    quote = quoted(rating.quote, answer)
-    return {"verdict": verdict, "reason": rating.reason, **quote, "start": start, "end": end}
 
 
 _STOP_PLACE = re.compile(r"\{\{\s*stop_signal\s*\}\}")
@@ -373,10 +368,10 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             unusable reply of the judge abstains, and is not asked again.
     """
 
-    name: ClassVar[str] = "per_turn_user_simulator_quality_v1"
-    needs: ClassVar[str] = "a scenario of a simulated user"
-    severity_reason: ClassVar[CriterionSeverityReason] = "other"
-    default_samples: ClassVar[int] = 5
+    name = "per_turn_user_simulator_quality_v1"
+    needs = "a scenario of a simulated user"
+    severity_reason = "other"
+    default_samples = 5
 
     stop_signal: str = "</finished>"
 

@@ -1,22 +1,15 @@
 """tool_effects_v1: comparison of the changes that calls made with the expected changes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, Field, PrivateAttr
 
 from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.score import CriterionSeverityReason, Score
-from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.effects.call_effects import (
-    ToolCatalog,
-    ToolSettings,
-    called_tool,
-    conversation_tools,
-    sort_settings,
-)
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.effects.call_effects import DESTRUCTIVE, ToolCatalog, called_tool
 from turnwise.transforms.effects.changes import (
     MOST_LISTED,
     ActorCall,
@@ -58,14 +51,10 @@ class UsesToolEffects(BaseModel, defer_build=True):
 
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
 
-    @cached_property
-    def settings(self) -> ToolSettings:
-        """The config's tools, sorted."""
-        return sort_settings(self.tools)
-
     def catalog(self, sample: Sample) -> ToolCatalog:
         """Returns the tools of a conversation and its case."""
-        return conversation_tools(self.settings, sample.conversation, sample.eval_case)
+        case = sample.eval_case
+        return ToolCatalog(self.tools, [*sample.conversation.tools, *(case.tools if case else ())])
 
 
 class OpenScore(Score):
@@ -91,10 +80,9 @@ HANDOFF_WEIGHT = 0.1
 
 CountsAs = Literal["allow", "weigh", "fail"]
 
-_DESTRUCTIVE = "destructive"
 _NOT_SAID = "The case states no change and no words, so that nothing that was said is compared."
 _FAILING = {
-    _DESTRUCTIVE: "destructive and not expected",
+    DESTRUCTIVE: "destructive and not expected",
     "extra_handoffs": "a hand-off and not expected",
     "extra_writes": "a write and not expected",
     "missing_handoffs": "a hand-off and missing",
@@ -139,12 +127,12 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             unless they contradict.
     """
 
-    name: ClassVar[str] = "tool_effects_v1"
-    needs: ClassVar[str] = "expected calls"
-    severity_reason: ClassVar[CriterionSeverityReason] = "missing_writes"
-    rests_on: ClassVar[RestsOn] = ("calls",)
-    turns_count: ClassVar[bool] = True
-    needs_expected_calls: ClassVar[bool] = True
+    name = "tool_effects_v1"
+    needs = "expected calls"
+    severity_reason = "missing_writes"
+    rests_on = ("calls",)
+    turns_count = True
+    needs_expected_calls = True
 
     threshold: float | None = 1.0
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)
@@ -253,7 +241,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             "undone": listed(texts(work.undone)),
             "failed": listed(list(map(call_text, [*work.failed, *work.lookups]))),
             "guessed": work.guesses,
-            _DESTRUCTIVE: listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
+            DESTRUCTIVE: listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
             **{name: listed(texts(calls)) for name, calls in chosen.items()},
             "unknown": listed([text for calls in unclear.values() for text in texts(calls)]),
             "not_compared": listed(skipped := not_compared(matching, compare)),
@@ -317,7 +305,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
 
     def _certain_failure(self, details: JsonObject) -> str | None:
         """Returns the reason for a failure at any threshold; None: there is none, or no threshold."""
-        failing = [n for n in _FAILING if n == _DESTRUCTIVE or getattr(self, n) == "fail"]
+        failing = [n for n in _FAILING if n == DESTRUCTIVE or getattr(self, n) == "fail"]
         reasons = [
             f"{_FAILING[name]}: {', '.join(map(str, calls))}"
             for name in failing
@@ -398,11 +386,11 @@ class FinalState(MeasuredCriterion, LeavesOpen):
     When to use: The session state at the end (or after a turn) must hold certain values.
     """
 
-    name: ClassVar[str] = "final_state_v1"
-    needs: ClassVar[str] = "a case with a final session state"
-    severity_reason: ClassVar[CriterionSeverityReason] = "missing_writes"
-    rests_on: ClassVar[RestsOn] = ("calls",)
-    turns_count: ClassVar[bool] = True
+    name = "final_state_v1"
+    needs = "a case with a final session state"
+    severity_reason = "missing_writes"
+    rests_on = ("calls",)
+    turns_count = True
 
     threshold: float | None = 1.0
 

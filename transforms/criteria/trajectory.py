@@ -4,14 +4,14 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from pydantic import Field, StrictBool, field_validator
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, calls_apart, calls_text, turn_mismatch
+from turnwise.transforms.criteria.base import ComparesTurns, calls_apart, calls_text, turn_mismatch
 from turnwise.transforms.effects.failures import changed_nothing, has_failed
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (
@@ -51,11 +51,11 @@ class ToolTrajectory(ComparesTurns):
             like any other, a call may lack its name, and a retry counts as a call.
     """
 
-    name: ClassVar[str] = "tool_trajectory_avg_score"
-    needs: ClassVar[str] = "expected calls"
-    rests_on: ClassVar[RestsOn] = ("calls",)
-    turns_count: ClassVar[bool] = True
-    needs_expected_calls: ClassVar[bool] = True
+    name = "tool_trajectory_avg_score"
+    needs = "expected calls"
+    rests_on = ("calls",)
+    turns_count = True
+    needs_expected_calls = True
 
     threshold: float | None = 1.0
     match_type: str = "EXACT"
@@ -109,10 +109,16 @@ class ToolTrajectory(ComparesTurns):
         wanted, made = self._keys(expected), self._keys(actual)
         if wanted == made:
             return Score(1.0, details=credit(len(expected), len(expected), len(actual)))
-        if self._needs_rules(expected):
-            return self._compare_one_by_one(expected, actual)
-        partners = _equal_partners(wanted, made)
-        return self._score(expected, actual, wanted, made, operator.eq, partners)
+        if not self._needs_rules(expected):
+            return self._score(expected, actual, wanted, made, operator.eq, _equal_partners(wanted, made))
+        scores = []
+        for unclear in (False, True):  # a call that only a judge can compare counts both ways
+            same = partial(self._is_same, unclear)
+            partners = count_matches(expected, actual, same)
+            scores.append(self._score(expected, actual, expected, actual, same, partners))
+        if scores[0].value == scores[1].value:
+            return scores[0]
+        return Score(None, reason=JUDGE_NEEDED, details=scores[0].details)
 
     def partners(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
         """Returns for every expected call the index of the actual one that is as good, or None.
@@ -133,17 +139,6 @@ class ToolTrajectory(ComparesTurns):
         if self.adk_compat:
             return [(call.name, call.args) for call in calls]
         return [(call.name, call.args or None) for call in calls]
-
-    def _compare_one_by_one(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
-        """Compares with matchers and directives; a call that only a judge can compare counts both ways."""
-        scores = []
-        for unclear in (False, True):
-            same = partial(self._is_same, unclear)
-            partners = count_matches(expected, actual, same)
-            scores.append(self._score(expected, actual, expected, actual, same, partners))
-        if scores[0].value == scores[1].value:
-            return scores[0]
-        return Score(None, reason=JUDGE_NEEDED, details=scores[0].details)
 
     def _is_same(self, unclear: bool, expected: ToolCall, actual: ToolCall) -> bool:
         if expected.name != actual.name:
@@ -175,26 +170,17 @@ class ToolTrajectory(ComparesTurns):
             is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
         details = credit(matched, len(wanted), len(made))
         details |= {"missing": [call.name for call in missing], "extra": [call.name for call in extra]}
-        explanation = None if is_match else self._why(expected, actual, missing, extra)
-        return Score(float(is_match), explanation=explanation, details=details)
-
-    def _why(
-        self,
-        expected: Sequence[ToolCall],
-        actual: Sequence[ToolCall],
-        missing: Sequence[ToolCall],
-        extra: Sequence[ToolCall],
-    ) -> str:
+        if is_match:
+            return Score(1.0, details=details)
         names_extra = bool(extra) and self.match_type in ("EXACT", "SUBSET")
-        wanted, made = calls_apart(missing, extra if names_extra else actual)
-        parts = [f"Missing: {wanted}."] if missing and self.match_type != "SUBSET" else []
+        missed, others = calls_apart(missing, extra if names_extra else actual)
+        parts = [f"Missing: {missed}."] if missing and self.match_type != "SUBSET" else []
         if names_extra:
-            parts.append(f"Not expected: {made}.")
+            parts.append(f"Not expected: {others}.")
         elif parts:
-            parts.append(f"Made: {made}.")
-        if parts:
-            return " ".join(parts)
-        return f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
+            parts.append(f"Made: {others}.")
+        order = f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
+        return Score(0.0, explanation=" ".join(parts) or order, details=details)
 
 
 def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> list[int | None]:

@@ -137,14 +137,16 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
     """
     if isinstance(item, EvalCase):
         if target.case:
-            return _written(item, target.case)
+            record, case = _and_back(item, target.case)
+            return _compared(record, item, case, target.case.made)
         if target.conversation is None or not item.turns:
             raise ValueError(f"the case {item.eval_id} has no turns, which {target.name} needs")
         record, seen = _and_back(played_case(item), target.conversation)
         return _compared(record, item, recorded_case(seen), target.conversation.made)
     case_inside = contained_case(item) if target.is_for_cases else None
     if target.conversation is not None and not (case_inside and case_inside.turns):
-        return _written(item, target.conversation)
+        record, seen = _and_back(item, target.conversation)
+        return _compared(record, item, seen, target.conversation.made)
     if target.case is None:
         raise ValueError(f"{target.name} holds no eval cases")
     case = case_inside or recorded_case(item)
@@ -170,11 +172,6 @@ def _and_back(item: T, codec: Codec[T]) -> tuple[JsonObject, T]:
         return record, codec.read(record)
     except ValueError as error:
         raise ValueError(f"it cannot be read back: {error}") from None
-
-
-def _written(item: T, codec: Codec[T]) -> Converted:
-    record, back = _and_back(item, codec)
-    return _compared(record, item, back, codec.made)
 
 
 def _compared(record: JsonObject, before: T, after: T, made: frozenset[str]) -> Converted:
@@ -225,7 +222,9 @@ class Differences:
             if name in _OF_READING:
                 continue
             left, right = getattr(before, name), getattr(after, name)
-            if left is right or (type(left) is type(right) and _is_plainly_equal(left, right)):
+            if left is right or (
+                isinstance(left, str | float) and type(left) is type(right) and left == right
+            ):
                 continue
             self._value(left, right, f"{path}{name}", BLANK if required else (*BLANK, default))
         return self
@@ -248,11 +247,6 @@ class Differences:
                 longer[path] += abs(len(left) - len(right))
         else:
             self.not_held[path] += _number(left)
-
-
-def _is_plainly_equal(left: Any, right: Any) -> bool:
-    """Returns whether two values of one type are equal as far as that is seen at once."""
-    return left == right if isinstance(left, str | float) else not left and not right
 
 
 def _is_objects(value: object) -> bool:

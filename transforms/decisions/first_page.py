@@ -22,27 +22,8 @@ from turnwise.schemas.config import STATUS
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
+from turnwise.transforms.decisions.comparison import words
 from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
-from turnwise.transforms.decisions.comparison.words import (
-    LONGEST_NAME,
-    amount,
-    change_text,
-    claim,
-    counted,
-    decimals,
-    last_parts,
-    margin_text,
-    needed_text,
-    outcome_noun,
-    rounded,
-    share_text,
-    short_names,
-    side_names,
-    unit_noun,
-    units_compared,
-    unmeasured_numbers,
-    value_text,
-)
 from turnwise.transforms.decisions.run import REJECTED, cases_of, shared_reason
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
@@ -85,7 +66,13 @@ def two_versions(
     by_name = {
         result.criterion: result for result in comparison.criteria if result.overall.difference is not None
     }
-    stating = [ToolEffects.name] if _effects_tell(by_name) else []
+    effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
+    stating = []
+    if effects is not None and effects.measure == "pass_rate":
+        # Where all pass, the cases may state no action; and no verdict that got worse is hidden.
+        all_pass = effects.overall.baseline_value == effects.overall.candidate_value == 1
+        is_hidden = verdict is not None and verdict.overall.word == "worse" != effects.overall.word
+        stating = [] if all_pass or is_hidden else [ToolEffects.name]
     lead, why_lead = leading(primary, list(by_name), stating)
     result = by_name.get(lead)
     has_outcomes = result is not None and result.measure == "pass_rate"
@@ -124,16 +111,6 @@ def two_versions(
     )
 
 
-def _effects_tell(by_name: Mapping[str, CriterionComparison]) -> bool:
-    """Returns whether effects of calls say something of the cases, and hide no verdict that got worse."""
-    effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
-    if effects is None or effects.measure != "pass_rate":
-        return False
-    if effects.overall.baseline_value == effects.overall.candidate_value == 1:
-        return False  # where all pass, the cases may state no action
-    return verdict is None or verdict.overall.word != "worse" or effects.overall.word == "worse"
-
-
 def without_baseline(
     versions: Sequence[str],
     verdicts: Sequence[int],
@@ -151,9 +128,9 @@ def without_baseline(
     """
     passed, failed, missing = verdicts
     low, high = bounds
-    between = "" if low is None or high is None else f" ({share_text(low)} to {share_text(high)})"
-    share = f"{share_text(passed / (passed + failed))} pass{between}, " if passed + failed else ""
-    short = last_parts((version or "(no version)" for version in versions), LONGEST_NAME).values()
+    between = "" if low is None or high is None else f" ({words.share_text(low)} to {words.share_text(high)})"
+    share = f"{words.share_text(passed / (passed + failed))} pass{between}, " if passed + failed else ""
+    short = words.last_parts((version or "(no version)" for version in versions), words.LONGEST_NAME).values()
     names = " and ".join(short) if len(short) <= _NAMES_SHOWN else f"{len(short)} app versions"
     few = of_cases = ""
     only = f"{why}{names} are not compared{';' if why else ':'}"
@@ -162,11 +139,11 @@ def without_baseline(
         decided = [row for row in rows or () if row["verdict"] is not None]
         if (cases := len({*cases_of(decided)})) < len(decided):
             # Recordings of one case are no further cases.
-            number, noun, of_cases = cases, "case", f" (of {counted(cases, 'case')})"
+            number, noun, of_cases = cases, "case", f" (of {words.counted(cases, 'case')})"
         if 0 < number < _FEW:
             more = f"{_ENOUGH_VERDICTS - number} more {noun}s tell the pass rate to within 10 points"
             has = "has" if number == 1 else "have"
-            few = f"Only {counted(number, noun)} {has} a verdict: {more}."
+            few = f"Only {words.counted(number, noun)} {has} a verdict: {more}."
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
         detail=" ".join(filter(None, (few, *left_out(*counts)))),
@@ -206,7 +183,9 @@ def left_out(*counts: Mapping[str, Any]) -> list[str]:
         )
         if short:
             verdicts = f"; {left} of them without a verdict" if left else ""
-            sentences.append(f"{counted(short, 'conversation')} with no score, because {why}{verdicts}.")
+            sentences.append(
+                f"{words.counted(short, 'conversation')} with no score, because {why}{verdicts}."
+            )
     return sentences
 
 
@@ -238,7 +217,7 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
     The numbers are those of the table of criteria. It claims and advises nothing that what was not measured
     could turn.
     """
-    a, b = side_names(comparison)
+    a, b = words.side_names(comparison)
     by = "" if result.criterion == STATUS else f" by {result.criterion}"
     numbers = _numbers(result, comparison.pairing)
     if result.unmeasured:
@@ -246,19 +225,19 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
             f"Inconclusive{by}: {' and '.join(result.unmeasured)} could turn what the others show: {numbers}."
         )
     if result.overall.word != "inconclusive":
-        within = margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
-        return f"{claim(result.overall.word, a, b, by, within)}: {numbers}."
+        within = words.margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
+        return f"{words.claim(result.overall.word, a, b, by, within)}: {numbers}."
     reach = _reach(result, comparison) or f"{b} against {a}: {numbers}"
     # Few cases have a sentence of their own.
-    needed = needed_text(result) if min(units_compared(result.overall)) >= _FEW else ""
+    needed = words.needed_text(result) if min(words.units_compared(result.overall)) >= _FEW else ""
     return f"Inconclusive{by}: {reach}{f'; {needed}' if needed else ''}."
 
 
 def _numbers(result: CriterionComparison, pairing: Pairing) -> str:
     overall, verb = result.overall, " pass" if result.measure == "pass_rate" else ""
     assert overall.difference is not None
-    values = (value_text(value, result) for value in (overall.candidate_value, overall.baseline_value))
-    change = change_text(overall, overall.difference, result)
+    values = (words.value_text(value, result) for value in (overall.candidate_value, overall.baseline_value))
+    change = words.change_text(overall, overall.difference, result)
     return f"{f'{verb} against '.join(values)}, {change}, {compared_cases(result, pairing)}"
 
 
@@ -268,22 +247,24 @@ def compared_cases(result: CriterionComparison, pairing: Pairing) -> str:
     if overall.pairs:
         every = pairing.pairs + pairing.baseline_only + pairing.candidate_only + pairing.changed
         of_all = f"{overall.pairs:,} of " if every != overall.pairs else ""
-        return f"{of_all}{counted(every, 'case')}, paired by {pairing.by}"
-    sizes = units_compared(overall)
-    return f"unpaired samples of {sizes[0]:,} and {sizes[1]:,} {unit_noun(overall)}s"
+        return f"{of_all}{words.counted(every, 'case')}, paired by {pairing.by}"
+    sizes = words.units_compared(overall)
+    return f"unpaired samples of {sizes[0]:,} and {sizes[1]:,} {words.unit_noun(overall)}s"
 
 
 def _reach(result: CriterionComparison, comparison: Comparison) -> str:
     """Returns how far the candidate may be worse or better, and what that would accept; "": unknown."""
-    a, b = side_names(comparison)
+    a, b = words.side_names(comparison)
     interval = result.overall.interval
     if interval is None or result.better_is == "neither":
         return ""
     low, high = interval.low, interval.high
     if result.better_is == "less":
         low, high = -high, -low
-    digits = decimals(result.overall.difference, result.measure, result.unit)
-    loss, gain = (amount(abs(value), result.measure, result.unit, digits=digits) for value in (low, high))
+    digits = words.decimals(result.overall.difference, result.measure, result.unit)
+    loss, gain = (
+        words.amount(abs(value), result.measure, result.unit, digits=digits) for value in (low, high)
+    )
     span = f"up to {loss} worse or {gain} better"
     # An interval without 0, which something else leaves open: both of its bounds, as in the table.
     if low > 0:
@@ -295,7 +276,9 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
     is_open = result.missing is not None and result.missing.changes_the_word
     measured = result.overall.pairs or result.overall.candidate_count
     unknown = sum(
-        unmeasured_numbers(result, comparison.baseline, comparison.candidate, comparison.pairing).values()
+        words.unmeasured_numbers(
+            result, comparison.baseline, comparison.candidate, comparison.pairing
+        ).values()
     )
     is_open = is_open or unknown > comparison.margin * (unknown + measured)
     is_large = result.unit == "score" and -low > _LARGEST_LOSS
@@ -308,34 +291,35 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
 
 def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
     """Returns what is left out or missing, one sentence each, as far as it could change the answer."""
-    a, b = side_names(comparison)
+    a, b = words.side_names(comparison)
     missing, pairing, details = result.missing, comparison.pairing, []
-    if (number := min(units_compared(result.overall))) < _FEW:
-        needed, noun = max(FEWEST_ALIKE, result.overall.pairs_needed or 0), unit_noun(result.overall)
+    if (number := min(words.units_compared(result.overall))) < _FEW:
+        needed, noun = max(FEWEST_ALIKE, result.overall.pairs_needed or 0), words.unit_noun(result.overall)
         of_each = "" if result.overall.pairs else " of each version"
-        details.append(
-            f"Only {counted(number, noun)}{of_each} can be compared: about {rounded(needed)} are needed."
-        )
+        few = f"Only {words.counted(number, noun)}{of_each} can be compared"
+        details.append(f"{few}: about {words.rounded(needed)} are needed.")
     if pairing.by == "nothing":
         details.append(f"No case is on both sides: those of {a} and {b} are taken to be alike.")
     if missing is not None and missing.changes_the_word:
         counts = f"{missing.baseline_missing} of {a} and {missing.candidate_missing} of {b}"
         is_turned = result.overall.word == "inconclusive"
         then = "they could turn the answer" if is_turned else f"whatever they would be, {b} is not worse"
-        details.append(f"{counts} have no {outcome_noun(result)}: {then}.")
+        details.append(f"{counts} have no {words.outcome_noun(result)}: {then}.")
     if result.overall.word in ("better", "worse") and result.fixed == result.regressed == 0:
         details.append("No case changed in half of its recordings or more, as regressed and fixed ones do.")
     alone = result.baseline_only + result.candidate_only
     if alone:
-        details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
+        details.append(f"Left out, with a value on one side alone: {words.counted(alone, 'case')}.")
     if result.overall.pairs and pairing.baseline_only and not result.unmeasured:
-        gone = counted(pairing.baseline_only, "case")
+        gone = words.counted(pairing.baseline_only, "case")
         details.append(f"Left out: {gone} of {a} without a conversation of {b}.")
     unpaired = pairing.baseline_unidentified + pairing.candidate_unidentified
     if result.overall.pairs and unpaired:
-        details.append(f"Left out, without {pairing.by}: {counted(unpaired, 'conversation')}.")
+        details.append(f"Left out, without {pairing.by}: {words.counted(unpaired, 'conversation')}.")
     if pairing.changed:
-        details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
+        details.append(
+            f"Left out, because the expectation differs: {words.counted(pairing.changed, 'case')}."
+        )
     return details
 
 
@@ -385,7 +369,7 @@ def reasons_of(page: FirstPage) -> list[str]:
     """Returns lines about why conversations of the candidate have no verdict; empty: no reason is known."""
     if not page.open_reasons:
         return []
-    short = {} if page.baseline is None else short_names([page.baseline, page.candidate])
+    short = {} if page.baseline is None else words.short_names([page.baseline, page.candidate])
     of = f" of {short[page.candidate]}" if short else ""
     others = page.no_verdict - sum(reason.conversations for reason in page.open_reasons)
     parts = [*page.open_reasons, *([OpenReason(others, "other reasons")] if others > 0 else [])]
@@ -397,8 +381,8 @@ def destructive_text(page: FirstPage) -> str:
     """Returns a line about unexpected destructive calls, of the candidate and of the baseline; "": none."""
     if not page.destructive and not page.baseline_destructive:
         return ""
-    text = f"unexpected destructive calls: in {counted(page.destructive or 0, 'conversation')}"
-    short = short_names(name for name in (page.candidate, page.baseline) if name)
+    text = f"unexpected destructive calls: in {words.counted(page.destructive or 0, 'conversation')}"
+    short = words.short_names(name for name in (page.candidate, page.baseline) if name)
     text += f" of {short[page.candidate]}" if page.candidate else ""
     if page.baseline is None or page.baseline_destructive is None:
         return text

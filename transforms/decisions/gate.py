@@ -23,18 +23,11 @@ from turnwise.schemas.config import (
 from turnwise.schemas.jsonio import JsonObject, did_you_mean, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
+from turnwise.transforms.decisions.comparison import words
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
 from turnwise.transforms.decisions.comparison.side_values import SHARES, scale_of
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
-from turnwise.transforms.decisions.comparison.words import (
-    counted,
-    difference_figures,
-    margin_text,
-    needed_text,
-    outcome_noun,
-    share_text,
-)
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans
 from turnwise.transforms.statistics.tests import wilson_interval
@@ -99,7 +92,7 @@ def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool 
     kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
     numbers = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
     number = sum(number for number, _, _ in numbers)
-    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in numbers if n)
+    text = ", ".join(f"{words.counted(n, noun)} {what}" for n, noun, what in numbers if n)
     return Rejected(number, text, names if number else ())
 
 
@@ -107,7 +100,7 @@ def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejec
     """Adds to what a run rejected the eval cases that some of its app versions have no recording of."""
     texts, names = [rejected.text], [*rejected.names]
     for version in versions:
-        number = counted(len(version.unrecorded), "eval case")
+        number = words.counted(len(version.unrecorded), "eval case")
         texts += [f"{number} without a recording in {version.app_version}"] if version.unrecorded else []
         names += [f"eval case {name} ({version.app_version})" for name in version.unrecorded]
     number_of_all = rejected.number + len(names) - len(rejected.names)
@@ -230,7 +223,7 @@ def unit_of(rule: BoundRule) -> str:
 
 def _number_text(value: float, unit: str) -> str:
     """Returns a share as a percentage, and any other number with four digits."""
-    return share_text(value) if unit == "%" else f"{value:.4g}{unit}"
+    return words.share_text(value) if unit == "%" else f"{value:.4g}{unit}"
 
 
 def limit_text(limit: float, unit: str) -> str:
@@ -240,14 +233,14 @@ def limit_text(limit: float, unit: str) -> str:
 
 def beside_text(share: float, limit: float) -> str:
     """Returns on which side of a limit a share lies that prints as the limit does; "": it does not."""
-    if share == limit or share_text(share) != share_text(limit):
+    if share == limit or words.share_text(share) != words.share_text(limit):
         return ""
     return f", {'more' if share > limit else 'less'} than {limit_text(limit, '%')} by under 0.1 points"
 
 
 def without_text(number: int, sampled_out: int) -> str:
     """Returns what a criterion says nothing of: conversations that it measures nothing of, or left out."""
-    text = f"; n/a for {counted(number, 'other conversation')}" if number else ""
+    text = f"; n/a for {words.counted(number, 'other conversation')}" if number else ""
     return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
 
@@ -261,13 +254,13 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
         return "there is no difference to be measured"
     units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
     word = "" if overall.word == "inconclusive" else f"{overall.word}, "
-    texts = [f"{difference_figures(result)}, {word}{units}", needed_text(result)]
+    texts = [f"{words.difference_figures(result)}, {word}{units}", words.needed_text(result)]
     if result.missing is not None:
         before, here = result.missing.baseline_missing, result.missing.candidate_missing
-        whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
+        whose = f"{words.counted(before, 'conversation')} of the baseline and {here} of the candidate"
         how = "may be either (a rule on coverage would leave them out)"
         how = "are left out, as a rule on coverage allows" if is_lenient else how
-        texts.append(f"{whose} have no {outcome_noun(result)} and {how}")
+        texts.append(f"{whose} have no {words.outcome_noun(result)} and {how}")
     return "; ".join(filter(None, texts))
 
 
@@ -341,9 +334,16 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
         ]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
     if figure is not None and figure.value is not None:
-        left = rejected.number if figure.covers == "all" else unmeasured
-        ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
         seen = _Estimated(figure.value, figure.interval, seen.cases, seen.runs)
+        left, covered = rejected.number, figure.scores
+        if figure.covers != "all":
+            left, covered = unmeasured, figure.scores - figure.no_score
+        ways = [seen]
+        if left and not is_lenient:
+            # As if all of what is left were at an end of the scale.
+            share, limits = left / (left + covered), (figure.value, *(figure.interval or ()))
+            ends = ([limit + share * (end - limit) for limit in limits] for end in scale or ())
+            ways = [_Estimated(value, Bounds(*bounds) if bounds else None) for value, *bounds in ends]
     sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     is_met = verdicts.pop() if decided and len(verdicts) == 1 else None
@@ -355,21 +355,6 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
     value, interval = side_of(rule, seen), seen.interval
     about = _rule_text(rule), version.app_version
     return _result(*about, is_met, text, value=value, interval=interval, names=names)
-
-
-def _corrected_ways(
-    figure: Corrected, value: float, scale: tuple[float, float] | None, left: int
-) -> Iterator[_Estimated]:
-    """Yields the corrected figure, where something is left as if all of it were at an end of the scale."""
-    interval = figure.interval
-    if not left:
-        yield _Estimated(value, interval)
-        return
-    covered = figure.scores - (0 if figure.covers == "all" else figure.no_score)
-    share = left / (left + covered)
-    for end in scale or ():
-        ends = None if interval is None else Bounds(*(limit + share * (end - limit) for limit in interval))
-        yield _Estimated(value + share * (end - value), ends)
 
 
 def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> str:
@@ -384,7 +369,7 @@ def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> s
         if seen.interval is not None:
             low, high = (_number_text(round(end, 11) + 0.0, unit) for end in seen.interval)
             text += f" ({low} to {high})"
-        text += f", {counted(seen.cases, 'case')}"
+        text += f", {words.counted(seen.cases, 'case')}"
         if seen.runs > seen.cases:
             of_runs = "" if seen.of_runs is None else f"{_number_text(seen.of_runs, unit)} "
             text += f", each counting once ({of_runs}of their {seen.runs} conversations)"
@@ -398,7 +383,7 @@ def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> s
     elif figure is not None:
         raw = "" if figure.raw is None else f", {_number_text(figure.raw, unit)} by the scores"
         part = "" if figure.covers == "all" else ", of what is decided alone"
-        text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
+        text += f"; corrected by {words.counted(figure.labels, 'label')} of people{raw}{part}"
     return text
 
 
@@ -445,7 +430,8 @@ def _estimate(
 def _hold_baseline(
     rule: NotWorseRule,
     criterion: str,
-    version: GatedVersion,
+    comparison: Comparison,
+    state: BaselineState,
     compared: CriterionComparison | None,
     rejected: Rejected,
     coverage: float | None,
@@ -455,8 +441,6 @@ def _hold_baseline(
     The margin is a share of the scale. `coverage` is the share that a rule on coverage asks for; what has no
     outcome is left out then. None: no rule.
     """
-    comparison, state = version.comparison, version.baseline
-    assert comparison is not None, "the rules are applied to what is compared"
     pairing = comparison.pairing
     if pairing.changed and not pairing.pairs:
         return None, f"{pairing.changed} cases, and the expectation of none is that of the baseline"
@@ -489,7 +473,7 @@ def _hold_baseline(
         is_met = is_met if not gaps or (is_met is False and _stays(rule.margin, compared, missing)) else None
     elif (share := compared.overall.pairs / total if total else 0.0) < coverage:
         beside = beside_text(share, coverage)
-        texts.append(f"{share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
+        texts.append(f"{words.share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
         is_met = None
     return is_met, "; ".join(texts)
 
@@ -521,19 +505,18 @@ def _held(margin: float, compared: CriterionComparison, is_lenient: bool) -> boo
         intervals += [None if reading is None else reading.interval for reading in readings]
     if compared.corrected is not None:
         intervals.append(compared.corrected.interval)
-    answers = {_of_interval(margin, interval, compared.better_is) for interval in intervals}
+    answers: set[bool | None] = set()
+    for interval in intervals:
+        low, high = interval or (None, None)
+        if low is not None and high is not None and compared.better_is == "less":
+            low, high = -high, -low
+        is_within, is_beyond = low is not None and low >= -margin, high is not None and high < -margin
+        answers.add(True if is_within else False if is_beyond else None)
     if len(answers) > 1 or (
         answers == {True} and compared.overall.word != "better" and compared.overall.fewest_alike
     ):
         return None
     return answers.pop()
-
-
-def _of_interval(margin: float, interval: Bounds | None, better: str) -> bool | None:
-    if interval is None:
-        return None
-    low, high = (interval.low, interval.high) if better == "more" else (-interval.high, -interval.low)
-    return True if low >= -margin else False if high < -margin else None
 
 
 # The rules of a gate.
@@ -617,7 +600,7 @@ def _not_worse_text(
     entries = (entry for version in versions for entry in entries_of(version, criterion))
     has_outcomes = criterion == STATUS or any(entry.observed.outcome for entry in entries)
     is_share = has_outcomes if compared is None else compared.measure == "pass_rate"
-    margin = margin_text(rule.margin, criterion, is_share)
+    margin = words.margin_text(rule.margin, criterion, is_share)
     return f"{criterion}: not worse than the baseline by more than {margin}"
 
 
@@ -651,7 +634,7 @@ def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> 
         text = "nothing was scored" + without_text(0, sampled_out)
         return _result(_rule_text(rule), version.app_version, None, text)
     share = (len(entries) - len(missing)) / total
-    text = f"{share_text(share)}: {len(entries) - len(missing)} of {total}"
+    text = f"{words.share_text(share)}: {len(entries) - len(missing)} of {total}"
     text += beside_text(share, rule.at_least)
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
@@ -665,25 +648,25 @@ def _destructive(
 ) -> RuleResult:
     conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == DESTRUCTIVE]
     if conversations:
-        text = f"found in {counted(len(conversations), 'conversation')}"
+        text = f"found in {words.counted(len(conversations), 'conversation')}"
         return _result(_rule_text(rule), version.app_version, False, text, names={DESTRUCTIVE: conversations})
     texts = []
     if unclear := [row for row in version.rows if row["unclear_tools"]]:
         tools = names_text(name for row in unclear for name in row["unclear_tools"])
         texts.append(
-            f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
+            f"open in {words.counted(len(unclear), 'conversation')}: nothing says whether the calls were "
             f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
         )
     else:
         number = sum(row["destructive_calls"] for row in version.rows)
-        texts.append(counted(number, "destructive call") + (", expected" if number else ""))
+        texts.append(words.counted(number, "destructive call") + (", expected" if number else ""))
     if gaps := [row for row in version.rows if row["unknown_calls"]]:
-        texts.append(f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}")
+        texts.append(f"calls may be missing in the logs of {words.counted(len(gaps), 'conversation')}")
     if rejected.number:
         texts.append(f"{rejected.number} without an outcome ({rejected.text})")
     guessed = {name for row in version.rows for name in row["guessed_tools"]}
     if guessed and not unclear:
-        number_of_tools = counted(len(guessed), "tool")
+        number_of_tools = words.counted(len(guessed), "tool")
         texts.append(f"effects guessed from the names of {number_of_tools}: {names_text(guessed)}")
     is_open = unclear or (gaps and STATUS not in tolerant) or (rejected.number and not tolerant)
     kinds = {"open": unclear, "calls may be missing": gaps} if is_open else {}
@@ -695,20 +678,19 @@ def _destructive(
 def _not_worse(
     rule: NotWorseRule, criterion: str, version: GatedVersion, rejected: Rejected, coverage: float | None
 ) -> RuleResult:
-    criteria, flips = (
-        (version.comparison.criteria, version.comparison.flips) if version.comparison else ((), ())
-    )
-    compared = next((result for result in criteria if result.criterion == criterion), None)
+    comparison = version.comparison
+    assert comparison is not None, "the rules are applied to what is compared"
+    compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
     overall = compared.overall if compared else None
     text = _not_worse_text(rule, criterion, [version], compared)
-    is_met, why = _hold_baseline(rule, criterion, version, compared, rejected, coverage)
-    flips = [flip for flip in flips if flip.criterion == criterion]
+    is_met, why = _hold_baseline(rule, criterion, comparison, version.baseline, compared, rejected, coverage)
+    flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
     cases = {text: [flip.case for flip in flips if flip.kind == kind] for kind, text in kinds.items()}
     worse = {text: names for text, names in cases.items() if names}
     why += without_text(0, count_sampled_out(version, criterion))
     if worse and not is_met:
-        why += "".join(f"; {counted(len(names), 'case')} {kind}" for kind, names in worse.items())
+        why += "".join(f"; {words.counted(len(names), 'case')} {kind}" for kind, names in worse.items())
     return _result(
         text,
         version.app_version,

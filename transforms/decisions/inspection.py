@@ -107,7 +107,14 @@ def suggested_mapping(records: Sequence[JsonObject]) -> tuple[MappingConfig, lis
     for record in records:
         for key, expression, left_out in _contents(record, records):
             is_part = key in ("turn", "message")
-            mapping = {"conversation_id": _conversation_id(key, record, records)}
+            path = _path(record, _IDS)
+            if is_part:
+                # What no two rows share is the id of a row. That of a turn may be a conversation.
+                paths = [path for name in _IDS if (path := _path(record, (name,)))]
+                paths += filter(None, [_path(record, _CONVERSATIONS, ("id", "name"))])
+                shared = (path for path in paths if len(set(map(str, _values(path, records)))) < len(records))
+                path = next(shared, paths[0] if key == "turn" and paths else None)
+            mapping = {"conversation_id": path}
             mapping |= {name: _path(record, names) for name, names in _OTHERS.items()}
             mapping |= {"order": _order(record, records)} if is_part else {}
             stated = {name: path for name, path in mapping.items() if path is not None}
@@ -117,19 +124,6 @@ def suggested_mapping(records: Sequence[JsonObject]) -> tuple[MappingConfig, lis
                 f"each row is a {key}, and no key known as an id of conversations has a value that rows share"
             )
     return why
-
-
-def _conversation_id(key: str, record: JsonObject, records: Sequence[JsonObject]) -> str | None:
-    """Returns the path of a conversation's id; what no two rows share is the id of a row.
-
-    A row of one turn may be a conversation; one of a message is none.
-    """
-    if key not in ("turn", "message"):
-        return _path(record, _IDS)
-    paths = [path for name in _IDS if (path := _path(record, (name,)))]
-    paths += filter(None, [_path(record, _CONVERSATIONS, ("id", "name"))])
-    shared = (path for path in paths if len(set(map(str, _values(path, records)))) < len(records))
-    return next(shared, paths[0] if key == "turn" and paths else None)
 
 
 def _order(record: JsonObject, records: Sequence[JsonObject]) -> str | None:
@@ -157,20 +151,17 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         lists = [dict(_lists(held)).get(path, []) for held in records]
         items = list(chain.from_iterable(lists))
         keys = list(dict.fromkeys(key for item in first for key in item))
-        user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
         ordered = f"reverse({path})" if _are_newest_first(lists) else path
         if _are_messages(items):
             yield "messages", ordered, []
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
-        elif user and agent and _are_turns(user, agent, items):
-            yield "turns", f"{ordered}[*].{_turn(_quoted(user), _quoted(agent), items)}", []
-    keys = list(record)
-    user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
-    if user and agent and _are_turns(user, agent, records):
-        yield "turn", _turn(_quoted(user), _quoted(agent), [record]), []
-    elif user and (replies := _parts(record, _REPLIES)):
-        yield "turn", _turn(_quoted(user), replies, []), []
+        elif turn := _turn(keys, items, items):
+            yield "turns", f"{ordered}[*].{turn}", []
+    if turn := _turn(list(record), records, [record]):
+        yield "turn", turn, []
+    elif (user := _side(list(record), _USERS, "user")) and (replies := _parts(record, _REPLIES)):
+        yield "turn", f"{{user: {_quoted(user)}, agent: {replies}}}", []
     elif message := _message(records):
         yield "message", *message
     for path, pairs in _arrays(record):
@@ -191,11 +182,6 @@ def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
     return _named(keys, names) or next(spoken, None)
 
 
-def _are_turns(user: str, agent: str, items: Sequence[JsonObject]) -> bool:
-    """Returns whether objects have words of both sides: with one side in each, they are messages."""
-    return any(item.get(user) and item.get(agent) for item in items)
-
-
 def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
     """Returns whether the times of the items of lists only fall, as exports of some chats are written."""
     times: list[list[Any]] = [[item.get(_named(list(item), _TIMES) or "") for item in held] for held in lists]
@@ -214,9 +200,13 @@ def _are_messages(items: Sequence[JsonObject]) -> bool:
     return len(names) == 1 or (plain and not names)
 
 
-def _turn(user: str, agent: str, items: Sequence[JsonObject]) -> str:
-    """Returns the expression of a turn, with its calls where shapes show them."""
-    return f"{{user: {user}, agent: {agent}{_calls(items, with_results=True)}}}"
+def _turn(keys: Sequence[str], items: Sequence[JsonObject], shown: Sequence[JsonObject]) -> str | None:
+    """Returns the expression of a turn, with its calls where shapes show them; None: none has both sides."""
+    user, agent = _side(keys, _USERS, "user"), _side(keys, _AGENTS, "assistant")
+    # Objects with the words of one side alone are messages.
+    if not user or not agent or not any(item.get(user) and item.get(agent) for item in items):
+        return None
+    return f"{{user: {_quoted(user)}, agent: {_quoted(agent)}{_calls(shown, with_results=True)}}}"
 
 
 def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
@@ -287,7 +277,11 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     if not (speakers["user"] and speakers["assistant"]):
         return None
     calls = _calls(items, with_results=False)
-    callers = {role for role, text in spoken if isinstance(role, str) and _spells_call(text)}
+    callers = set()
+    for role, text in spoken:  # whose text is the JSON of a call, or of several
+        held = decoded(text) if isinstance(role, str) else None
+        written = objects_in(held if isinstance(held, list) else [held])
+        callers |= {role} if written and _call_fields(written) else set()
     spelt = [name for name in speakers["call"] if not calls and name in callers]
     speakers["assistant"] += speakers["call"]
     if spelt:
@@ -351,13 +345,6 @@ def _is_any(key: str, names: Sequence[str]) -> str:
     )
     tests = [f"{key} == {name}" for name in quoted]
     return f"({' || '.join(tests)})" if len(tests) > 1 else tests[0]
-
-
-def _spells_call(text: JsonValue) -> bool:
-    """Returns whether a text is the JSON of a call, or of several."""
-    held = decoded(text)
-    calls = objects_in(held if isinstance(held, list) else [held])
-    return bool(calls and _call_fields(calls))
 
 
 def _lists(value: JsonObject) -> Iterator[tuple[str, list[JsonObject]]]:
@@ -473,7 +460,15 @@ class FileCollector:
                 message = f"{turn_name(turn.turn_index)}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
                 _note(inspection.findings, noted)
-        inspection.example = inspection.example or _conversation_example(conversation)
+        inspection.example = inspection.example or {
+            "kind": "conversation",
+            "id": conversation.conversation_id,
+            "app_version": conversation.app_version,
+            "turns": len(conversation.turns),
+            "lines": _turn_lines(
+                [(t.user, t.tool_calls, t.tool_responses, t.agent) for t in conversation.turns]
+            ),
+        }
         if inspection.tried < _TRIED:
             with_cases = inspection.tried < _TRIED_WITH_CASES
             inspection.tried += 1
@@ -667,17 +662,6 @@ def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
 
 _TURNS, _EXAMPLE_CALLS = 2, 3
 _MORE = "..."
-
-
-def _conversation_example(conversation: Conversation) -> JsonObject:
-    turns = conversation.turns
-    return {
-        "kind": "conversation",
-        "id": conversation.conversation_id,
-        "app_version": conversation.app_version,
-        "turns": len(turns),
-        "lines": _turn_lines([(t.user, t.tool_calls, t.tool_responses, t.agent) for t in turns]),
-    }
 
 
 def _case_example(case: EvalCase) -> JsonObject:

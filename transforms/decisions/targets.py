@@ -76,9 +76,7 @@ def _named(eval_id: str, display_name: str | None) -> JsonObject:
 
 def _write_ces_conversation(conversation: Conversation) -> JsonObject:
     """Returns a golden that expects what was said and called; results are those of the fake tools."""
-    record = _named(conversation.conversation_id, None)
-    if conversation.tags:
-        record["tags"] = conversation.tags
+    record = _named(conversation.conversation_id, None) | _stated(tags=conversation.tags or None)
     turns: list[JsonObject] = []
     for turn in conversation.turns:
         expected: list[JsonObject] = [{"toolCall": tool_call(call)} for call in turn.tool_calls]
@@ -127,14 +125,21 @@ def _read_ces_conversation(record: JsonObject) -> Conversation:
 
 
 def _write_ces_case(case: EvalCase) -> JsonObject:
-    record = _named(case.eval_id, case.display_name)
-    if case.tags:
-        record["tags"] = case.tags
+    record = _named(case.eval_id, case.display_name) | _stated(tags=case.tags or None)
     if case.thresholds != CaseThresholds():
         record["evaluationMetricsThresholdOverride"] = case_thresholds(case.thresholds)
-    switches = _switches(case)
-    if switches:
-        record["evaluationMetricsConfigOverride"] = switches
+    # The metrics that a case switches off; those of a golden are stated together.
+    tools, steps = case.tool_correctness_enabled, case.step_tool_correctness_enabled
+    if not case.user_goal_enabled:
+        switch: JsonObject = {"userGoalMetMetricsConfig": {"enableUserGoalMetMetrics": False}}
+        record["evaluationMetricsConfigOverride"] = {"scenarioMetricsConfig": switch}
+    elif not (case.similarity_enabled and tools and steps):
+        switches: JsonObject = {
+            "semanticSimilarityMetricsConfig": {"enableSemanticSimilarityMetrics": case.similarity_enabled},
+            "toolCorrectnessMetricsConfig": {"enableToolCorrectnessMetrics": tools},
+            "stepToolCorrectnessMetricsConfig": {"enableToolCorrectnessMetrics": steps},
+        }
+        record["evaluationMetricsConfigOverride"] = {"goldenMetricsConfig": switches}
     if case.kind == "scenario":
         message: JsonObject = {
             "task": case.task or "",
@@ -147,50 +152,29 @@ def _write_ces_case(case: EvalCase) -> JsonObject:
         return {**record, "scenario": {name: value for name, value in message.items() if value}}
     if not case.turns:
         raise ValueError(f"the case {case.eval_id} has no turns, which a CES golden needs")
-    golden: JsonObject = {"turns": [_golden_turn(turn) for turn in case.turns]}
-    if case.evaluation_expectations:
-        golden["evaluationExpectations"] = case.evaluation_expectations
+    turns: JsonValue = [_golden_turn(turn) for turn in case.turns]
+    golden = _stated(turns=turns, evaluationExpectations=case.evaluation_expectations or None)
     return {**record, "golden": golden}
 
 
 def _golden_turn(turn: ExpectedTurn) -> JsonObject:
     steps: list[JsonObject] = _user_steps(turn.user)
     steps += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.scripted_transfers]
-    stated = turn.expectations or _expectations(turn)
+    stated = turn.expectations
+    if not stated:  # calls and texts of another dialect
+        stated = [Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or ()]
+        if turn.tool_calls == []:
+            stated.append(Expectation(kind="no_tool_calls", wire={"noToolCalls": True}))
+        texts = [*turn.intermediate_responses, *([turn.response] if turn.response else [])]
+        stated += [Expectation(kind="agent_response", text=text) for text in texts]
     message: JsonObject = {"steps": [*steps, *({"expectation": golden_expectation(e)} for e in stated)]}
-    limits = turn.thresholds
-    if limits is not None:
+    if (limits := turn.thresholds) is not None:
         message["turnLevelMetricsThresholdsOverride"] = _stated(
             semanticSimilaritySuccessThreshold=limits.semantic_similarity,
             overallToolInvocationCorrectnessThreshold=limits.tool_invocation,
         )
         message |= _stated(hallucinationMetricBehaviorOverride=limits.hallucination)
     return message
-
-
-def _expectations(turn: ExpectedTurn) -> list[Expectation]:
-    """Returns the calls and texts of a turn of another dialect as expectations."""
-    made = [Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or ()]
-    if turn.tool_calls == []:
-        made.append(Expectation(kind="no_tool_calls", wire={"noToolCalls": True}))
-    texts = [*turn.intermediate_responses, *([turn.response] if turn.response else [])]
-    return made + [Expectation(kind="agent_response", text=text) for text in texts]
-
-
-def _switches(case: EvalCase) -> JsonObject:
-    """Returns the metrics that a case switches off; those of a golden are stated together."""
-    if not case.user_goal_enabled:
-        return {"scenarioMetricsConfig": {"userGoalMetMetricsConfig": {"enableUserGoalMetMetrics": False}}}
-    tools, steps = case.tool_correctness_enabled, case.step_tool_correctness_enabled
-    if case.similarity_enabled and tools and steps:
-        return {}
-    return {
-        "goldenMetricsConfig": {
-            "semanticSimilarityMetricsConfig": {"enableSemanticSimilarityMetrics": case.similarity_enabled},
-            "toolCorrectnessMetricsConfig": {"enableToolCorrectnessMetrics": tools},
-            "stepToolCorrectnessMetricsConfig": {"enableToolCorrectnessMetrics": steps},
-        }
-    }
 
 
 register_target(
@@ -220,7 +204,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
     overall = [row for row in run.scores if row["turn_index"] is None]
     pairs = [
         {
-            "actual_invocation": {**_recorded_invocation(turn, agent), "invocation_id": _invocation_id(turn)},
+            "actual_invocation": _recorded_invocation(turn, agent, f"turn-{turn.turn_index}"),
             "expected_invocation": _expected(turn),
             "eval_metric_results": [
                 _metric(row) for row in run.scores if row["turn_index"] == turn.turn_index
@@ -253,10 +237,6 @@ def _with_agents(conversation: Conversation) -> Iterator[tuple[Turn, JsonValue]]
     yield from zip(conversation.turns, agents, strict=False)
 
 
-def _invocation_id(turn: Turn) -> str:
-    return f"turn-{turn.turn_index}"
-
-
 def _expected(turn: Turn) -> JsonObject | None:
     if turn.expected is None:
         return None
@@ -287,10 +267,9 @@ def _events(turn: Turn) -> Iterator[JsonObject]:
     messages += [("agent", content("model", {"text": text})) for text in earlier_texts(turn)]
     if turn.agent:
         messages.append(("agent", content("model", {"text": turn.agent})))
-    stamp = time_seconds(turn.timestamp) or 0.0
+    stamp, name = time_seconds(turn.timestamp) or 0.0, f"turn-{turn.turn_index}"
     for index, (author, message) in enumerate(messages):
-        name = f"{_invocation_id(turn)}-{index}"
-        event = {"id": name, "invocation_id": _invocation_id(turn), "author": author, "timestamp": stamp}
+        event = {"id": f"{name}-{index}", "invocation_id": name, "author": author, "timestamp": stamp}
         yield {**event, "content": message}
 
 
@@ -372,13 +351,12 @@ def _write_adk_case(case: EvalCase) -> JsonObject:
         record["conversation"] = [expected_invocation(turn) for turn in case.turns]
     else:
         raise ValueError(f"the case {case.eval_id} has no turns, which an ADK eval set needs")
-    if case.session_state:
-        record["session_input"] = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
-    if case.rubrics:
-        record["rubrics"] = rubrics(case.rubrics)
-    if case.final_session_state:
-        record["final_session_state"] = case.final_session_state
-    return record
+    session = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
+    return record | _stated(
+        session_input=session if case.session_state else None,
+        rubrics=rubrics(case.rubrics) or None,
+        final_session_state=case.final_session_state or None,
+    )
 
 
 def _eval_set_document(name: str, first: JsonObject) -> tuple[str, str]:
@@ -533,18 +511,29 @@ def content(role: str, *parts: JsonObject) -> JsonObject:
     return {"role": role, "parts": list(parts)}
 
 
-def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
+def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> JsonObject:
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
     steps: list[JsonObject] = [{"author": _AGENT, "content": content} for content in _step_contents(turn)]
     steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
     number = turn.inference_calls if turn.inference_calls is not None else int(turn.usage is not None)
     while len(steps) < number:
         steps.append({"author": _AGENT})
-    for index, step in enumerate(steps[:number]):
-        step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not index else {}
-        if turn.usage and turn.usage.model and not index:
-            step["model_version"] = turn.usage.model
+    for step in steps[:number]:
+        step["usage_metadata"] = {}
+    if number and (usage := turn.usage):
+        spoken = usage.output_tokens
+        if spoken is not None and usage.reasoning_tokens is not None:
+            spoken -= usage.reasoning_tokens
+        steps[0]["usage_metadata"] = _stated(
+            prompt_token_count=usage.input_tokens,
+            candidates_token_count=spoken,
+            thoughts_token_count=usage.reasoning_tokens,
+            cached_content_token_count=usage.cached_tokens,
+        )
+        if usage.model:
+            steps[0]["model_version"] = usage.model
     invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
+    invocation["invocation_id"] = name
     if isinstance(turn.timestamp, int | float):
         invocation["creation_timestamp"] = turn.timestamp
     for name, value in (("", turn.latency_ms), ("model_", turn.model_ms), ("tool_", turn.tool_ms)):
@@ -605,18 +594,6 @@ def _invocation(
 
 def _step(role: str, *parts: JsonObject) -> JsonObject:
     return {"author": _AGENT, "content": content(role, *parts)}
-
-
-def _adk_usage(usage: Usage) -> JsonObject:
-    spoken = usage.output_tokens
-    if spoken is not None and usage.reasoning_tokens is not None:
-        spoken -= usage.reasoning_tokens
-    return _stated(
-        prompt_token_count=usage.input_tokens,
-        candidates_token_count=spoken,
-        thoughts_token_count=usage.reasoning_tokens,
-        cached_content_token_count=usage.cached_tokens,
-    )
 
 
 def _adk_call(call: ToolCall) -> JsonObject:

@@ -5,15 +5,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     GUESS,
     UNKNOWN,
-    Conversation,
     Effect,
     TimedSpan,
     ToolCall,
@@ -40,41 +38,27 @@ from turnwise.transforms.matching.calls import pair_responses, tool_identity
 from turnwise.transforms.text.patterns import glob_matches
 from turnwise.transforms.text.words import word_set
 
-# Looks up the effects of a conversation's tools, by config, declaration or inference.
-
-CONFIG = "config"
+DESTRUCTIVE: Final = "destructive"
 _CALLING = frozenset(("call", "execute", "invoke", "perform", "run", "use"))
 _TOOL_WORDS = frozenset(("action", "api", "command", "function", "method", "operation", "skill", "tool"))
 _GLOB_MARKS = frozenset("*?[")
 
 
-class ToolSettings(NamedTuple):
-    """Tool settings of the config, by full name and by glob, in its order."""
-
-    names: Mapping[str, ToolSetting]
-    globs: tuple[tuple[str, ToolSetting], ...]
-
-
-def sort_settings(tools: Mapping[str, ToolSetting]) -> ToolSettings:
-    """Separates names from globs (`*`, `?`, `[...]`)."""
-    globs = tuple((name, tool) for name, tool in tools.items() if _GLOB_MARKS & set(name))
-    return ToolSettings({name: tool for name, tool in tools.items() if not _GLOB_MARKS & set(name)}, globs)
-
-
 class ToolCatalog:
-    """Effects of the tools of one conversation.
+    """Effects of the tools of one conversation, by the config's `tools` and what log and case declare.
 
     For effect, idempotence and destructiveness separately, the config takes precedence over the declaration
     of the log or case, and that over the inference. In the config, a full name takes precedence over globs;
     the first matching glob counts.
     """
 
-    def __init__(self, settings: ToolSettings, declared: Iterable[ToolDeclaration] = ()) -> None:
+    def __init__(self, settings: Mapping[str, ToolSetting], declared: Iterable[ToolDeclaration] = ()) -> None:
         self._settings = settings
         self._declared: dict[str, ToolDeclaration] = {}
         for tool in declared:
             self._declared.setdefault(tool.name, tool)
         self._known: dict[str, ToolEffect] = {}
+        self._whatever_args: dict[str, ToolEffect] = {}  # of calls, by their name
 
     @property
     def declared(self) -> list[str]:
@@ -92,12 +76,17 @@ class ToolCatalog:
 
         Where the effect of the tool is inferred, the arguments may state the one of the call.
         """
-        name, args = called_tool(call), call.args or {}
+        may_state = may_state_effect(call.args) if call.args else False
+        if not may_state and (effect := self._whatever_args.get(call.name or "")):
+            return effect
+        name = called_tool(call)
         tool = self.effect(name)
-        if not tool.is_guess or not (_reads_arguments(name) or may_state_effect(args)):
-            return tool
-        effect = effect_of_call(name, inferred := self._inferred(name), args)
-        return tool if effect is inferred else self._stated(name, effect)
+        if tool.is_guess and (may_state or _reads_arguments(name)):
+            effect = effect_of_call(name, inferred := self._inferred(name), call.args or {})
+            return tool if effect is inferred else self._stated(name, effect)
+        if not may_state and not calls_tools(call.name or ""):
+            self._whatever_args[name] = tool
+        return tool
 
     def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:
         """Returns the called tools whose effect is inferred, with it; unknown if it is of any call."""
@@ -114,13 +103,13 @@ class ToolCatalog:
         return infer_effect(name, declared.description if declared else None)
 
     def _stated(self, name: str, effect: ToolEffect) -> ToolEffect:
-        declared, setting = self._declared.get(name), self._settings.names.get(name)
+        declared, setting = self._declared.get(name), self._settings.get(name)
         if declared is not None:
             effect = _overridden(effect, declared, declared.origin)
         if setting is None:
-            by_glob = (tool for glob, tool in self._settings.globs if glob_matches(glob, name))
-            setting = next(by_glob, None)
-        return effect if setting is None else _overridden(effect, setting, CONFIG)
+            globs = (item for item in self._settings.items() if not _GLOB_MARKS.isdisjoint(item[0]))
+            setting = next((tool for glob, tool in globs if glob_matches(glob, name)), None)
+        return effect if setting is None else _overridden(effect, setting, "config")
 
 
 def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:
@@ -138,11 +127,9 @@ def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source:
     )
 
 
-def conversation_tools(
-    settings: ToolSettings, conversation: Conversation, case: EvalCase | None
-) -> ToolCatalog:
-    """Returns the catalog of a conversation's and its case's tools."""
-    return ToolCatalog(settings, [*conversation.tools, *(case.tools if case else ())])
+def label_of(effect: ToolEffect) -> str:
+    """Returns `read`, `write`, `handoff`, `destructive` or `unknown`."""
+    return DESTRUCTIVE if effect.destructive else effect.effect
 
 
 def called_tool(call: ToolCall) -> str:
@@ -402,48 +389,8 @@ def _statement_effect(statement: str) -> ToolEffect | None:
 
 # The calls of a conversation, with their effects and failures.
 
-DESTRUCTIVE: Final = "destructive"
-_MOST_KNOWN = 10_000
 _MOST_TOOLS = 100
 _LONGEST_NAME = 200
-
-
-class CallEffect(NamedTuple):
-    """Effect of a call.
-
-    Attributes:
-        text: `read`, `write`, `handoff`, `destructive` or `unknown`.
-        is_guess: Whether the effect is guessed from the name of the tool, or unknown.
-        idempotent: Whether repeating the call has no further effect.
-    """
-
-    text: str
-    tool: str
-    is_guess: bool
-    idempotent: bool
-
-
-class CallEffects:
-    """Effects of calls."""
-
-    def __init__(self, catalog: ToolCatalog) -> None:
-        self._catalog = catalog
-        self._known: dict[str, CallEffect] = {}
-
-    def of(self, call: ToolCall) -> CallEffect:
-        """Returns the effect of a call."""
-        name = call.name or ""
-        # That of a tool, as long as the arguments name no other tool and state no effect.
-        states_effect = may_state_effect(call.args) if call.args else False
-        if name in self._known and not states_effect:
-            return self._known[name]
-        effect = self._catalog.effect_of(call)
-        text = DESTRUCTIVE if effect.destructive else effect.effect
-        made = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
-        is_fixed = not (states_effect or calls_tools(name) or _reads_arguments(name))
-        if is_fixed and len(self._known) < _MOST_KNOWN:
-            self._known[name] = made
-        return made
 
 
 class MadeCalls(Struct):
@@ -456,7 +403,6 @@ class MadeCalls(Struct):
         changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
             write, one list a turn.
         guessed: Tools whose effect is guessed or unknown.
-        guessed_tools: Their names as `tool_names` gives them.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -464,7 +410,6 @@ class MadeCalls(Struct):
     destructive: int = 0
     changing: list[list[ToolCall]] = field(default_factory=list)
     guessed: set[str] = field(default_factory=set)
-    guessed_tools: list[str] = field(default_factory=list)
     number: int = 0
 
     def add(
@@ -472,7 +417,7 @@ class MadeCalls(Struct):
         calls: Sequence[ToolCall],
         responses: Sequence[ToolResponse],
         spans: list[TimedSpan],
-        effects: CallEffects,
+        catalog: ToolCatalog,
     ) -> None:
         """Adds the calls of a turn."""
         made: list[TranscriptCall] = []
@@ -483,24 +428,24 @@ class MadeCalls(Struct):
             return
         self.number += len(calls)
         for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-            effect, tool, is_guess, _ = effects.of(call)
+            effect, tool = catalog.effect_of(call), called_tool(call)
             error: bool | str | None = None
-            if is_guess:
+            if effect.is_guess:
                 self.guessed.add(tool)
             if response is not None and has_failed(response, tool, call.args):
                 error = response.error or True
                 self.errors += 1
-            elif effect == DESTRUCTIVE:
+            elif effect.destructive:
                 self.destructive += 1
                 changing.append(call)
-            elif is_guess and effect in ("write", UNKNOWN):
+            elif effect.is_guess and effect.effect in ("write", UNKNOWN):
                 changing.append(call)
             row: TranscriptCall = {
                 "name": call.name,
                 "args": call.args,
                 "result": None if response is None else response.response,
                 "error": error,
-                "effect": effect,
+                "effect": label_of(effect),
                 "seconds": _seconds(call, spans) if spans else None,
             }
             if call.inside:
@@ -508,13 +453,12 @@ class MadeCalls(Struct):
             made.append(row)
 
 
-def agent_calls(turns: Iterable[Turn], effects: CallEffects) -> MadeCalls:
+def agent_calls(turns: Iterable[Turn], catalog: ToolCatalog) -> MadeCalls:
     """Returns the agent's calls."""
     made = MadeCalls()
     for turn in turns:
         spans = [span for span in turn.spans if span.type == "TOOL"] if turn.spans else []
-        made.add(turn.tool_calls, turn.tool_responses, spans, effects)
-    made.guessed_tools = tool_names(made.guessed)
+        made.add(turn.tool_calls, turn.tool_responses, spans, catalog)
     return made
 
 

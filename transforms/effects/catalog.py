@@ -430,8 +430,12 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
         return InferredVerb("read", "") if _names_information(words) else None
     if verb in known.reading:
         clear = known.writing - known.nouns
-        joined = (b if a in _JOINING else a for a, b in pairwise(words) if _is_joined(a, b, clear))
-        verb = next(joined, verb)
+        for first, second in pairwise(words):
+            # One of two words joins the other, a writing verb, to the name.
+            is_joined = (first in _JOINING and second in clear) or (second in _JOINING and first in clear)
+            if second in known.writing if first in JOINING else is_joined:
+                verb = second if first in _JOINING else first
+                break
     return InferredVerb("write" if verb in known.writing else "read", verb)
 
 
@@ -447,13 +451,6 @@ def _names_thing(words: Sequence[str]) -> bool:
         return True
     is_part = last in ATTRIBUTES and not (last == "items" and head in DEEDS)
     return len(words) == 2 and is_part and head in NOUNS_TOO - lexicon().reading
-
-
-def _is_joined(first: str, second: str, clear: frozenset[str]) -> bool:
-    """Returns whether one of two words joins the other, a writing verb, to the name."""
-    if first in JOINING:
-        return second in lexicon().writing
-    return (first in _JOINING and second in clear) or (second in _JOINING and first in clear)
 
 
 def _verb(words: Sequence[str]) -> str | None:

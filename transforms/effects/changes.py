@@ -171,10 +171,31 @@ def match_same(
     A call of the other actor is paired only if the expected actor made no equivalent call.
     """
     matching = Matching([], [], [], [])
-    made = _by_name(actual)
+    others = _by_name(actual)
     for name, wanted in _by_name(expected).items():
-        _match_tool(wanted, made.pop(name, []), compare, matching)
-    matching.extra.extend(chain.from_iterable(made.values()))
+        made = others.pop(name, [])
+        is_many, are_some = _are_many(wanted, made), len(wanted) * len(made) > _FEW
+        for key in (frozen, key_of) if is_many else (frozen,) if are_some else ():
+            for by_actor in (True, False) if is_many else (True,):
+                # Of calls with equal keys, and of equal actors if `by_actor`, the equivalent ones are pairs.
+                keys, made_keys = (
+                    [(by_actor and c.actor, key(c.call.args or {})) for c in side] for side in (wanted, made)
+                )
+                pairs = zip(wanted, equal_matches(keys, made_keys), strict=True)
+                partners = [
+                    j if j is not None and _is_same_change(compare, False, want, made[j]) else None
+                    for want, j in pairs
+                ]
+                wanted, made = _take(wanted, made, partners, matching.matched)
+        if not _are_many(wanted, made):
+            of_one_actor: list[int | None] = []
+            if len({item.actor for item in (*wanted, *made)}) > 1:
+                of_one_actor = count_matches(wanted, made, partial(_is_same_change, compare, True))
+            partners = count_matches(wanted, made, partial(_is_same_change, compare, False), of_one_actor)
+            wanted, made = _take(wanted, made, partners, matching.matched)
+        matching.missing.extend(wanted)
+        matching.extra.extend(made)
+    matching.extra.extend(chain.from_iterable(others.values()))
     return matching
 
 
@@ -207,32 +228,6 @@ def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
     for item in made:
         groups.setdefault(item.call.name, []).append(item)
     return groups
-
-
-def _match_tool(
-    wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison, matching: Matching
-) -> None:
-    is_many, are_some = _are_many(wanted, made), len(wanted) * len(made) > _FEW
-    for key in (frozen, key_of) if is_many else (frozen,) if are_some else ():
-        for by_actor in (True, False) if is_many else (True,):
-            # Of calls with equal keys, and of equal actors if `by_actor`, the equivalent ones are pairs.
-            sides = (
-                [(by_actor and c.actor, key(c.call.args or {})) for c in side] for side in (wanted, made)
-            )
-            pairs = list(zip(wanted, equal_matches(*sides), strict=True))
-            partners = [
-                j if j is not None and _is_same_change(compare, False, want, made[j]) else None
-                for want, j in pairs
-            ]
-            wanted, made = _take(wanted, made, partners, matching.matched)
-    if not _are_many(wanted, made):
-        of_one_actor: list[int | None] = []
-        if len({item.actor for item in (*wanted, *made)}) > 1:
-            of_one_actor = count_matches(wanted, made, partial(_is_same_change, compare, True))
-        partners = count_matches(wanted, made, partial(_is_same_change, compare, False), of_one_actor)
-        wanted, made = _take(wanted, made, partners, matching.matched)
-    matching.missing.extend(wanted)
-    matching.extra.extend(made)
 
 
 def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
@@ -291,17 +286,14 @@ class _Applied(NamedTuple):
         return _Applied(*([call for call in calls if call.name in names] for calls in self))
 
 
-def _applied(pairs: Iterable[tuple[list[ToolCall], list[ToolResponse]]], catalog: ToolCatalog) -> _Applied:
+def _applied(pairs: Iterable[tuple[ToolCall, ToolResponse | None]], catalog: ToolCatalog) -> _Applied:
     applied = _Applied([], [], [])
-    for calls, responses in pairs:
-        if _changing(calls, catalog):
-            for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-                if catalog.effect_of(call).effect == "read":
-                    continue
-                if has_failed(response, called_tool(call), call.args):
-                    applied.failed.append(call)
-                else:
-                    (applied.no_ops if changed_nothing(response) else applied.succeeded).append(call)
+    for call, response in pairs:
+        if catalog.effect_of(call).effect != "read":
+            if has_failed(response, called_tool(call), call.args):
+                applied.failed.append(call)
+            else:
+                (applied.no_ops if changed_nothing(response) else applied.succeeded).append(call)
     return applied
 
 
@@ -357,17 +349,22 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
 
     wanted, _ = without_undone(distinct(by_agent, expected.by_user), catalog)
     names = {item.call.name for item in wanted}
-    agents = _applied(_held_turns(turns, expected.by_agent, catalog), catalog)
+    called = [call for turn in turns for call in turn.tool_calls]
+    pairs: Iterable[tuple[ToolCall, ToolResponse | None]] = chain.from_iterable(map(answered_calls, turns))
+    if expected.by_agent is not None:  # what destroys counts, whoever called it
+        held = set(map(id, held_calls(called, by_agent)))
+        pairs = (pair for pair in pairs if id(pair[0]) in held or catalog.effect_of(pair[0]).destructive)
+    agents = _applied(pairs, catalog)
     for turn in turns:
         if turn.transfers:
             agents.succeeded.extend(recorded_handoffs(turn, catalog, by_agent))
     if expected.by_agent is None:
         agents = agents.of_tools(names)
     names.update(call.name for call in agents.succeeded)
-    users = _applied([(turn.user_tool_calls, turn.user_tool_responses) for turn in turns], catalog)
-    users = users.of_tools(names)
+    by_users = ((turn.user_tool_calls, turn.user_tool_responses) for turn in turns)
+    pairs = chain.from_iterable(zip(side[0], pair_responses(*side), strict=True) for side in by_users)
+    users = _applied(pairs, catalog).of_tools(names)
     made, undone = without_undone(distinct(agents.succeeded, users.succeeded), catalog)
-    called = (call for turn in turns for call in turn.tool_calls)
     return Changes(
         wanted,
         calls_by("agent", expected.optional),
@@ -414,22 +411,6 @@ def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
     value, noun = args[differing[0]], nouns[differing[0]]
     is_value = isinstance(value, int | float) or noun in _VALUES or noun in words_of(called_tool(call))
     return len(differing) == 1 and is_value
-
-
-def _held_turns(
-    turns: Sequence[Turn], expected: Sequence[ToolCall] | None, catalog: ToolCatalog
-) -> list[tuple[list[ToolCall], list[ToolResponse]]]:
-    """Returns the calls and responses of turns that expected calls are held against, and destructive ones."""
-    calls = [call for turn in turns for call in turn.tool_calls]
-    held = held_calls(calls, expected or ())
-    if expected is None or held is calls:
-        return [(turn.tool_calls, turn.tool_responses) for turn in turns]
-    kept = {id(call) for call in (*held, *(c for c in calls if catalog.effect_of(c).destructive))}
-    pairs = [[pair for pair in answered_calls(turn) if id(pair[0]) in kept] for turn in turns]
-    return [
-        ([call for call, _ in turn_pairs], [answer for _, answer in turn_pairs if answer])
-        for turn_pairs in pairs
-    ]
 
 
 def missing_lookups(

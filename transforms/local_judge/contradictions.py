@@ -6,7 +6,7 @@ differ in one number. Longer texts do if all their words are aligned but one neg
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import takewhile
 from math import fsum
@@ -177,10 +177,8 @@ _FILLERS = (
 )
 
 
-@cache
-def fillers() -> Set[str]:
-    """Returns the kinds of tokens that may be unaligned."""
-    return _FILLERS | {alike(word) for word in plain_words(_ADVERBS)}
+# Kinds of tokens that may be unaligned.
+fillers = cache(lambda: _FILLERS | {alike(word) for word in plain_words(_ADVERBS)})
 
 
 class AlignedToken(NamedTuple):

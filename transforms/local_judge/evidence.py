@@ -3,9 +3,10 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from math import fsum
 from typing import NamedTuple
 
@@ -107,7 +108,9 @@ class _Piece:
         self.keys = _keys(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
         self.keys.update(numbers_of_lists(text))
-        self.flags = read_flags(text)
+        self.flags: dict[str, set[str]] = {}  # values of all keys in its records
+        for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
+            self.flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))
         # Keys of its words outside flags.
         self.stated = _keys(words(_FLAG.sub(" ", text))) if self.flags else self.keys
         self.is_negated = is_negated(self.words)
@@ -205,16 +208,19 @@ class _Piece:
         return starts_of(self.tokens, self.text)
 
 
-class EvidencePassage(NamedTuple):
+@dataclass(eq=False)
+class EvidencePassage:
     """The window of a piece of evidence that covers most of a claim, and the weight that it covers."""
 
     weight: float
     piece: _Piece
     window: int
+    content: Mapping[str, float]
 
-    def span(self, content: Mapping[str, float]) -> EvidenceSpan:
-        """Returns its sentence that covers most of a claim."""
-        return self.piece.span(self.window, content)
+    @cached_property
+    def span(self) -> EvidenceSpan:
+        """Its sentence that covers most of the claim."""
+        return self.piece.span(self.window, self.content)
 
     def holds(self, key: str) -> bool:
         """Returns whether a key of a content word is in it."""
@@ -257,13 +263,13 @@ class Evidence:
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
         best = ((piece, *piece.best_window(content)) for piece in self.pieces)
-        passages = [EvidencePassage(weight, piece, window) for piece, weight, window in best if weight > 0]
-        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
+        covering = [EvidencePassage(weight, piece, i, content) for piece, weight, i in best if weight > 0]
+        return sorted(covering, key=lambda passage: passage.weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
         """Returns the sentence that covers most of a claim; None: nothing is covered."""
         passages = self.passages(content)
-        return passages[0].span(content) if passages else None
+        return passages[0].span if passages else None
 
 
 _QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
@@ -307,24 +313,14 @@ Flags = Mapping[str, Set[str]]
 """Name -> its values."""
 
 
-@cache
-def neutral() -> Set[str]:
-    """Returns the features of words that say little else than that something is so."""
-    return weigh(words(_SAYING_LITTLE)).keys()
+# Features of words that say little else than that something is so.
+_neutral = cache(lambda: weigh(words(_SAYING_LITTLE)).keys())
 
 
 class _Flag(NamedTuple):
     name: str
     value: str
     content: dict[str, float]
-
-
-def read_flags(text: str) -> dict[str, set[str]]:
-    """Returns the values of all keys in the records of a text."""
-    flags: dict[str, set[str]] = {}
-    for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
-        flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))
-    return flags
 
 
 def _meaning(value: str) -> str:
@@ -356,23 +352,19 @@ class FlagIndex:
         """
         if not self._flags or claim.content.keys() <= stated:
             return None
-        return min((flag for part in clauses(claim) for flag in self._denying(part, stated)), default=None)
-
-    def _denying(self, claim: Claim, stated: Set[str]) -> Iterator[_Flag]:
-        if not claim.content or is_open(claim):
-            return
-        rest = {key: weight for key, weight in claim.content.items() if key not in neutral()}
-        negated, is_less = is_denied(claim.text), says_less(claim)
-        unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
-        is_known = sum(unknown) < _MOST_UNKNOWN
-        for flag in chain.from_iterable(self._flags.get(key, ()) for key in claim.content):
-            if not flag.content.keys() <= claim.content.keys():
-                continue
-            share = fsum(flag.content.values()) / fsum((rest | flag.content).values())
-            is_denying = not is_less and (is_known or flag.value == UNKNOWN)
-            is_denying = negated if flag.value == "true" else is_denying
-            if is_denying and (share >= _MOST or flag.value == "false"):
-                yield flag
+        denying = []
+        for part in (part for part in clauses(claim) if part.content and not is_open(part)):
+            rest = {key: weight for key, weight in part.content.items() if key not in _neutral()}
+            negated, is_less = is_denied(part.text), says_less(part)
+            unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
+            is_known = sum(unknown) < _MOST_UNKNOWN
+            for flag in chain.from_iterable(self._flags.get(key, ()) for key in part.content):
+                if flag.content.keys() <= part.content.keys():
+                    share = fsum(flag.content.values()) / fsum((rest | flag.content).values())
+                    may_deny = not is_less and (is_known or flag.value == UNKNOWN)
+                    may_deny = negated if flag.value == "true" else may_deny
+                    denying += [flag] if may_deny and (share >= _MOST or flag.value == "false") else []
+        return min(denying, default=None)
 
 
 def split_capitals(name: str) -> str:
@@ -411,9 +403,8 @@ _NEUTRAL = (
 @cache
 def _words_of_status() -> tuple[Set[str], Set[str]]:
     """Returns the keys of words for a status, and of those that say little beside one."""
-    return {key for word in words(_STATUS_WORDS) for key in word.keys}, neutral() | weigh(
-        words(_NEUTRAL)
-    ).keys()
+    little = _neutral() | weigh(words(_NEUTRAL)).keys()
+    return {key for word in words(_STATUS_WORDS) for key in word.keys}, little
 
 
 class RecordStatus(NamedTuple):
@@ -449,22 +440,21 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
     """Returns a status that contradicts a claim; None: there is none. `known` are keys of the evidence."""
     if not statuses:
         return None
-    pairs = ((part, status) for part in clauses(claim) for status in statuses)
-    return next((status for part, status in pairs if _contradicts(part, status, known)), None)
-
-
-def _contradicts(claim: Claim, status: RecordStatus, known: Set[str]) -> bool:
-    if not status.content <= claim.content.keys() or is_open(claim):
-        return False
     status_words, neutral_words = _words_of_status()
-    if status.must_be_named and claim.content.keys().isdisjoint(status.about - status_words):
-        return False
-    names = {key for word in claim.words if word.demands for key in word.keys} & known
-    about = status.content | status.about | neutral_words | names
-    denies_only = {word for word in claim.words if word.is_negation and status.content.isdisjoint(word.keys)}
-    weights = weigh(word for word in claim.words if word.is_content and word not in denies_only)
-    if fsum([weight for key, weight in weights.items() if key not in about]) >= _LITTLE:
-        return False
-    if status.is_negated:
-        return not says_less(claim)
-    return is_denied(claim.text) and denies(with_single_negations(claim.text), status.content)
+    for part, status in product(clauses(claim), statuses):
+        if not status.content <= part.content.keys() or is_open(part):
+            continue
+        if status.must_be_named and part.content.keys().isdisjoint(status.about - status_words):
+            continue
+        names = {key for word in part.words if word.demands for key in word.keys} & known
+        about = status.content | status.about | neutral_words | names
+        rest = (word for word in part.words if not word.is_negation or status.content & {*word.keys})
+        weights = weigh(word for word in rest if word.is_content)
+        if fsum([weight for key, weight in weights.items() if key not in about]) < _LITTLE:
+            if status.is_negated:
+                is_denying = not says_less(part)
+            else:
+                is_denying = is_denied(part.text) and denies(with_single_negations(part.text), status.content)
+            if is_denying:
+                return status
+    return None

@@ -123,8 +123,9 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
         return GroundingVerdict("not_applicable", "", NOTHING_SAID)
     claim, missing = _as_spelled(sentence, known, mentioned, computed)
     passages = known.passages(claim.content)
-    quote = passages[0].span(claim.content).quote if passages else ""
-    if reason := _refuting(claim, known, passages):
+    best = passages[0] if passages else None
+    quote = best.span.quote if best else ""
+    if reason := _refuting(claim, known, best):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     is_absence = says_absence(whole.text)
     is_contrary = is_absence and _holds_what_is_absent(claim, passages)
@@ -134,15 +135,17 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
         return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
         reason = f"No evidence holds {quoted_names(missing)}."
-        is_certain = absence is None
-        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=is_certain, unsure=absence)
-    if passages and (most := overstated(claim.text, passages[0].span(claim.content))):
+        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not absence, unsure=absence)
+    if best and (most := overstated(claim.text, best.span)):
         reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
     covered = coverage(claim, known, passages, mentioned)
     weight = min(1.0, fsum(claim.content.values()) / _FULL_WEIGHT)
     if probability([(covered, weight)]) >= PROBABLE:
-        if passages and _denies_otherwise(claim, passages[0]):
+        # The claim denies something where prose around it does not, or prose does in its words.
+        is_denial = is_denied(claim.text)
+        held_text = (best.span.context if is_denial else best.span.quote) if best else ""
+        if best and best.piece.is_prose and is_denial != is_denied(held_text):
             reason = f"Only one of it and “{quote}” denies something."
             return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=OTHER_POLARITY)
         held = f"The evidence holds {covered:.0%} of it."
@@ -154,13 +157,6 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     reason = f"No evidence says {quoted_names(unknown)}." if unknown else together
     unsure = None if is_contrary else absence or _why_incomparable(claim, known)
     return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=unsure)
-
-
-def _denies_otherwise(claim: Claim, passage: EvidencePassage) -> bool:
-    """Returns whether a claim denies something where prose around it does not, or prose does in its words."""
-    span = passage.span(claim.content)
-    is_denial = is_denied(claim.text)
-    return passage.piece.is_prose and is_denial != is_denied(span.context if is_denial else span.quote)
 
 
 def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
@@ -205,9 +201,8 @@ def _as_spelled(
     return claim, missing or missing_endings(claim.text, texts)
 
 
-def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> str | None:
-    best = passages[0] if passages else None
-    if best and (reason := contradiction(claim, best.span(claim.content), "The evidence")):
+def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
+    if best and (reason := contradiction(claim, best.span, "The evidence")):
         return reason
     flag = known.flags.denying(claim, known.stated)
     if flag is not None and flag.value != UNKNOWN:
@@ -416,27 +411,22 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
 class AnswerComparison(NamedTuple):
-    """How an answer, by a quote of it, agrees with the expected one: 0 (contradictory) to 4 (consistent)."""
+    """How an answer, by a quote of it, agrees with the expected one: 0 to 1, 1 for equal texts."""
 
-    score: int
+    similarity: float
     quote: str
     reason: str
+
+    @property
+    def score(self) -> int:
+        """0 (contradictory) to 4 (consistent)."""
+        return sum(self.similarity >= least for least in _LEAST)
 
 
 def compare_answers(expected: str, actual: str) -> AnswerComparison:
     """Compares an answer with the expected one, in any language; additional information is allowed."""
-    figure, quote, reason = _compare(expected, actual)
-    return AnswerComparison(sum(figure >= least for least in _LEAST), quote, reason)
-
-
-def answer_similarity(expected: str, actual: str) -> float:
-    """Returns the similarity behind the score of `compare_answers`, 0..1; 1 for equal texts."""
-    return _compare(expected, actual)[0]
-
-
-def _compare(expected: str, actual: str) -> tuple[float, str, str]:
     if plain(expected) == plain(actual):
-        return 1.0, actual.strip(), "The texts are the same."
+        return AnswerComparison(1.0, actual.strip(), "The texts are the same.")
     wanted, answer, known = read_claim(expected), read_claim(actual), Evidence([actual])
     span = known.look_up(wanted.content)
     figure, numbers = _overlap(wanted, answer), missing_numbers(wanted, known.keys)
@@ -455,7 +445,7 @@ def _compare(expected: str, actual: str) -> tuple[float, str, str]:
     reason = "Only one of the texts denies something." if is_denied else "The answer has all expected words."
     reason = f"The answer lacks {quoted_names(missing)}." if missing else reason
     reason = reason if figure else "The texts have nothing in common."
-    return figure, span.quote if span else "", contrary or reason
+    return AnswerComparison(figure, span.quote if span else "", contrary or reason)
 
 
 def _overlap(wanted: Claim, answer: Claim) -> float:

@@ -16,7 +16,13 @@ from turnwise.transforms.criteria.base import Criterion, why_unpaired
 from turnwise.transforms.criteria.ces import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
-from turnwise.transforms.effects.call_effects import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
+from turnwise.transforms.effects.call_effects import (
+    DESTRUCTIVE,
+    MadeCalls,
+    ToolCatalog,
+    called_tool,
+    tool_names,
+)
 from turnwise.transforms.effects.changes import call_text, comparison_cost, differing_text
 from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
 from turnwise.transforms.matching.calls import (
@@ -198,17 +204,17 @@ _MOST_COMPARED = 250_000
 """Pairs of calls that are compared by meaning; further ones are compared by equality."""
 
 
-def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[str]:
+def unclear_tools(sample: Sample, made: MadeCalls, effects: ToolCatalog, criterion: ToolEffects) -> list[str]:
     """Returns the tools of successful calls of the agent that may have destroyed something unexpectedly.
 
     Of destructive calls, those that were held against no expected calls. Of calls whose effect is unknown or
     guessed from the name of the tool to be a write, all that were not expected: the guess may be wrong.
     """
     calls = _unclear(sample, made, effects, criterion)
-    return tool_names([effects.of(call).tool for call in calls]) if calls else []
+    return tool_names(map(called_tool, calls)) if calls else []
 
 
-def _unclear(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[ToolCall]:
+def _unclear(sample: Sample, made: MadeCalls, effects: ToolCatalog, criterion: ToolEffects) -> list[ToolCall]:
     case = sample.eval_case
     if case is None or conversation_gap(criterion, sample):
         return [*chain.from_iterable(made.changing)]
@@ -253,9 +259,9 @@ def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
     return [*(turn.tool_calls or ()), *optional]
 
 
-def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallEffects) -> list[ToolCall]:
+def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: ToolCatalog) -> list[ToolCall]:
     """Returns writes that were not expected; a destructive call is compared by the criterion."""
-    writes = [call for call in made if effects.of(call).text != DESTRUCTIVE]
+    writes = [call for call in made if not effects.effect_of(call).destructive]
     has_resources = any([call.resource for call in (*writes, *wanted)])
     left: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
     for want in wanted:
@@ -271,19 +277,19 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
         index = 0 if is_first else next((i for i, is_alike in enumerate(alike) if is_alike), None)
         if index is None:
             extra.append(call)
-        elif not effects.of(call).idempotent:
+        elif not effects.effect_of(call).idempotent:
             del same[index]
     return extra
 
 
-def _not_equal(made: list[ToolCall], wanted: Iterable[ToolCall], effects: CallEffects) -> list[ToolCall]:
+def _not_equal(made: list[ToolCall], wanted: Iterable[ToolCall], effects: ToolCatalog) -> list[ToolCall]:
     """Returns the calls that equal no expected one; they may mean the same."""
     left, extra = Counter(map(call_key, wanted)), list[ToolCall]()
     for call in made:
         key = call_key(call)
         if not left[key]:
             extra.append(call)
-        elif not effects.of(call).idempotent:
+        elif not effects.effect_of(call).idempotent:
             left[key] -= 1
     return extra
 

@@ -33,7 +33,13 @@ from turnwise.transforms.ces.judgements import ces_verdict
 from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.effects.call_effects import CallEffects, MadeCalls, ToolCatalog, agent_calls
+from turnwise.transforms.effects.call_effects import (
+    MadeCalls,
+    ToolCatalog,
+    agent_calls,
+    label_of,
+    tool_names,
+)
 from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.matching.sample import Sample, TurnPair, stated_task
@@ -207,10 +213,10 @@ _MOST_REASON = 500
 
 
 @lru_cache(maxsize=16)
-def _effects_of(run: RunInfo) -> tuple[ToolEffects, CallEffects]:
+def _effects_of(run: RunInfo) -> tuple[ToolEffects, ToolCatalog]:
     """Returns the effects of tools by the config of a run, shared by conversations that declare none."""
     criterion = ToolEffects(tools=dict(run.tools))
-    return criterion, CallEffects(ToolCatalog(criterion.settings))
+    return criterion, ToolCatalog(criterion.tools)
 
 
 def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict) -> ConversationRow:
@@ -218,7 +224,7 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
     sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
     criterion, effects = _effects_of(run)
     if conversation.tools or (case is not None and case.tools):
-        effects = CallEffects(criterion.catalog(sample))
+        effects = criterion.catalog(sample)
     seconds, tokens_in, tokens_out, event_time = _figures(conversation)
     made = agent_calls(conversation.turns, effects)
     problems: list[ReviewProblem] = []
@@ -261,7 +267,7 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
         "tool_errors": made.errors,
         "destructive_calls": made.destructive,
         "unclear_tools": unclear,
-        "guessed_tools": made.guessed_tools,
+        "guessed_tools": tool_names(made.guessed),
         "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
         "latency_seconds": seconds,
         "tokens_in": tokens_in,
@@ -319,7 +325,7 @@ _SURELY_FITS = MOST_BYTES // 6
 
 
 def transcript_of(
-    sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None = None
+    sample: Sample, made: MadeCalls, effects: ToolCatalog, kept: int | None = None
 ) -> Transcript:
     """Returns the transcript of a sample, at most 64 KiB of JSON; the turn `kept` is left out last."""
     calls = iter(made.turns)
@@ -339,7 +345,7 @@ def transcript_of(
     return transcript if is_small else limited(transcript, kept)
 
 
-def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
+def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: ToolCatalog) -> TranscriptTurn:
     actual = pair.actual or _NO_TURN
     turn: TranscriptTurn = {
         "index": pair.index,
@@ -373,7 +379,7 @@ def _expected(
     pair: TurnPair,
     expected: ExpectedTurn,
     made: Sequence[TranscriptCall],
-    effects: CallEffects,
+    effects: ToolCatalog,
 ) -> ExpectedPart | None:
     """Returns what is expected of a turn; None: nothing."""
     part: ExpectedPart = {}
@@ -411,18 +417,18 @@ def _with_finite_numbers(value: JsonValue) -> JsonValue:
 
 
 def expected_calls(
-    calls: Sequence[ToolCall], effects: CallEffects, made: Sequence[TranscriptCall] = ()
+    calls: Sequence[ToolCall], effects: ToolCatalog, made: Sequence[TranscriptCall] = ()
 ) -> list[ExpectedCall]:
     """Returns expected calls with their effects; equal calls that were made have the same."""
     rows: list[ExpectedCall] = []
     for want, row in zip_longest(calls, made[: len(calls)]):
         is_made = row is not None and row["name"] == want.name and row["args"] == want.args
-        effect = row["effect"] if is_made else effects.of(want).text
+        effect = row["effect"] if is_made else label_of(effects.effect_of(want))
         rows.append({"name": want.name, "args": want.args, "effect": effect})
     return rows
 
 
-def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | None:
+def expected_of_whole(case: EvalCase, effects: ToolCatalog) -> ExpectedPart | None:
     """Returns what is expected of a conversation as a whole; None: nothing."""
     part: ExpectedPart = {}
     if case.actions is not None:
@@ -445,7 +451,7 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
     return part or None
 
 
-def add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: CallEffects) -> None:
+def add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: ToolCatalog) -> None:
     """Adds single expectations; calls and texts that a turn states already are not repeated."""
     states_calls = "tool_calls" in part
     for wanted in expectations:

@@ -69,7 +69,9 @@ def corrected_mean(
     whole = np.concatenate([machine, np.asarray(others, dtype=float)])
     codes = design.codes() if design else np.arange(len(whole))
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
-    weight = _weight(human, machine, whole)
+    spread, weight = float(whole.var()), 0.0
+    if len(whole) > len(human) and spread:
+        weight = min(1.0, max(0.0, float(np.cov(human, machine)[0, 1]) / spread))
     residual = human - weight * machine
     if residual.max() - residual.min() < 1e-12:
         raise ValueError("labels and judgements do not differ, or all in the same way: the error is unknown")
@@ -118,9 +120,21 @@ def corrected_rate(
     whole = np.concatenate([machine, _answers(others)])
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
     answers = range(3 if (whole == _UNDECIDED).any() else 2)
-    strata = [_stratum(answer, human, whole, drawn) for answer in answers]
+    strata = []
+    for everything in (whole == answer for answer in answers):
+        part = everything[: len(human)]
+        rate = float((human[part] * drawn[part]).sum() / drawn[part].sum()) if part.any() else 0.0
+        people = EffectiveShare(rate, effective_size(drawn[part]))
+        strata.append(_Stratum(people, part, float(everything.mean()), int(everything.sum())))
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
-    draws = _posterior_of_all(generator_of(seed), strata, effect)
+    generator = generator_of(seed)
+    let_pass = [_posterior(generator, stratum.people, effect) for stratum in strata]
+    draws, size = let_pass[0], strata[0].size
+    for stratum, share in zip(strata[1:], let_pass[1:], strict=True):
+        # The strata are joined one by one, each with a share of its own.
+        joined = size + stratum.size
+        before = _posterior(generator, EffectiveShare(size / joined if joined else 0.0, joined), effect)
+        draws, size = before * draws + (1 - before) * share, joined
     low, high = map(float, np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
     value, known, end = float(draws.mean()), effective_size(drawn), (1 + LEVEL) / 2
     # With unequal weights, Student's t with the effective number of labels is wider.
@@ -138,25 +152,6 @@ def _answers(judged: Sequence[bool | None]) -> CaseCodes:
     return np.asarray(
         [_UNDECIDED if is_pass is None else int(not is_pass) for is_pass in judged], dtype=np.int64
     )
-
-
-def _stratum(answer: int, human: Numbers, whole: CaseCodes, drawn: Numbers) -> _Stratum:
-    everything = whole == answer
-    part = everything[: len(human)]
-    value = float((human[part] * drawn[part]).sum() / drawn[part].sum()) if part.any() else 0.0
-    people = EffectiveShare(value, effective_size(drawn[part]))
-    return _Stratum(people, part, float(everything.mean()), int(everything.sum()))
-
-
-def _posterior_of_all(generator: np.random.Generator, strata: Sequence[_Stratum], effect: float) -> Numbers:
-    """Returns draws of the share of all: the strata are joined one by one, each with a share of its own."""
-    people = [_posterior(generator, stratum.people, effect) for stratum in strata]
-    draws, size = people[0], strata[0].size
-    for stratum, share in zip(strata[1:], people[1:], strict=True):
-        joined = size + stratum.size
-        before = _posterior(generator, EffectiveShare(size / joined if joined else 0.0, joined), effect)
-        draws, size = before * draws + (1 - before) * share, joined
-    return draws
 
 
 def _design_effect(
@@ -210,11 +205,3 @@ def rogan_gladen(passes: int, count: int, table: Confusion) -> Bounds | None:
 def _posterior(generator: np.random.Generator, share: EffectiveShare, effect: float) -> Numbers:
     size = share.size / effect
     return generator.beta(share.value * size + 0.5, (1 - share.value) * size + 0.5, REPLICATES)
-
-
-def _weight(human: Numbers, machine: Numbers, whole: Numbers) -> float:
-    """Returns the weight that makes the variance smallest, within 0..1; 0 where the judge never differs."""
-    spread = float(whole.var())
-    if len(whole) == len(human) or not spread:
-        return 0.0
-    return min(1.0, max(0.0, float(np.cov(human, machine)[0, 1]) / spread))

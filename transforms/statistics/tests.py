@@ -81,15 +81,8 @@ class Pairs(NamedTuple):
         return (self.fixed + self.regressed) / self.size
 
 
-class PairedTest(NamedTuple):
-    """P-values of the hypothesis that gains and losses are equally likely; two-sided, 0..1."""
-
-    p: float
-    mid_p: float
-
-
-def mcnemar(fixed: int, regressed: int) -> PairedTest:
-    """Returns McNemar's exact test and its mid-p variant.
+def mcnemar(fixed: int, regressed: int) -> tuple[float, float]:
+    """Returns p and mid-p of McNemar's exact test that gains and losses are equally likely; two-sided, 0..1.
 
     p = min(1, 2 P(X <= min(fixed, regressed))) for X ~ Binomial(fixed + regressed, 1/2); mid-p leaves out
     half of the probability of what was seen on each side (Fagerland, Lydersen and Laake 2013).
@@ -97,8 +90,7 @@ def mcnemar(fixed: int, regressed: int) -> PairedTest:
     trials, fewer = fixed + regressed, min(fixed, regressed)
     tail = binomial_cdf(fewer, trials, 0.5)
     seen = tail - binomial_cdf(fewer - 1, trials, 0.5)
-    p = min(1.0, 2 * tail)
-    return PairedTest(p, 1.0 if fixed == regressed else 2 * tail - seen)
+    return min(1.0, 2 * tail), (1.0 if fixed == regressed else 2 * tail - seen)
 
 
 def paired_interval(pairs: Pairs, level: float = 0.95) -> Bounds:

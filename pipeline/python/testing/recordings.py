@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from turnwise.pipeline.io.files import file_patterns, matched_files
+from turnwise.pipeline.io.files import file_patterns, listed_files
 from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.python.evaluate import read_any_config
 from turnwise.pipeline.python.inputs import Inputs, eval_cases, logged_conversations
@@ -100,9 +100,11 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     read = Recordings([], [_unreadable(failure) for failure in failures], [])
     reader = LogReader(AUTO, settings)
     inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
-    for path in matched_files(file_patterns(inputs.name, inputs.paths)):
+    for path in listed_files(file_patterns(inputs.name, inputs.paths)):
         if not isinstance(path, Failure) and next(file_records(path, limit), None) is None:
-            read.unreadable.append(UnreadableRecording(path, _EMPTY))  # such as one that was cut to 0 bytes
+            read.unreadable.append(
+                UnreadableRecording(path.path, _EMPTY)
+            )  # such as one that was cut to 0 bytes
     for content in logged_conversations(inputs, reader, limit, Counter()):
         given = index if cases else None
         sample = content if isinstance(content, Failure) else match_case(given, *content, Counter())

@@ -52,7 +52,7 @@ def shown(found):
 def divided(path, size, cuts, limit=LIMIT):
     bounds = [0, *sorted({cut for cut in cuts if 0 < cut < size}), size]
     parts = [FileRange(path, *pair) for pair in pairwise(bounds)]
-    return list(number_lines(path, reversed([(part, measure(part, limit)) for part in parts])))
+    return list(number_lines((path, reversed([(part, measure(part, limit)) for part in parts]))))
 
 
 def read(part, splits):

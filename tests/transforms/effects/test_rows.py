@@ -8,17 +8,14 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.samples import sample_of
 from tests.tables import rows_test
 from tests.transforms.effects.test_prose import held_against, judge_that_says
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolResponse, ToolSetting
+from turnwise.schemas.conversation import ToolCall, ToolDeclaration, ToolResponse, ToolSetting
 from turnwise.transforms.criteria.expectations_met import SpokenText
-from turnwise.transforms.effects.call_effects import (
-    ToolCatalog,
-    called_tool,
-    conversation_tools,
-    sort_settings,
-)
+from turnwise.transforms.criteria.tool_effects import ToolEffects
+from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import argument_paths, leaves
 from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.effects.changes import without_repeats
@@ -173,29 +170,24 @@ def reports(said, wanted):
 def catalog(config, declared, name, wanted):
     """The nearest source decides each thing alone: name, then glob of the config, declaration, guess."""
     settings = {tool: ToolSetting.model_validate(value) for tool, value in config.items()}
-    tools = ToolCatalog(sort_settings(settings), msgspec.convert(declared, list[ToolDeclaration]))
+    tools = ToolCatalog(settings, msgspec.convert(declared, list[ToolDeclaration]))
     assert [*tools.effect(name)[: len(wanted)]] == wanted
 
 
 def kept(calls, wanted):
     """What is idempotent counts once."""
-    guessed = ToolCatalog(sort_settings({}))
+    guessed = ToolCatalog({})
     assert len(without_repeats(msgspec.convert(calls, list[ToolCall]), guessed)) == wanted
 
 
 def test_the_log_goes_before_the_case():
-    conversation = Conversation(conversation_id="c", tools=[ToolDeclaration("a", "read")])
     case = EvalCase(eval_id="e", tools=[ToolDeclaration("a", "write"), ToolDeclaration("b", "read")])
-    found = conversation_tools(sort_settings({}), conversation, case)
-    assert (found.effect("a").effect, found.effect("b").effect, found.declared) == (
-        "read",
-        "read",
-        ["a", "b"],
-    )
+    found = ToolEffects().catalog(sample_of(case, tools=[ToolDeclaration("a", "read")]))
+    assert [found.effect("a").effect, found.effect("b").effect, *found.declared] == ["read", "read", "a", "b"]
 
 
 def called(name, args, wanted):
-    guessed = ToolCatalog(sort_settings({}))
+    guessed = ToolCatalog({})
     assert called_tool(ToolCall(name, args)) == wanted
     assert guessed.effect_of(ToolCall(name, args)) == guessed.effect(wanted)
 
@@ -203,9 +195,9 @@ def called(name, args, wanted):
 def effect_of_call(name, args, wanted, why):
     """As the arguments say, unless a declaration says it."""
     call = ToolCall(name, args)
-    effect = ToolCatalog(sort_settings({})).effect_of(call)
+    effect = ToolCatalog({}).effect_of(call)
     assert ("destructive" if effect.destructive else effect.effect) == wanted, why
-    declared = ToolCatalog(sort_settings({}), [ToolDeclaration(name, "handoff")])
+    declared = ToolCatalog({}, [ToolDeclaration(name, "handoff")])
     assert declared.effect_of(call).effect == "handoff" or called_tool(call) != name
 
 

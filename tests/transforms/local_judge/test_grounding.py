@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.local_judge.grounding import answer_similarity, compare_answers, ground
+from turnwise.transforms.local_judge.grounding import compare_answers, ground
 
 ORDER = (
     '{"order_id": "W5918442", "status": "shipped", "eta": "2024-03-05T15:00:00Z", "total": 1200.5,'
@@ -77,7 +77,7 @@ def test_huge_texts(piece):
 def test_omissions_cost_more_the_more_they_are():
     whole = "The pool is open daily. Breakfast costs 12 euros. Parking needs a permit. Checkout is at noon."
     parts = ["", whole[:23], whole[:49], whole[:73], whole]
-    figures = [answer_similarity(whole, part) for part in parts]
+    figures = [compare_answers(whole, part).similarity for part in parts]
     assert figures == sorted(figures)
     assert [compare_answers(whole, part).score for part in (parts[1], whole)] == [1, 4]
 
@@ -94,7 +94,7 @@ def test_missing_numbers_are_named():
 @settings(deadline=None)
 @given(SENTENCES)
 def test_a_text_is_fully_consistent_with_itself(text):
-    assert answer_similarity(text, text) == 1.0
+    assert compare_answers(text, text).similarity == 1.0
     assert compare_answers(text, f"  {text}\n").score == 4
 
 

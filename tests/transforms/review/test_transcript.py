@@ -10,12 +10,12 @@ import turnwise
 from turnwise.schemas.conversation import ExpectedTurn, Record, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import MOST_BYTES
-from turnwise.transforms.effects.call_effects import CallEffects, ToolCatalog, agent_calls, sort_settings
+from turnwise.transforms.effects.call_effects import ToolCatalog, agent_calls
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.review.row import limited, transcript_of
 
-EFFECTS = CallEffects(ToolCatalog(sort_settings({})))
+EFFECTS = ToolCatalog({})
 
 
 def sample_of(turns, case=None, **fields):

@@ -3,24 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from turnwise.schemas.calibration import (
-    Calibration,
-    CalibrationGroup,
-    ConfusionCounts,
-    Corrected,
-    CriterionCalibration,
-    LabelFigure,
-    NumberAgreement,
-    OutcomeAgreement,
-    SliceAgreement,
-    ThresholdAdvice,
-)
+from turnwise.schemas import calibration
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.decisions.calibration.labels import (
     FEWEST_CASES,
@@ -74,7 +63,7 @@ def calibrate(
     scores: Sequence[JudgedScore],
     scales: Mapping[str, Scale],
     costs: ErrorCosts,
-) -> Calibration:
+) -> calibration.Calibration:
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     joined = joined_labels(lines, scores, scales)
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
@@ -85,7 +74,7 @@ def calibrate(
         _criterion(key, joined, by_key[key], scales.get(key.criterion, Scale()), costs)
         for key in sorted(joined.groups)
     ]
-    return Calibration(
+    return calibration.Calibration(
         run_id=run_id,
         labels=[*files],
         lines=len(lines),
@@ -98,13 +87,13 @@ def calibrate(
 
 def _criterion(
     key: CriterionKey, joined: JoinedLabels, scores: Sequence[JudgedScore], scale: Scale, costs: ErrorCosts
-) -> CriterionCalibration:
+) -> calibration.CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
     labelled = [judged for judged in group if judged.answers]
     advice = "labels are numbers" if is_number else _threshold_advice(group, scale, costs)
     corrected, refusal = _corrected(group, scores, is_number, scale)
     units = [(judged.score.case, [*judged.answers.values()]) for judged in group if len(judged.answers) > 1]
-    return CriterionCalibration(
+    return calibration.CriterionCalibration(
         criterion=key.criterion,
         level=key.level,
         kind="numbers" if is_number else "outcomes",
@@ -129,7 +118,7 @@ def _criterion(
 
 def _corrected(
     group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, scale: Scale
-) -> tuple[list[Corrected], str | None]:
+) -> tuple[list[calibration.Corrected], str | None]:
     """Returns the corrected figures, and why there is none of all scores."""
     if not is_number and all(score.passed is None for score in scores):
         if any(score.value is not None for score in scores):
@@ -141,18 +130,23 @@ def _corrected(
         sample = random_part(group, scores)
     except NoCorrectionError as error:
         return [], str(error)
-    correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0))
+    judged = [score.value if is_number else score.passed for score in scores]
+    # Nothing lacks a score, or labels tell what people say of what does.
+    covers_all = None not in judged or any(
+        (score.value if is_number else score.passed) is None for score in sample.labels
+    )
+    correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0), covers_all)
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     figures = [correction.figure(part, scores) for part in groups]
     return figures, figures[0].reason
 
 
-def _slices(labelled: Sequence[LabelledScore]) -> list[SliceAgreement]:
+def _slices(labelled: Sequence[LabelledScore]) -> list[calibration.SliceAgreement]:
     slices = []
     for group in [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]:
         if pairs := _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]):
             figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
-            slices.append(SliceAgreement(group=group.kind, name=group.name, **figures))
+            slices.append(calibration.SliceAgreement(group=group.kind, name=group.name, **figures))
     return slices
 
 
@@ -182,7 +176,7 @@ class _Labelled(NamedTuple):
 
 def _threshold_advice(
     group: Sequence[LabelledScore], scale: Scale, costs: ErrorCosts
-) -> ThresholdAdvice | str:
+) -> calibration.ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
     valued = [judged for judged in group if judged.answers and judged.score.value is not None]
     if not valued:
@@ -202,11 +196,16 @@ def _threshold_advice(
     present = thresholds.pop() if len(thresholds) == 1 else None
     present_cut = None if present is None else sign * present
     best = _best(data, costs, present_cut)
-    validated = _validated(data, costs, present_cut)
+    # Of each score, the cost by the threshold that the other folds of cases choose.
+    codes, validated = cluster_codes(data.cases), np.zeros(len(known))
+    folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
+    for held in (folds == fold for fold in range(_FOLDS)):
+        validated[held] = data.part(held).costs(_best(data.part(~held), costs, present_cut), costs)
     low, high = sorted(sign * end for end in _range(data, costs, present_cut))
     present_costs = None if present_cut is None else data.costs(present_cut, costs)
     saving = None if present_costs is None else _case_mean(data.cases, present_costs - validated)
-    return ThresholdAdvice(
+    is_better = saving is not None and saving.interval is not None and saving.interval.low > 0
+    return calibration.ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
         labels=len(known),
@@ -216,7 +215,13 @@ def _threshold_advice(
         present=present,
         present_cost=None if present_costs is None else _case_mean(data.cases, present_costs),
         saving=saving,
-        word=_word(best == present_cut, saving),
+        word="no threshold to compare with"
+        if saving is None
+        else "the present one"
+        if best == present_cut
+        else "better"
+        if is_better
+        else "not shown to be better",
     )
 
 
@@ -230,17 +235,6 @@ def _problem(data: _Labelled) -> str | None:
     if size < FEWEST_LABELS or cases < _FOLDS:
         return f"too few labels: {size} of {cases} cases; {FEWEST_LABELS} of {_FOLDS} cases are needed"
     return "all values are the same" if np.ptp(data.values) == 0 else None
-
-
-def _word(
-    is_present: bool, saving: LabelFigure | None
-) -> Literal["better", "not shown to be better", "the present one", "no threshold to compare with"]:
-    if saving is None:
-        return "no threshold to compare with"
-    if is_present:
-        return "the present one"
-    is_better = saving.interval is not None and saving.interval.low > 0
-    return "better" if is_better else "not shown to be better"
 
 
 def _best(data: _Labelled, costs: ErrorCosts, present: float | None) -> float:
@@ -267,17 +261,6 @@ def _shortest(low: float, high: float) -> float:
         if low < number <= high:
             return number
     return high
-
-
-def _validated(data: _Labelled, costs: ErrorCosts, present: float | None) -> Numbers:
-    """Returns the cost of each score by the threshold that the other folds of cases choose."""
-    codes = cluster_codes(data.cases)
-    folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
-    result = np.zeros(len(codes))
-    for fold in range(_FOLDS):
-        held = folds == fold
-        result[held] = data.part(held).costs(_best(data.part(~held), costs, present), costs)
-    return result
 
 
 def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
@@ -312,7 +295,7 @@ def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     ]
 
 
-def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | None:
+def _outcome_agreement(group: Sequence[LabelledScore]) -> calibration.OutcomeAgreement | None:
     pairs = _outcome_pairs(group)
     if not pairs:
         return None
@@ -320,8 +303,8 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
     answered = [judged for judged in group if judged.answers]
     decided = [judged for judged in answered if judged.mean != 0.5]
     no_score = [judged.mean > 0.5 for judged in decided if judged.score.passed is None]
-    return OutcomeAgreement(
-        confusion=ConfusionCounts(
+    return calibration.OutcomeAgreement(
+        confusion=calibration.ConfusionCounts(
             both_pass=table.true_pass,
             false_pass=table.false_pass,
             false_fail=table.false_fail,
@@ -339,21 +322,21 @@ def _outcome_agreement(group: Sequence[LabelledScore]) -> OutcomeAgreement | Non
     )
 
 
-def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> LabelFigure:
+def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> calibration.LabelFigure:
     """Returns the share of equal outcomes; Wilson's interval with the effective number of scores."""
     if not pairs:
-        return LabelFigure(value=None, count=0, reason=nothing)
+        return calibration.LabelFigure(value=None, count=0, reason=nothing)
     equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
     share = clustered_share(equal, cluster_codes([pair.case for pair in pairs]))
     interval = wilson_interval(share.value * share.size, share.size)
-    return LabelFigure(value=share.value, count=len(pairs), interval=interval)
+    return calibration.LabelFigure(value=share.value, count=len(pairs), interval=interval)
 
 
-def _kappa_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
+def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
     value = cohens_kappa([(pair.people, pair.judged) for pair in pairs])
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
-        return LabelFigure(value=None, count=len(pairs), reason=why)
+        return calibration.LabelFigure(value=None, count=len(pairs), reason=why)
     by_case: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for pair in pairs:
         by_case[pair.case].append((pair.people, pair.judged))
@@ -361,27 +344,27 @@ def _kappa_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
     return _with_interval(value, len(pairs), interval)
 
 
-def _alpha(units: Sequence[tuple[str, list[float]]]) -> LabelFigure:
+def _alpha(units: Sequence[tuple[str, list[float]]]) -> calibration.LabelFigure:
     value = krippendorffs_alpha([labels for _, labels in units])
     if value is None:
-        return LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
+        return calibration.LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
     by_case: dict[str, list[list[float]]] = defaultdict(list)
     for case, labels in units:
         by_case[case].append(labels)
     return _with_interval(value, len(units), alpha_interval(by_case, SEED))
 
 
-def _number_agreement(group: Sequence[LabelledScore]) -> NumberAgreement | None:
+def _number_agreement(group: Sequence[LabelledScore]) -> calibration.NumberAgreement | None:
     known = [judged for judged in group if judged.answers and judged.score.value is not None]
     if not known:
         return None
     cases, labels = [judged.score.case for judged in known], [judged.mean for judged in known]
     values = [judged.score.value or 0.0 for judged in known]
     gaps = [value - label for value, label in zip(values, labels, strict=True)]
-    linked = LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
+    linked = calibration.LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
     if len(set(values)) > 1 and len(set(labels)) > 1:
-        linked = LabelFigure(value=correlation(values, labels), count=len(known))
-    return NumberAgreement(
+        linked = calibration.LabelFigure(value=correlation(values, labels), count=len(known))
+    return calibration.NumberAgreement(
         bias=_case_mean(cases, gaps),
         distance=_case_mean(cases, map(abs, gaps)),
         correlation=linked,
@@ -389,14 +372,14 @@ def _number_agreement(group: Sequence[LabelledScore]) -> NumberAgreement | None:
     )
 
 
-def _case_mean(cases: Sequence[str], values: Iterable[float]) -> LabelFigure:
+def _case_mean(cases: Sequence[str], values: Iterable[float]) -> calibration.LabelFigure:
     by_case: dict[str, list[float]] = defaultdict(list)
     for case, value in zip(cases, values, strict=True):
         by_case[case].append(float(value))
     means = CaseMeans({case: sum(of_case) / len(of_case) for case, of_case in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
-    return LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
+    return calibration.LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
 def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
@@ -405,9 +388,9 @@ def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
     return Confusion(*(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False))))
 
 
-def _with_interval(value: float, count: int, interval: Bounds | None) -> LabelFigure:
+def _with_interval(value: float, count: int, interval: Bounds | None) -> calibration.LabelFigure:
     why = None if interval else "too few labels, or too few that differ, for an interval"
-    return LabelFigure(value=value, count=count, interval=interval, reason=why)
+    return calibration.LabelFigure(value=value, count=count, interval=interval, reason=why)
 
 
 # Figures of all scores without the judge's bias, by labels of a random sample.
@@ -416,7 +399,7 @@ def _with_interval(value: float, count: int, interval: Bounds | None) -> LabelFi
 class _ScoreGroup(NamedTuple):
     """A part of the scores: all, an app version, or a slice."""
 
-    kind: CalibrationGroup
+    kind: calibration.CalibrationGroup
     name: str | None
 
     def holds(self, score: JudgedScore) -> bool:
@@ -447,12 +430,13 @@ class _Correction(NamedTuple):
     sample: RandomPart
     is_mean: bool
     scale: tuple[float, float] | None
+    covers_all: bool
 
-    def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
+    def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> calibration.Corrected:
         """Returns the corrected figure of a group, or why there is none."""
         of_group = [score for score in scores if group.holds(score)]
         decided = [score for score in of_group if self._judged(score) is not None]
-        known = of_group if self._covers_all(scores) else decided
+        known = of_group if self.covers_all else decided
         missing = {*self.sample.missing}
         part = _GroupParts(
             [score for score in known if score in self.sample.labels],
@@ -461,10 +445,10 @@ class _Correction(NamedTuple):
         )
         cases = len({score.case for score in part.labelled})
         judged = [self._judged(score) or 0.0 for score in decided]
-        corrected = Corrected(
+        corrected = calibration.Corrected(
             group=group.kind,
             name=group.name,
-            covers="all" if self._covers_all(scores) else "decided",
+            covers="all" if self.covers_all else "decided",
             scores=len(of_group),
             no_score=len(of_group) - len(decided),
             labels=len(part.labelled),
@@ -477,17 +461,12 @@ class _Correction(NamedTuple):
         except ValueError as error:
             return replace(corrected, reason=str(error))
 
-    def _covers_all(self, scores: Sequence[JudgedScore]) -> bool:
-        """Returns whether nothing lacks a score, or labels tell what people say of what does."""
-        judged_by_people = any(self._judged(score) is None for score in self.sample.labels)
-        return judged_by_people or all(self._judged(score) is not None for score in scores)
-
     def _judged(self, score: JudgedScore) -> float | None:
         if self.is_mean:
             return score.value
         return None if score.passed is None else float(score.passed)
 
-    def _with_estimate(self, corrected: Corrected, part: _GroupParts) -> Corrected:
+    def _with_estimate(self, corrected: calibration.Corrected, part: _GroupParts) -> calibration.Corrected:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""
         if corrected.cases < FEWEST_CASES:
             raise ValueError(

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import groupby
 from statistics import median_low
 from typing import Any, NamedTuple
@@ -148,7 +148,7 @@ _COMPARED = frozenset(("reference answer", "agent's answer", "expected answer", 
 _NUMBERED = re.compile(
     r"(turn \d+, source|source|passage|rubric|aspect|expectation|expected answer|rule|pair) (\d+)\b"
 )
-_UNNUMBERED = re.compile(r"what the user knows$|turn \d+, words that the search attributes")
+_UNNUMBERED = re.compile(r"(what the user knows$|turn \d+, words that the search attributes)")
 _EXAMPLES = "\n\nExample ("
 
 
@@ -188,11 +188,8 @@ def _kind(section: Section) -> str | None:
     """Returns the kind of an interchangeable section; None: its place has a meaning."""
     if section.name in _COMPARED:
         return "answer"
-    match = _NUMBERED.match(section.name)
-    if match:
-        return match[1]
-    alike = _UNNUMBERED.match(section.name)
-    return alike[0] if alike else None
+    match = _NUMBERED.match(section.name) or _UNNUMBERED.match(section.name)
+    return match and match[1]
 
 
 def _reversed(run: Sequence[Section]) -> list[Section]:
@@ -286,21 +283,19 @@ def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None)
     It fails if nothing was measured of a criterion that asks, or of all; with a bound, also where a share
     exceeds it, or would if all that was not measured had changed, and where a criterion asks nothing.
     """
-    problems = [line for figures in criteria for line in _problems(figures, max_flip)]
-    is_asked = any(figures.questions for figures in criteria)
-    return problems if is_asked else ["no judged criterion asks anything", *problems]
-
-
-def _problems(criterion: CheckedCriterion, max_flip: float | None) -> Iterator[str]:
-    name = criterion.criterion
-    if criterion.errors:
-        yield f"{name}: failed with an error {criterion.errors} times; its questions are missing"
-    elif not criterion.questions and max_flip is not None:
-        yield f"{name}: it asks nothing about the sample, so the bound is not shown to hold"
-    for perturbation in PERTURBATIONS:
-        figure: CheckFigure | None = getattr(criterion, perturbation)
-        if figure is not None and (problem := _problem(figure, max_flip)):
-            yield f"{name}, {perturbation}: {problem}"
+    is_asked = any(checked.questions for checked in criteria)
+    problems = [] if is_asked else ["no judged criterion asks anything"]
+    for checked in criteria:
+        name = checked.criterion
+        if checked.errors:
+            problems.append(f"{name}: failed with an error {checked.errors} times; its questions are missing")
+        elif not checked.questions and max_flip is not None:
+            problems.append(f"{name}: it asks nothing about the sample, so the bound is not shown to hold")
+        for perturbation in PERTURBATIONS:
+            figure: CheckFigure | None = getattr(checked, perturbation)
+            if figure is not None and (problem := _problem(figure, max_flip)):
+                problems.append(f"{name}, {perturbation}: {problem}")
+    return problems
 
 
 def _problem(figure: CheckFigure, max_flip: float | None) -> str | None:

@@ -273,31 +273,23 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
         drawn = [judged for judged in drawn if (judged.number or 0) <= last]
     else:
         last = None
-    left_out = _check_draw(next(iter(draws)), drawn, scores, last) if draws else []
-    missing = [judged.score for judged in drawn if not judged.answers] + left_out
+    missing = [judged.score for judged in drawn if not judged.answers]
+    for draw in draws:
+        # Drawn scores that have no line are missing, too.
+        units, what = {_unit(draw, score) for score in scores}, f"{draw.unit}s"
+        if draw.of != len(units):
+            of_run = f"the run has {len(units)} with this criterion"
+            raise NoCorrectionError(f"the sample was drawn from {draw.of} {what}, but {of_run}")
+        wanted = draw.size if last is None else min(last, draw.size)
+        seen = {_unit(draw, judged.score) for judged in drawn}
+        if len(seen) != wanted:
+            lines = f"but the file has lines of {len(seen)} that fit the run"
+            step = "every drawn score needs a line, with the label null where it has none"
+            raise NoCorrectionError(f"the sample has {wanted} {what}, {lines}; {step}")
+        known = {judged.score for judged in drawn}
+        missing += [score for score in scores if _unit(draw, score) in seen and score not in known]
     labels = {judged.score: judged.mean for judged in drawn if judged.answers}
     return RandomPart(labels, missing, weights or None)
-
-
-def _check_draw(
-    draw: LabelDraw, drawn: Sequence[LabelledScore], scores: Sequence[JudgedScore], last: int | None
-) -> list[JudgedScore]:
-    """Returns drawn scores that have no line; raises NoCorrectionError if the sample is not of the run."""
-    units = {_unit(draw, score) for score in scores}
-    what = f"{draw.unit}s"
-    if draw.of != len(units):
-        raise NoCorrectionError(
-            f"the sample was drawn from {draw.of} {what}, but the run has {len(units)} with this criterion"
-        )
-    wanted = draw.size if last is None else min(last, draw.size)
-    seen = {_unit(draw, judged.score) for judged in drawn}
-    if len(seen) != wanted:
-        raise NoCorrectionError(
-            f"the sample has {wanted} {what}, but the file has lines of {len(seen)} that fit the run; every "
-            "drawn score needs a line, with the label null where it has none"
-        )
-    known = {judged.score for judged in drawn}
-    return [score for score in scores if _unit(draw, score) in seen and score not in known]
 
 
 def _unit(draw: LabelDraw, score: JudgedScore) -> object:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
@@ -98,6 +98,7 @@ class ComparedConversation(Struct):
 
 
 _LONGEST_REASON = 300
+_OF_CONVERSATION: Final = ("conversation_id", "app_version", "eval_id", "revision", "run_id")
 
 
 class Summary(ComparedConversation):
@@ -156,24 +157,20 @@ def _by_conversation(rows: Iterable[ScoreRow]) -> Iterator[list[ScoreRow]]:
     current: list[ScoreRow] = []
     seen: set[str] = set()
     for row in rows:
-        if current and _is_next(row, current[-1], seen):
+        last = current[-1] if current else row
+        before, turn = last["turn_index"], row["turn_index"]
+        is_next = any(row[column] != last[column] for column in _OF_CONVERSATION)
+        if row["criterion"] != last["criterion"]:
+            is_next = is_next or row["criterion"] in seen
+        elif before is None or (turn is not None and turn < before):
+            is_next = True  # the criterion begins again
+        if current and is_next:
             yield current
             current, seen = [], set()
         current.append(row)
         seen.add(row["criterion"])
     if current:
         yield current
-
-
-def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
-    """Returns whether a row begins another conversation."""
-    for column in ("conversation_id", "app_version", "eval_id", "revision", "run_id"):
-        if row[column] != last[column]:
-            return True
-    if row["criterion"] != last["criterion"]:
-        return row["criterion"] in seen
-    before, turn = last["turn_index"], row["turn_index"]
-    return before is None or (turn is not None and turn < before)
 
 
 def _joined(

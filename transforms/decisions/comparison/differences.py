@@ -22,56 +22,34 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import listed
-from turnwise.transforms.decisions.comparison.estimates import (
-    CompareOptions,
-    Estimate,
-    PairedRuns,
-    calibration_notes,
-    estimate,
-    group_estimate,
-    group_values,
-    lasting_word,
-    paired_estimate,
-    paired_values,
-    three_readings,
-    with_correction,
-    word_for,
-)
+from turnwise.transforms.decisions.comparison import estimates, words
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
-    SideValues,
     better_side,
     match,
     measure_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
-from turnwise.transforms.decisions.comparison.words import (
-    LEAST_CHANGE,
-    comparison_notes,
-    few_alike,
-    flips,
-    held_open,
-    in_table_order,
-    same_as_verdict,
-    sentence,
-    settings_changes,
-    short_names,
-    why_open,
-)
 from turnwise.transforms.metrics.state import AGENT, LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 
 
-def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
+def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions) -> Comparison:
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
-    short = short_names((a.name, b.name))
+    short = words.short_names((a.name, b.name))
     sides, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
     matched = match(a.conversations, b.conversations, options.by)
     pairing = matched.pairing
-    changes: list[SettingsChange] = settings_changes(a, b)
-    measures, missing = _measures(a, b)
+    changes: list[SettingsChange] = words.settings_changes(a, b)
+    base, other = a.conversations.criteria, b.conversations.criteria
+    documents = [side.document for side in (a, b) if side.document is not None]
+    thresholds = {name for document in documents for name in document.thresholds}
+    names = words.in_table_order((name for name in base if name in other), documents)
+    measures = [measure_of(name, [base[name], other[name]], name in thresholds) for name in names]
+    missing = {name: f"{b.name} has no score of it" for name in base if name not in other}
+    missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}
     change = next((change for change in changes if change.criteria == [STATUS]), None)
     if not options.any_verdicts and change and any(measure.criterion == STATUS for measure in measures):
         missing[STATUS] = (
@@ -79,19 +57,21 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
             "candidate)"
         )
         measures = [measure for measure in measures if measure.criterion != STATUS]
-    measured = [(measure, estimate(matched, measure, options)) for measure in measures]
+    measured = [(measure, estimates.estimate(matched, measure, options)) for measure in measures]
     slices, turns, left_out = _compare_parts(matched, measured, options)
     criteria = []
     for measure, whole in measured:
         # The words rest on p-values adjusted by Holm within each family.
-        family = (other for of, other in measured if of is not measure and _family(of) == _family(measure))
-        other_p = [other.p for other in family if other.p is not None]
+        family = (
+            of_other for of, of_other in measured if of is not measure and _family(of) == _family(measure)
+        )
+        other_p = [of_other.p for of_other in family if of_other.p is not None]
         result = _compare(matched, measure, whole, other_p, options)
-        result = held_open(result, a, b, pairing, options.margin)
-        text, why = sentence(result, a.name, b.name, pairing.by), why_open(result, b.name)
+        result = words.held_open(result, a, b, pairing, options.margin)
+        text, why = words.sentence(result, a.name, b.name, pairing.by), words.why_open(result, b.name)
         of_turns = turns.get(measure.criterion, [])
         result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
-        criteria.append(with_correction(result, a, b))
+        criteria.append(estimates.with_correction(result, a, b))
     return Comparison(
         baseline=_side(sides[0], pairing.by),
         candidate=_side(sides[1], pairing.by),
@@ -101,28 +81,17 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         q=options.q,
         criteria=criteria,
         not_compared=missing,
-        same_as_verdict=same_as_verdict(criteria, (a, b)),
+        same_as_verdict=words.same_as_verdict(criteria, (a, b)),
         slices=slices,
-        flips=flips(matched, measures) if options.details else [],
+        flips=words.flips(matched, measures) if options.details else [],
         settings_changes=changes,
         notes=[
-            *comparison_notes(a, b, matched, changes, left_out),
-            *few_alike(criteria, b.name),
-            *calibration_notes(criteria, a, b),
+            *words.comparison_notes(a, b, matched, changes, left_out),
+            *words.few_alike(criteria, b.name),
+            *estimates.calibration_notes(criteria, a, b),
         ],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
-
-
-def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
-    """Returns what is compared, verdicts first and then as configured, and why other criteria are not."""
-    base, other = a.conversations.criteria, b.conversations.criteria
-    documents = [side.document for side in (a, b) if side.document is not None]
-    names = in_table_order((name for name in base if name in other), documents)
-    thresholds = {name for document in documents for name in document.thresholds}
-    missing = {name: f"{b.name} has no score of it" for name in base if name not in other}
-    missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}
-    return [measure_of(name, [base[name], other[name]], name in thresholds) for name in names], missing
 
 
 def _side(side: ComparedSide, by: PairedBy) -> Side:
@@ -161,9 +130,9 @@ def _family(measure: CriterionMeasure) -> str:
 def _compare(
     matched: MatchedValues,
     measure: CriterionMeasure,
-    whole: Estimate,
+    whole: estimates.Estimate,
     other_p: Sequence[float],
-    options: CompareOptions,
+    options: estimates.CompareOptions,
 ) -> CriterionComparison:
     adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
     sides, pairing = (matched.baseline, matched.candidate), matched.pairing
@@ -171,25 +140,26 @@ def _compare(
     has_a, has_b = (side.runs(measure).counts > 0 for side in sides)
     fixed = regressed = passed = failed = unpaired = mean = None
     if is_share and is_paired:
-        _, a, b = paired_values(matched, measure)
+        _, a, b = estimates.paired_values(matched, measure)
         changes = b.means - a.means
-        fixed, regressed = (int((sign * changes >= LEAST_CHANGE).sum()) for sign in (1, -1))
+        fixed, regressed = (int((sign * changes >= words.LEAST_CHANGE).sum()) for sign in (1, -1))
         # The mean of values from 0 to 1 is 1, or 0, where all of them are.
         passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
     alone = pairing.baseline_only + pairing.candidate_only
     if is_paired and alone + pairing.baseline_unidentified + pairing.candidate_unidentified:
         # Some have no partner: over all conversations.
-        group_a, group_b = (group_values(side, measure) for side in sides)
-        groups = group_estimate(group_a, group_b, measure, options)
-        unpaired = groups.as_part(word_for(groups, groups.p, measure, options))
+        group_a, group_b = (estimates.group_values(side, measure) for side in sides)
+        groups = estimates.group_estimate(group_a, group_b, measure, options)
+        unpaired = groups.as_part(estimates.word_for(groups, groups.p, measure, options))
     has_more = is_share and measure.has_outcomes and measure.criterion != STATUS
     if has_more and not all(side.observed.is_binary(measure) for side in sides):
         # The mean values say more than the outcomes.
         name, better = measure.criterion, better_side(measure.criterion)
         values = CriterionMeasure(name, "mean", measure.scale, measure.unit, better, has_outcomes=False)
-        means = estimate(matched, values, options)
-        mean = means.as_part(word_for(means, means.p, values, options))
-    missing = three_readings(matched, measure, options, whole, other_p)
+        means = estimates.estimate(matched, values, options)
+        mean = means.as_part(estimates.word_for(means, means.p, values, options))
+    word = estimates.word_for(whole, adjusted, measure, options)
+    missing = estimates.three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     has_quantiles = options.details and measure.unit != "score"
     quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else []
@@ -200,7 +170,7 @@ def _compare(
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=whole.as_part(lasting_word(word_for(whole, adjusted, measure, options), missing)),
+        overall=whole.as_part(estimates.lasting_word(word, missing)),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
@@ -231,13 +201,15 @@ class _Part(Struct, frozen=True):
     """A slice, or a turn index, of one criterion."""
 
     measure: CriterionMeasure
-    estimate: Estimate
+    estimate: estimates.Estimate
     slice: str = ""
     turn_index: int = -1
 
 
 def _compare_parts(
-    matched: MatchedValues, measured: Sequence[tuple[CriterionMeasure, Estimate]], options: CompareOptions
+    matched: MatchedValues,
+    measured: Sequence[tuple[CriterionMeasure, estimates.Estimate]],
+    options: estimates.CompareOptions,
 ) -> tuple[list[SliceDifference], dict[str, list[TurnDifference]], int]:
     """Compares every slice and turn index, with q-values over all of them together.
 
@@ -249,7 +221,7 @@ def _compare_parts(
     slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     of_slices = (
-        _Part(measure, estimate(slices[name], measure, options), name)
+        _Part(measure, estimates.estimate(slices[name], measure, options), name)
         for name in sorted(kept)
         for measure in measures
     )
@@ -265,7 +237,7 @@ def _compare_parts(
         q = None if part.estimate.p is None else next(q_values)
         # A part is better or worse where it stands out.
         scaled = None if q is None else q * options.alpha / options.q
-        difference = part.estimate.as_part(word_for(part.estimate, scaled, part.measure, options))
+        difference = part.estimate.as_part(estimates.word_for(part.estimate, scaled, part.measure, options))
         criterion, stands_out = part.measure.criterion, q is not None and q < options.q
         if part.slice:
             of_slice = SliceDifference(
@@ -300,10 +272,17 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
         _slice_names(side.observed.conversations, wanted) for side in (matched.baseline, matched.candidate)
     )
     names = {name for side in (a, b) for part in side for name in part}
-    parts = {
-        name: _within(matched, [name in part for part in a], [name in part for part in b]) for name in names
-    }
-    return {name: part for name, part in parts.items() if 0 < _size(part) < _size(matched)}
+    slices = {}
+    for name in names:
+        in_a, in_b = (np.asarray([name in part for part in side], np.bool_) for side in (a, b))
+        # A case belongs to it if any of its runs does.
+        kept = matched.baseline.count(in_a) + matched.candidate.count(in_b) > 0
+        cases = [case for case, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
+        sides = matched.baseline.within(in_a, kept), matched.candidate.within(in_b, kept)
+        part = MatchedValues(cases, *sides, matched.pairing)
+        if 0 < _size(part) < _size(matched):
+            slices[name] = part
+    return slices
 
 
 def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) -> None:
@@ -331,17 +310,9 @@ def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> l
     return slices
 
 
-def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[bool]) -> MatchedValues:
-    """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
-    in_a, other = np.asarray(is_in_a, np.bool_), np.asarray(is_in_b, np.bool_)
-    kept = matched.baseline.count(in_a) + matched.candidate.count(other) > 0
-    names = [name for name, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
-    return MatchedValues(
-        names, matched.baseline.within(in_a, kept), matched.candidate.within(other, kept), matched.pairing
-    )
-
-
-def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions) -> Iterator[_Part]:
+def _of_turns(
+    matched: MatchedValues, measure: CriterionMeasure, options: estimates.CompareOptions
+) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
     is_paired = matched.pairing.by != "nothing"
     a, b = (
@@ -352,20 +323,20 @@ def _of_turns(matched: MatchedValues, measure: CriterionMeasure, options: Compar
         base_runs, other = a[turn], b[turn]
         if not is_paired:
             base_runs, other = base_runs.at(base_runs.counts > 0), other.at(other.counts > 0)
-            estimated = group_estimate(base_runs, other, measure, options)
+            estimated = estimates.group_estimate(base_runs, other, measure, options)
         else:
             kept = (base_runs.counts > 0) & (other.counts > 0)
             names = [matched.names[index] for index in np.flatnonzero(kept).tolist()]
             if not names:
                 continue
-            estimated = paired_estimate(
-                PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
+            estimated = estimates.paired_estimate(
+                estimates.PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
             )
         yield _Part(measure, estimated, "", turn)
 
 
 def _shrunk(
-    parts: Sequence[_Part], overall: Mapping[str, Estimate], options: CompareOptions
+    parts: Sequence[_Part], overall: Mapping[str, estimates.Estimate], options: estimates.CompareOptions
 ) -> dict[int, float]:
     """Returns the differences of slices, pulled towards the overall one by how noisy they are."""
     by_criterion: dict[str, list[tuple[int, float, float]]] = {}
@@ -393,15 +364,8 @@ _MOST_DRAWS = 4_000_000
 _FEWEST_CASES = 10
 
 
-class _Values(Struct, eq=False):
-    """The values of one side in ascending order, each with the place of its case among all cases."""
-
-    cases: Integers
-    values: Numbers
-
-
 def _quantile_ratios(
-    matched: MatchedValues, measure: CriterionMeasure, options: CompareOptions
+    matched: MatchedValues, measure: CriterionMeasure, options: estimates.CompareOptions
 ) -> list[QuantileRatio]:
     """Returns the ratios of the quantiles over all single values, those of turns where there are any.
 
@@ -416,51 +380,50 @@ def _quantile_ratios(
     else:
         cases = [np.repeat(np.arange(len(names)), side.cases.sizes) for side in sides]
         rows = [side.cases.rows for side in sides]
-    a, b = (_ordered(*given, measure) for given in zip(sides, rows, cases, strict=True))
-    if not len(a.values) or not len(b.values):
+    ordered = []
+    for side, of_side, cases_of_rows in zip(sides, rows, cases, strict=True):
+        places, values = side.single_values(measure, of_side)
+        order = np.argsort(values, kind="stable")
+        ordered.append((cases_of_rows[places[order]], values[order]))
+    (cases_a, values_a), (cases_b, values_b) = ordered
+    if not len(values_a) or not len(values_b):
         return []
-    replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(a.cases), len(b.cases))))
-    used = [np.unique(values.cases) for values in (a, b)]
-    is_enough = min(map(len, used)) >= _FEWEST_CASES
-    wanted = np.union1d(*used).tolist() if is_enough else []
-    weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
-    drawn = [_drawn(values, weights, replicates) if is_enough else None for values in (a, b)]
-    return [_ratio(index, a, b, drawn, options) for index in range(len(QUANTILES))]
+    replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(values_a), len(values_b))))
+    used = np.unique(cases_a), np.unique(cases_b)
+    drawn: list[Numbers] = []
+    if min(map(len, used)) >= _FEWEST_CASES:
+        wanted = np.union1d(*used).tolist()
+        weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
+        drawn = [_drawn(*of_side, weights, replicates) for of_side in ordered]
+    ratios = []
+    for index, quantile in enumerate(QUANTILES):
+        baseline_value, candidate_value = (interpolated_quantile(v, quantile) for v in (values_a, values_b))
+        interval = None
+        if drawn and not (drawn[0][index] <= 0).any():
+            # A replicate that draws no case has no quantile (NaN), and is left out.
+            of_replicates = np.sort(drawn[1][index] / drawn[0][index])
+            known = of_replicates[~np.isnan(of_replicates)]
+            tails = options.alpha / 2, 1 - options.alpha / 2
+            interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
+        ratio = QuantileRatio(
+            quantile=quantile,
+            baseline_value=baseline_value,
+            candidate_value=candidate_value,
+            ratio=candidate_value / baseline_value if baseline_value else None,
+            interval=interval,
+        )
+        ratios.append(ratio)
+    return ratios
 
 
-def _ordered(side: SideValues, rows: Integers, cases: Integers, measure: CriterionMeasure) -> _Values:
-    places, values = side.single_values(measure, rows)
-    order = np.argsort(values, kind="stable")
-    return _Values(cases[places[order]], values[order])
-
-
-def _drawn(values: _Values, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
-    """Returns the quantiles of every replicate; an array of (quantiles, replicates)."""
-    counts = np.stack([weights[case] for case in values.cases.tolist()]).cumsum(axis=0, dtype=np.int32)
+def _drawn(
+    cases: Integers, values: Numbers, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int
+) -> Numbers:
+    """Returns the quantiles of every replicate, of ascending values; an array of (quantiles, replicates)."""
+    counts = np.stack([weights[case] for case in cases.tolist()]).cumsum(axis=0, dtype=np.int32)
     totals = counts[-1]
     quantiles = np.full((len(QUANTILES), replicates), np.nan)
     for index, quantile in enumerate(QUANTILES):
-        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(values.values) - 1)
-        quantiles[index] = np.where(totals > 0, values.values[positions], np.nan)
+        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(values) - 1)
+        quantiles[index] = np.where(totals > 0, values[positions], np.nan)
     return quantiles
-
-
-def _ratio(
-    index: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], options: CompareOptions
-) -> QuantileRatio:
-    quantile, (base, other) = QUANTILES[index], drawn
-    baseline_value, candidate_value = (interpolated_quantile(side.values, quantile) for side in (a, b))
-    interval = None
-    if base is not None and other is not None and not (base[index] <= 0).any():
-        # A replicate that draws no case has no quantile (NaN), and is left out.
-        ratios = np.sort(other[index] / base[index])
-        known = ratios[~np.isnan(ratios)]
-        tails = options.alpha / 2, 1 - options.alpha / 2
-        interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
-    return QuantileRatio(
-        quantile=quantile,
-        baseline_value=baseline_value,
-        candidate_value=candidate_value,
-        ratio=candidate_value / baseline_value if baseline_value else None,
-        interval=interval,
-    )

@@ -26,32 +26,9 @@ from turnwise.transforms.decisions.comparison.side_values import (
     Runs,
     SideValues,
 )
-from turnwise.transforms.decisions.comparison.sides import Bools, ComparedSide, Integers
-from turnwise.transforms.statistics.power import (
-    detectable_difference,
-    detectable_mean,
-    detectable_of_groups,
-    needed_cases,
-    needed_of_groups,
-    needed_pairs,
-)
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
+from turnwise.transforms.statistics import power, tests
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
-from turnwise.transforms.statistics.tests import (
-    Pairs,
-    SampleMoments,
-    bounded_interval,
-    cohens_h,
-    difference_interval,
-    estimated_difference,
-    exact_p,
-    holm,
-    mcnemar,
-    mean_difference_interval,
-    mean_difference_p,
-    normal_quantile,
-    standardised,
-    word,
-)
 
 FEWEST_CASES = 6
 """From so many cases (of each side) on the spread of values is estimated from them.
@@ -179,20 +156,20 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
         # The mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
         return _paired_means(cases, options, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
-    pairs = Pairs(
+    pairs = tests.Pairs(
         *(int(((cases.baseline.means == a) & (cases.candidate.means == b)).sum()) for a, b in kinds)
     )
-    test, size = mcnemar(pairs.fixed, pairs.regressed), pairs.size
+    (p, mid_p), size = tests.mcnemar(pairs.fixed, pairs.regressed), pairs.size
     baseline_value, candidate_value = (pairs.both + pairs.regressed) / size, (pairs.both + pairs.fixed) / size
     return Estimate(
         *(size, size, size, baseline_value, candidate_value, pairs.difference),
-        interval=bounded_interval(pairs, 1 - options.alpha),
-        equivalence=bounded_interval(pairs, 1 - 2 * options.alpha),
-        p=test.p,
-        mid_p=test.mid_p,
-        detectable=detectable_difference(pairs.discordant, size, options.alpha),
-        pairs_needed=needed_pairs(pairs.difference, pairs.discordant, options.alpha),
-        effect=cohens_h(candidate_value, baseline_value),
+        interval=tests.bounded_interval(pairs, 1 - options.alpha),
+        equivalence=tests.bounded_interval(pairs, 1 - 2 * options.alpha),
+        p=p,
+        mid_p=mid_p,
+        detectable=power.detectable_difference(pairs.discordant, size, options.alpha),
+        pairs_needed=power.needed_pairs(pairs.difference, pairs.discordant, options.alpha),
+        effect=tests.cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if size < FEWEST_ALIKE else None,
         method="exact McNemar test, Newcombe's paired interval",
@@ -207,10 +184,8 @@ def _paired_means(
     if not size:
         return Estimate(0, *counts)
     differences = dict(zip(cases.names, (cases.candidate.means - cases.baseline.means).tolist(), strict=True))
-    baseline_value, candidate_value = (
-        fmean(cases.baseline.means.tolist()),
-        fmean(cases.candidate.means.tolist()),
-    )
+    sides = cases.baseline, cases.candidate
+    baseline_value, candidate_value = (fmean(side.means.tolist()) for side in sides)
     drawn = CaseMeans(differences, SEED)
     is_too_few = size < FEWEST_CASES and not drawn.is_constant
     interval, equivalence = (
@@ -218,7 +193,7 @@ def _paired_means(
         for level in (1 - options.alpha, 1 - 2 * options.alpha)
     )
     spread = drawn.variance
-    seen = detectable_mean(sqrt(spread / size), options.alpha) if spread else None
+    seen = power.detectable_mean(sqrt(spread / size), options.alpha) if spread else None
     can_be_seen = 2 / 2**size <= options.alpha
     return Estimate(
         *(size, *counts, baseline_value, candidate_value, drawn.mean),
@@ -226,8 +201,10 @@ def _paired_means(
         equivalence=equivalence,
         p=sign_flip_p(differences, SEED),
         detectable=within_scale(seen, span) if can_be_seen else None,
-        pairs_needed=needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
-        effect=cohens_h(candidate_value, baseline_value) if is_share else standardised(drawn.mean, spread),
+        pairs_needed=power.needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
+        effect=tests.cohens_h(candidate_value, baseline_value)
+        if is_share
+        else tests.standardised(drawn.mean, spread),
         effect_kind="h" if is_share else "d_z",
         fewest=FEWEST_CASES if is_too_few else None,
         method="exchange of versions within cases, "
@@ -243,7 +220,7 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
     """
     if span is None:
         return None
-    z2 = normal_quantile((1 + level) / 2) ** 2
+    z2 = tests.normal_quantile((1 + level) / 2) ** 2
     share = z2 / (size + z2)
     half, nearer = (span + abs(mean)) * share, mean * (1 - 2 * share)
     low, high = max(-span, mean - half), min(span, mean + half)
@@ -284,12 +261,12 @@ def _shares(a: Sequence[float], b: Sequence[float], options: CompareOptions) -> 
     spread = baseline_value * (1 - baseline_value) + candidate_value * (1 - candidate_value)
     return Estimate(
         *(0, len(a), len(b), baseline_value, candidate_value, candidate_value - baseline_value),
-        interval=difference_interval(*groups, 1 - options.alpha),
-        equivalence=difference_interval(*groups, 1 - 2 * options.alpha),
-        p=exact_p(*groups),
-        detectable=detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
-        pairs_needed=needed_of_groups(candidate_value - baseline_value, spread, options.alpha),
-        effect=cohens_h(candidate_value, baseline_value),
+        interval=tests.difference_interval(*groups, 1 - options.alpha),
+        equivalence=tests.difference_interval(*groups, 1 - 2 * options.alpha),
+        p=tests.exact_p(*groups),
+        detectable=power.detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
+        pairs_needed=power.needed_of_groups(candidate_value - baseline_value, spread, options.alpha),
+        effect=tests.cohens_h(candidate_value, baseline_value),
         effect_kind="h",
         fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
         method="Fisher's exact test, Newcombe's interval",
@@ -302,10 +279,8 @@ def _means(
     values = fmean(a) if a else None, fmean(b) if b else None
     if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
         return Estimate(0, len(a), len(b), *values)
-    candidate, base = (
-        SampleMoments(len(b), values[1], variance(b)),
-        SampleMoments(len(a), values[0], variance(a)),
-    )
+    base = tests.SampleMoments(len(a), values[0], variance(a))
+    candidate = tests.SampleMoments(len(b), values[1], variance(b))
     difference, spread = candidate.mean - base.mean, candidate.variance + base.variance
     if not spread:
         return Estimate(0, len(a), len(b), *values, difference)
@@ -314,12 +289,14 @@ def _means(
     error = sqrt(candidate.variance / candidate.size + base.variance / base.size)
     return Estimate(
         *(0, len(a), len(b), *values, difference),
-        interval=_clipped(mean_difference_interval(candidate, base, 1 - options.alpha), span),
-        equivalence=_clipped(mean_difference_interval(candidate, base, 1 - 2 * options.alpha), span),
-        p=mean_difference_p(candidate, base),
-        detectable=within_scale(detectable_mean(error, options.alpha), span),
-        pairs_needed=needed_cases(difference, spread, options.alpha),
-        effect=cohens_h(candidate.mean, base.mean) if is_share else standardised(difference, spread / 2),
+        interval=_clipped(tests.mean_difference_interval(candidate, base, 1 - options.alpha), span),
+        equivalence=_clipped(tests.mean_difference_interval(candidate, base, 1 - 2 * options.alpha), span),
+        p=tests.mean_difference_p(candidate, base),
+        detectable=within_scale(power.detectable_mean(error, options.alpha), span),
+        pairs_needed=power.needed_cases(difference, spread, options.alpha),
+        effect=tests.cohens_h(candidate.mean, base.mean)
+        if is_share
+        else tests.standardised(difference, spread / 2),
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
     )
@@ -353,7 +330,9 @@ def word_for(
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
     unit = abs(estimate.baseline_value or 0.0) if measure.span is None else measure.span
-    decided = word(sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha)
+    decided = tests.word(
+        sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha
+    )
     if decided in ("same", "not worse") and estimate.fewest_alike is not None:
         return "inconclusive"
     return "inconclusive" if measure.better_is == "neither" and decided == "not worse" else decided
@@ -375,15 +354,18 @@ def three_readings(
     missing ones out; `other_p` are the p-values of the other criteria of the family.
     """
     sides = matched.baseline, matched.candidate
+    is_seen = [side.count_seen(measure) > 0 for side in sides]
+    # To some cases a criterion applies on the other side alone.
     counts = [
-        side.count_missing(measure) + int(side.count_drawn(measure)[is_missing].sum())
-        for side, is_missing in zip(sides, _missing(matched, measure), strict=True)
+        side.count_missing(measure)
+        + int(side.count_drawn(measure)[is_seen[other] & ~is_seen[1 - other]].sum())
+        for side, other in zip(sides, (1, 0), strict=True)
     ]
     if not any(counts):
         return None
 
     def read(estimated: Estimate) -> MissingReading:
-        p = None if estimated.p is None else holm([estimated.p, *other_p])[0]
+        p = None if estimated.p is None else tests.holm([estimated.p, *other_p])[0]
         return MissingReading(
             pairs=estimated.pairs,
             baseline_value=estimated.baseline_value,
@@ -410,24 +392,16 @@ def three_readings(
     )
 
 
-def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:
-    """Returns which cases a criterion applies to in B alone, and in A alone."""
-    is_seen, other = (side.count_seen(measure) > 0 for side in (matched.baseline, matched.candidate))
-    return other & ~is_seen, is_seen & ~other
-
-
 def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     """Returns whether something without a score belongs to what is compared."""
     sides = matched.baseline, matched.candidate
     if matched.pairing.by == "nothing":
         return any(side.count_missing(measure) for side in sides)
-    is_missing, other = _missing(matched, measure)
-    is_open = is_missing | other
-    for side in sides:
-        is_open = is_open | (side.count_seen(measure) > side.runs(measure).counts)
-    for side in sides:
-        is_open = is_open & (side.count_drawn(measure) > 0)
-    return bool(is_open.any())
+    seen, other = (side.count_seen(measure) for side in sides)
+    is_open = (seen > 0) != (other > 0)
+    for side, of_side in zip(sides, (seen, other), strict=True):
+        is_open |= of_side > side.runs(measure).counts
+    return bool((is_open & np.all([side.count_drawn(measure) > 0 for side in sides], axis=0)).any())
 
 
 def lasting_word(word: ComparisonWord, missing: Missing | None) -> ComparisonWord:
@@ -441,12 +415,10 @@ def lasting_word(word: ComparisonWord, missing: Missing | None) -> ComparisonWor
 
 def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
     """Returns the worst and the best value; None: they are not known."""
-    if measure.measure == "pass_rate":
-        ends = (0.0, 1.0)
-    elif measure.scale is None or measure.better_is == "neither":
+    is_share = measure.measure == "pass_rate"
+    ends = (0.0, 1.0) if is_share else measure.scale
+    if ends is None or (not is_share and measure.better_is == "neither"):
         return None
-    else:
-        ends = measure.scale
     return ends if measure.better_is == "more" else (ends[1], ends[0])
 
 
@@ -466,7 +438,7 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
         baseline_value=base.value,
         candidate_value=candidate.value,
         difference=candidate.value - base.value,
-        interval=estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
+        interval=tests.estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
     )
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
     scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
@@ -481,31 +453,24 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
 
 def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
     """Returns notes about words that corrected differences do not bear out, and sides without labels."""
-    notes = [
-        f"{result.criterion}: {result.overall.word} by the scores, but not shown by the figures that labels "
-        "correct"
-        for result in criteria
-        if result.corrected is not None and not _bears_out(result, result.corrected)
-    ]
-    notes += [
-        f"{result.criterion}: the labels of one side cover what has no score, those of the "
-        "other do not: no difference is corrected"
-        for result in criteria
-        if len({figure.covers for side in (a, b) if (figure := _corrected(result, side)) is not None}) > 1
-    ]
+    notes, uneven = [], []
+    for result in criteria:
+        word, corrected = result.overall.word, result.corrected
+        if corrected is not None and word in ("better", "worse"):
+            is_above = (word == "better") == (result.better_is != "less")
+            if not (corrected.interval.low > 0 if is_above else corrected.interval.high < 0):
+                shown = "not shown by the figures that labels correct"
+                notes.append(f"{result.criterion}: {word} by the scores, but {shown}")
+        if len({figure.covers for side in (a, b) if (figure := _corrected(result, side)) is not None}) > 1:
+            cover = "the labels of one side cover what has no score, those of the other do not"
+            uneven.append(f"{result.criterion}: {cover}: no difference is corrected")
+    notes += uneven
     for calibrated, other in ((a, b), (b, a)):
         if calibrated.calibration is not None and other.calibration is None:
             notes.append(
                 f"{calibrated.name} is calibrated by labels, {other.name} is not: no difference is corrected"
             )
     return notes
-
-
-def _bears_out(result: CriterionComparison, corrected: CorrectedDifference) -> bool:
-    word, is_more = result.overall.word, result.better_is != "less"
-    if word in ("better", "worse"):
-        return corrected.interval.low > 0 if (word == "better") == is_more else corrected.interval.high < 0
-    return True
 
 
 def _corrected(result: CriterionComparison, side: ComparedSide) -> Corrected | None:

@@ -87,11 +87,6 @@ def coded(rows: Iterable[_Hashed]) -> CodedColumn[_Hashed]:
     return CodedColumn([*seen], places)
 
 
-def constant(value: _Hashed, size: int) -> CodedColumn[_Hashed]:
-    """Returns the column of so many rows of one value."""
-    return CodedColumn([value], np.zeros(size, np.int64))
-
-
 def stacked(columns: Sequence[CodedColumn[_Hashed]]) -> CodedColumn[_Hashed]:
     """Returns columns under each other."""
     none = np.zeros(0, np.int64)
@@ -215,8 +210,7 @@ class CriterionColumn(Struct, eq=False):
 
     def without(self, rows: Bools) -> "CriterionColumn":
         """Returns a column where the criterion gave some conversations nothing."""
-        nothing: CodedColumn[ScoreKind | None] = constant(None, len(self.kinds))
-        kinds = chosen(self.kinds, nothing, rows)
+        kinds = chosen(self.kinds, empty_column(len(rows)).kinds, rows)
         details = self.details
         if details is not None:
             turns, sizes = details.turns, np.where(rows, 0, details.turns.sizes)
@@ -281,48 +275,28 @@ class _Given:
     def __init__(self) -> None:
         self._kinds: dict[ScoreKind | None, int] = {None: 0}
         self._reasons, self._outcomes = {Reason(): 0}, dict[str | None, int]()
-        self._rows, self._sizes, self._kind_places, self._reason_places = (array("q") for _ in range(4))
-        self._voted, self._flipped, self._indices, self._outcome_places = (array("q") for _ in range(4))
-        self._values, self._turn_values = array("d"), array("d")
+        self._scores, self._turns = array("d"), array("d")
 
     def put(self, row: int, observed: Observed) -> None:
         """Adds what it gave one conversation; rows ascend."""
-        self._rows.append(row)
-        self._values.append(observed.value or 0.0)
-        self._kind_places.append(self._kinds.setdefault(kind_of(observed), len(self._kinds)))
-        reason = Reason(observed.why, observed.turn_index)
-        self._reason_places.append(self._reasons.setdefault(reason, len(self._reasons)))
-        self._voted.append(observed.voted)
-        self._flipped.append(observed.flipped)
-        self._sizes.append(len(observed.turns))
+        kind = self._kinds.setdefault(kind_of(observed), len(self._kinds))
+        why = Reason(observed.why, observed.turn_index)
+        reason, votes = self._reasons.setdefault(why, len(self._reasons)), (observed.voted, observed.flipped)
+        self._scores.extend((row, observed.value or 0.0, kind, reason, len(observed.turns), *votes))
         for turn, value, outcome in observed.turns:
-            self._indices.append(turn)
-            self._turn_values.append(np.nan if value is None else value)
-            self._outcome_places.append(self._outcomes.setdefault(outcome, len(self._outcomes)))
+            code = self._outcomes.setdefault(outcome, len(self._outcomes))
+            self._turns.extend((turn, np.nan if value is None else value, code))
 
     def column(self, size: int) -> CriterionColumn:
-        rows = _integers(self._rows)
-
-        def at_rows(numbers: "array[int]") -> Integers:
-            codes = np.zeros(size, np.int64)
-            codes[rows] = _integers(numbers)
-            return codes
-
-        values = np.zeros(size)
-        values[rows] = np.asarray(self._values, np.float64)
-        turns = TurnScores(
-            at_rows(self._sizes),
-            _integers(self._indices),
-            np.asarray(self._turn_values, np.float64),
-            CodedColumn([*self._outcomes], _integers(self._outcome_places)),
-        )
-        reasons = CodedColumn([*self._reasons], at_rows(self._reason_places))
-        details = ScoreDetails(reasons, turns, at_rows(self._voted), at_rows(self._flipped))
-        return CriterionColumn(values, CodedColumn([*self._kinds], at_rows(self._kind_places)), details)
-
-
-def _integers(numbers: "array[int]") -> Integers:
-    return np.asarray(numbers, np.int64)
+        rows, *given = np.asarray(self._scores).reshape(-1, 7).T
+        by_row = np.zeros((len(given), size))
+        by_row[:, rows.astype(np.int64)] = given
+        kinds, reasons, sizes, voted, flipped = by_row[1:].astype(np.int64)
+        turns, values, outcomes = np.ascontiguousarray(np.asarray(self._turns).reshape(-1, 3).T)
+        outcome_of = CodedColumn([*self._outcomes], outcomes.astype(np.int64))
+        of_turns = TurnScores(sizes, turns.astype(np.int64), values, outcome_of)
+        details = ScoreDetails(CodedColumn([*self._reasons], reasons), of_turns, voted, flipped)
+        return CriterionColumn(by_row[0], CodedColumn([*self._kinds], kinds), details)
 
 
 def kind_of(observed: Observed) -> ScoreKind:
@@ -382,8 +356,7 @@ class ConversationColumns(Struct):
         if by == "conversation_id":
             return self.conversation_ids
         if by == "nothing":
-            unnamed: CodedColumn[str | None] = constant(None, len(self))
-            return unnamed
+            return CodedColumn[str | None]([None], np.zeros(len(self), np.int64))
         return self.eval_ids if by == "eval_id" else self.tasks
 
     def own_cases(self) -> CaseNames:
@@ -396,8 +369,9 @@ class ConversationColumns(Struct):
     def golden_tasks(self) -> CodedColumn[str | None]:
         """Returns the tasks of the conversations of which something is expected."""
         is_open = np.asarray([not digest for digest in self.case_digests.values], np.bool_)
-        nothing: CodedColumn[str | None] = constant(None, len(self))
-        return chosen(self.tasks, nothing, is_open[self.case_digests.places])
+        return chosen(
+            self.tasks, self.tasks.recoded(None for _ in self.tasks.values), is_open[self.case_digests.places]
+        )
 
     def at(self, rows: Integers) -> "ConversationColumns":
         """Returns some of the conversations, in their order."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import floor, log10
 
+import numpy as np
 from msgspec.structs import replace
 
 from turnwise.schemas.comparison import (
@@ -26,7 +27,6 @@ from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
-    SideValues,
     scale_of,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, distinct_pairs
@@ -92,19 +92,13 @@ def comparison_notes(
     left_out: int,
 ) -> list[str]:
     """Returns the notes, one line each; `left_out` slices were not compared."""
-    return [
-        *_pairing(a, b, matched),
-        *(
-            f"the scoring settings changed: {change.what}: {change.baseline} in the baseline, "
-            f"{change.candidate} in the candidate"
-            for change in changes
-        ),
-        *_same(a, b, matched.pairing.by),
-        *_rejected(a, b),
-        *dict.fromkeys([*a.notes, *b.notes]),
-        *_settings_notes(a, b),
-        *([f"{left_out} slices are not compared, because there are too many"] if left_out else []),
-    ]
+    notes = [*_pairing(a, b, matched)]
+    for change in changes:
+        where = f"{change.baseline} in the baseline, {change.candidate} in the candidate"
+        notes.append(f"the scoring settings changed: {change.what}: {where}")
+    notes += [*_same(a, b, matched.pairing.by), *_rejected(a, b), *dict.fromkeys([*a.notes, *b.notes])]
+    notes += _settings_notes(a, b)
+    return notes + ([f"{left_out} slices are not compared, because there are too many"] if left_out else [])
 
 
 def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterator[str]:
@@ -214,12 +208,18 @@ SAMPLE_RATE = "sample_rate"
 
 def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
-    changes = list(_judges(a, b))
-    if a.document is not None and b.document is not None:
-        changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))
-        changes += _settings(a.document, b.document, sorted(a.judges.keys() & b.judges.keys()))
-        return changes
-    return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
+    judged = sorted(a.judges.keys() & b.judges.keys())
+    # The judge's model and prompt, by what stands in the scores.
+    by_judges: dict[tuple[str, str], list[str]] = {}
+    for criterion in judged:
+        base, other = a.judges[criterion], b.judges[criterion]
+        if base and other and base != other:
+            by_judges.setdefault(("; ".join(sorted(base)), "; ".join(sorted(other))), []).append(criterion)
+    changes = [_change("judge model, prompt version", *judges, of) for judges, of in by_judges.items()]
+    if a.document is None or b.document is None:
+        return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
+    changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))
+    return [*changes, *_settings(a.document, b.document, judged)]
 
 
 def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
@@ -231,22 +231,7 @@ def _verdict(base: Sequence[str], other: Sequence[str]) -> Iterator[SettingsChan
     """Yields a change if the verdicts do not rest on the same criteria."""
     if base != other:
         before, after = (", ".join(names) or "none" for names in (base, other))
-        yield SettingsChange(
-            what="criteria of the verdict", baseline=before, candidate=after, criteria=[STATUS]
-        )
-
-
-def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
-    """Yields changes of the judge's model or prompt, by what stands in the scores."""
-    changes: dict[tuple[str, str], list[str]] = {}
-    for criterion in sorted(a.judges.keys() & b.judges.keys()):
-        base, other = a.judges[criterion], b.judges[criterion]
-        if base and other and base != other:
-            changes.setdefault(("; ".join(sorted(base)), "; ".join(sorted(other))), []).append(criterion)
-    for (before, after), criteria in changes.items():
-        yield SettingsChange(
-            what="judge model, prompt version", baseline=before, candidate=after, criteria=criteria
-        )
+        yield _change("criteria of the verdict", before, after, [STATUS])
 
 
 def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[SettingsChange]:
@@ -254,16 +239,14 @@ def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator
     for criterion in common:
         for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
             if path != SAMPLE_RATE:
-                yield _change(f"criteria.{criterion}.{path}", before, after, [criterion])
+                yield _change(f"criteria.{criterion}.{path}", _shown(before), _shown(after), [criterion])
     base, other = (document.scoring_settings["config"] for document in (a, b))
     for path, before, after in _differences(base, other):
-        yield _change(path, before, after, common)
+        yield _change(path, _shown(before), _shown(after), common)
     used = [criterion for criterion in judged if criterion in common]
-    if not used:
-        return
     base, other = ((document.config.get("judge") or {}).get("generation_config") for document in (a, b))
-    for path, before, after in _differences(base, other, "judge.generation_config"):
-        yield _change(path, before, after, used)
+    for path, before, after in _differences(base, other, "judge.generation_config") if used else ():
+        yield _change(path, _shown(before), _shown(after), used)
 
 
 def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
@@ -277,8 +260,8 @@ def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[s
         yield path, a, b
 
 
-def _change(what: str, a: JsonValue, b: JsonValue, criteria: Sequence[str]) -> SettingsChange:
-    return SettingsChange(what=what, baseline=_shown(a), candidate=_shown(b), criteria=list(criteria))
+def _change(what: str, a: str, b: str, criteria: Sequence[str]) -> SettingsChange:
+    return SettingsChange(what=what, baseline=a, candidate=b, criteria=[*criteria])
 
 
 def _shown(value: JsonValue) -> str:
@@ -305,7 +288,14 @@ def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[
 def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
     sides = matched.baseline, matched.candidate
     seen = [side.count_seen(measure).tolist() for side in sides]
-    shares = [_shares(side, measure) for side in sides]
+    # The share of passed runs of every case; None: none is decided.
+    shares = [
+        [
+            mean if count else None
+            for count, mean in zip(*map(np.ndarray.tolist, side.runs(measure)), strict=True)
+        ]
+        for side in sides
+    ]
     for index, (base, other) in enumerate(zip(*shares, strict=True)):
         kind = _kind(base, other) if seen[0][index] and seen[1][index] else None
         if kind is None:
@@ -329,12 +319,6 @@ def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
             tags=sorted({tag for item in tags for tag in item}),
             language=next(filter(None, languages), None),
         )
-
-
-def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
-    """Returns the share of passed runs of every case; None: none is decided."""
-    counts, means = side.runs(measure)
-    return [mean if count else None for count, mean in zip(counts.tolist(), means.tolist(), strict=True)]
 
 
 def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKind | None:
@@ -373,9 +357,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
             before, after = map(_thresholds_text, change)
-            yield SettingsChange(
-                what=f"criteria.{criterion}.threshold", baseline=before, candidate=after, criteria=[criterion]
-            )
+            yield _change(f"criteria.{criterion}.threshold", before, after, [criterion])
 
 
 def _thresholds_by_case(conversations: ConversationColumns) -> dict[str, dict[str | None, _Thresholds]]:

@@ -25,29 +25,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
 from turnwise.transforms.decisions.first_page import reasons_of, without_baseline
-from turnwise.transforms.decisions.report.figures import (
-    AnyRow,
-    CollectedRuns,
-    Compared,
-    Entry,
-    VersionKey,
-    collect,
-    coverage_sentence,
-    criterion_rows,
-    curves,
-    exact_json,
-    failure_groups,
-    outcomes,
-    problem_sentences,
-    quantile,
-    report_runs,
-    run_names,
-    short_names,
-    slices,
-    tools_of,
-    turns_of,
-    without_score,
-)
+from turnwise.transforms.decisions.report import figures
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
@@ -68,14 +46,14 @@ PlaceChunks = Callable[[str, Iterable["tuple[list[int], str]"]], PlacedChunks]
 
 
 def build_report(
-    runs: Sequence[Run], compared: Compared, store: PlaceChunks, *, keeps_few: bool = False
+    runs: Sequence[Run], compared: figures.Compared, store: PlaceChunks, *, keeps_few: bool = False
 ) -> Report:
     """Returns the report of some runs.
 
     `store` stores transcripts and scores. If the report `keeps_few`, the chunks hold a random sample first,
     then what did not pass; `store` may leave out the last ones.
     """
-    collected = collect(runs)
+    collected = figures.collect(runs)
     entries = sorted(collected.entries, key=lambda entry: reading_key(entry.row))
     parts = [*(run.document.run_id for run in runs), *(entry.identity for entry in entries)]
     report_id = sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -84,14 +62,14 @@ def build_report(
     omitted = len(entries) - len(placed.chunk_of)
     drawn = (sample or set()) if omitted else None
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
-    infos, versions = report_runs(runs, collected), _versions(runs, collected)
-    rows = criterion_rows(collected, [run.document for run in runs])
+    infos, versions = figures.report_runs(runs, collected), _versions(runs, collected)
+    rows = figures.criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     score_counts = [[0, 0] for _ in infos]
     for entry in entries:
         score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
         score_counts[entry.version.run][1] += len(entry.scores)
-    problems = [Sentence(text, i) for i, run in enumerate(infos) for text in problem_sentences(run)]
+    problems = [Sentence(text, i) for i, run in enumerate(infos) for text in figures.problem_sentences(run)]
     problems += [Sentence(text) for text in compared.refused]
     pages = [*compared.pages]
     if versions and not pages:
@@ -104,17 +82,17 @@ def build_report(
         reasons=[reasons_of(page) for page in pages],
         sentences=problems,
         coverage=[
-            Sentence(coverage_sentence(*pair, *counts), i)
+            Sentence(figures.coverage_sentence(*pair, *counts), i)
             for i, (pair, counts) in enumerate(zip(by_run, score_counts, strict=True))
         ],
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
         criteria=rows,
-        slices=slices(collected),
+        slices=figures.slices(collected),
         tools=tool_figures(collected),
-        curves=curves(collected),
-        no_score=without_score(collected, entries),
-        failures=failure_groups(collected.failures),
+        curves=figures.curves(collected),
+        no_score=figures.without_score(collected, entries),
+        failures=figures.failure_groups(collected.failures),
         names=names,
         read_first=[_listed_first(page, entries, collected, versions) for page in compared.pages]
         or [read_first(entries)],
@@ -129,19 +107,22 @@ def build_report(
 def _uncompared(
     versions: Sequence[ReportVersion],
     rows: Sequence[CriterionRow],
-    entries: Sequence[Entry],
+    entries: Sequence[figures.Entry],
     runs: Sequence[ReportRun],
 ) -> FirstPage:
     verdicts = [sum(getattr(v, name) for v in versions) for name in ("passed", "failed", "no_verdict")]
-    figure = next((row.figures[0] for row in rows if row.name == STATUS), None)
-    bounds = (figure.low, figure.high) if figure and len(versions) == 1 else (None, None)
+    shown = next((row.figures[0] for row in rows if row.name == STATUS), None)
+    bounds = (shown.low, shown.high) if shown and len(versions) == 1 else (None, None)
     names, counts = [version.name for version in versions], [run.counts for run in runs]
     all_rows = [entry.row for entry in entries]
     return without_baseline(names, verdicts, bounds, counts, to_read(all_rows), all_rows)
 
 
 def _listed_first(
-    page: FirstPage, entries: Sequence[Entry], collected: CollectedRuns, versions: Sequence[ReportVersion]
+    page: FirstPage,
+    entries: Sequence[figures.Entry],
+    collected: figures.CollectedRuns,
+    versions: Sequence[ReportVersion],
 ) -> list[int]:
     """Returns the places of the conversations that a first page lists."""
     keys = zip(collected.versions, versions, strict=True)
@@ -154,12 +135,15 @@ def _listed_first(
     return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
-def _versions(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportVersion]:
+def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> list[ReportVersion]:
     verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
-    turns, conversations = Counter[VersionKey](), Counter(entry.version for entry in collected.entries)
+    turns, conversations = (
+        Counter[figures.VersionKey](),
+        Counter(entry.version for entry in collected.entries),
+    )
     for entry in collected.entries:
         turns[entry.version] += entry.row["turns"] or 0
-    names = short_names(collected.versions, run_names(runs))
+    names = figures.short_names(collected.versions, figures.run_names(runs))
     return [
         ReportVersion(
             name=name,
@@ -182,13 +166,13 @@ SAMPLE = 200
 _NONE = -1
 
 
-def read_first(entries: Sequence[Entry]) -> list[int]:
+def read_first(entries: Sequence[figures.Entry]) -> list[int]:
     """Returns the places of the conversations to read first, among those in the order of reading."""
     places = {id(entry.row): index for index, entry in enumerate(entries)}
     return [places[id(row)] for row in to_read([entry.row for entry in entries])]
 
 
-def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[int]]:
+def _sample_first(entries: Sequence[figures.Entry], seed: str) -> tuple[list[int], set[int]]:
     """Returns places in the order in which a small report keeps them: a random sample, no passes, passes.
 
     Beside them, those of the sample: the conversations whose hash with the seed is lowest.
@@ -200,13 +184,13 @@ def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[i
     return [*sorted(sample), *rest], sample
 
 
-def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[list[int], str]]:
+def chunks(entries: Sequence[figures.Entry], places: Sequence[int]) -> Iterator[tuple[list[int], str]]:
     """Yields chunks: places of conversations, and JSON of their details by place."""
     held: list[int] = []
     texts: list[str] = []
     size = 0
     for index in places:
-        text = exact_json(detail(entries[index]))
+        text = figures.exact_json(detail(entries[index]))
         if held and size + len(text) > CHUNK_CHARACTERS:
             yield held, f"{{{','.join(texts)}}}"
             held, texts, size = [], [], 0
@@ -217,14 +201,14 @@ def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[li
         yield held, f"{{{','.join(texts)}}}"
 
 
-def detail(entry: Entry) -> Detail:
+def detail(entry: figures.Entry) -> Detail:
     """Returns transcript and scores of a conversation; expected calls are paired with actual ones.
 
     Calls that a score of their effects found fault with have it under `fault`.
     """
     transcript = entry.row["transcript"]
     if transcript is not None:
-        turns = [*turns_of(entry.row)]
+        turns = [*figures.turns_of(entry.row)]
         for index, turn in enumerate(turns):
             if (expected := expected_calls(turn)) is not None:
                 turns[index] = {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
@@ -241,19 +225,19 @@ def detail(entry: Entry) -> Detail:
     }
 
 
-def _with_faults(turns: list[AnyRow], score: AnyRow) -> list[AnyRow]:
+def _with_faults(turns: list[figures.AnyRow], score: figures.AnyRow) -> list[figures.AnyRow]:
     """Returns the turns with what a score says of their calls; of equal calls, it is said of the last."""
-    details: AnyRow = score["details"]
+    details: figures.AnyRow = score["details"]
     extra, destructive, wrong = (
         details.get(name) or [] for name in ("extra", DESTRUCTIVE, "wrong_arguments")
     )
-    faults: dict[str, list[AnyRow]] = {}
+    faults: dict[str, list[figures.AnyRow]] = {}
     for pair in wrong:
         faults.setdefault(pair["actual"], []).append({"instead": pair["arguments"]})
     for text in dict.fromkeys([*destructive, *extra]):
         instead = faults.get(text, [{}])[0]
         faults[text] = [{**instead, "unexpected": True}] * max(extra.count(text), destructive.count(text))
-    made: list[AnyRow] = []
+    made: list[figures.AnyRow] = []
     for turn in reversed(turns):
         calls = [*(turn.get("tool_calls") or ())]
         if score.get("turn_index", turn["index"]) == turn["index"]:
@@ -266,23 +250,6 @@ def _with_faults(turns: list[AnyRow], score: AnyRow) -> list[AnyRow]:
     return made[::-1]
 
 
-class _Names:
-    """Numbers texts in the order in which they first occur."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-
-    def index_of(self, text: str | None) -> int:
-        return _NONE if text is None else self._places.setdefault(text, len(self._places))
-
-    def places(self, texts: Sequence[str]) -> list[int]:
-        return [self._places.setdefault(text, len(self._places)) for text in dict.fromkeys(texts)]
-
-    @property
-    def texts(self) -> list[str]:
-        return list(self._places)
-
-
 _SAME = (
     *("eval_id", "verdict", "reason", "ended", "worst_turn", "why"),
     *("severity", "severity_score", "severity_reason", "problem_label"),
@@ -292,11 +259,13 @@ _PLAIN = {"id": "conversation_id", "seconds": "latency_seconds", "time": "event_
 _PLAIN |= dict(zip(_SAME, _SAME, strict=True))
 _NAMED = {"language": "language", "worst": "worst_criterion"}
 _NAMED |= {"problem_type": "problem_type", "source": "source"}
+_LEVELS = {"whole": False, "by_turn": True}
+_COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "no_score"}
 
 
 def columns(
-    entries: Sequence[Entry],
-    versions: Sequence[VersionKey],
+    entries: Sequence[figures.Entry],
+    versions: Sequence[figures.VersionKey],
     chunk_of: dict[int, int],
     sample: set[int] | None,
 ) -> tuple[Conversations, list[str]]:
@@ -305,45 +274,42 @@ def columns(
     `chunk_of`: place of a conversation -> its chunk; `sample`: places of the random sample, None: nothing is
     left out.
     """
-    names = _Names()
-    rows: list[AnyRow] = [dict(entry.row) for entry in entries]
-    by_name: dict[str, list[Any]] = {
-        **{name: [row[source] for row in rows] for name, source in _PLAIN.items()},
-        **{name: [names.index_of(row[source]) for row in rows] for name, source in _NAMED.items()},
-        **_score_columns(entries, names),
-    }
+    names: dict[str, int] = {}
+
+    def places(texts: Iterable[str]) -> list[int]:
+        return [names.setdefault(text, len(names)) for text in dict.fromkeys(texts)]
+
+    rows: list[figures.AnyRow] = [dict(entry.row) for entry in entries]
+    by_name: dict[str, list[Any]] = {name: [row[source] for row in rows] for name, source in _PLAIN.items()}
+    for name, source in _NAMED.items():
+        by_name[name] = [_NONE if row[source] is None else places([row[source]])[0] for row in rows]
+    by_name |= {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
+    for entry in entries:
+        outcome_of = figures.outcomes(entry)
+        for outcome, name in _COLUMN_OF.items():
+            alike = (key for key, other in outcome_of.items() if other == outcome and key != STATUS)
+            by_name[name].append(places(alike))
+        for name, is_turn in _LEVELS.items():
+            seen = (score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn)
+            by_name[name].append(places(seen))
+        by_name["labels"].append(places(s["label"] for s in entry.own_scores if s.get("label")))
     conversations = Conversations(
         **by_name,
         version=[versions.index(entry.version) for entry in entries],
-        tags=[names.places(row["tags"]) for row in rows],
-        tools=[names.places(tools_of(entry.row)) for entry in entries],
+        tags=[places(row["tags"]) for row in rows],
+        tools=[places(figures.tools_of(entry.row)) for entry in entries],
         agents=[
-            names.places([name for turn in turns_of(entry.row) for name in turn.get("transfers") or ()])
+            places(name for turn in figures.turns_of(entry.row) for name in turn.get("transfers") or ())
             for entry in entries
         ],
         scores=_values(entries),
         chunk=[chunk_of.get(index, _NONE) for index in range(len(entries))],
         is_random=[sample is None or index in sample for index in range(len(entries))],
     )
-    return conversations, names.texts
+    return conversations, [*names]
 
 
-def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[Any]]:
-    """Returns which criteria passed, failed, gave no value, at which level, and the labels of scores."""
-    values: dict[str, list[Any]] = {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
-    for entry in entries:
-        outcome_of = outcomes(entry)
-        for outcome, name in _COLUMN_OF.items():
-            alike = (key for key, other in outcome_of.items() if other == outcome and key != STATUS)
-            values[name].append(names.places([*alike]))
-        for name, is_turn in _LEVELS.items():
-            seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
-            values[name].append(names.places(seen))
-        values["labels"].append(names.places([s["label"] for s in entry.own_scores if s.get("label")]))
-    return values
-
-
-def _values(entries: Sequence[Entry]) -> dict[str, list[float | None]]:
+def _values(entries: Sequence[figures.Entry]) -> dict[str, list[float | None]]:
     """Returns criterion -> value of each conversation, with the digits that a table shows."""
     values: dict[str, list[float | None]] = {}
     for index, entry in enumerate(entries):
@@ -364,10 +330,6 @@ def _values(entries: Sequence[Entry]) -> dict[str, list[float | None]]:
     return values
 
 
-_LEVELS = {"whole": False, "by_turn": True}
-_COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "no_score"}
-
-
 # Figures of tools, and which expected call an actual one stands for, from transcripts.
 
 _MOST_WRONG = 5
@@ -381,7 +343,7 @@ class CallPair(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def call_pairs(expected: Sequence[AnyRow], actual: Sequence[AnyRow]) -> list[CallPair]:
+def call_pairs(expected: Sequence[figures.AnyRow], actual: Sequence[figures.AnyRow]) -> list[CallPair]:
     """Pairs the calls of one turn as the criteria do; directives of a case (`$matchType`) are followed."""
     wanted, made = ([_call(row) for row in rows] for rows in (expected, actual))
     partners = PairedCalls(wanted, made).partners
@@ -392,7 +354,7 @@ def call_pairs(expected: Sequence[AnyRow], actual: Sequence[AnyRow]) -> list[Cal
     return [*pairs, *(CallPair(None, j, ()) for j in range(len(made)) if j not in partners)]
 
 
-def _call(row: AnyRow) -> ToolCall:
+def _call(row: figures.AnyRow) -> ToolCall:
     """Returns a call of a row, without arguments that were cut to a text, or that nothing compares with."""
     name, args = row.get("name"), row.get("args")
     with suppress(ValueError):
@@ -402,7 +364,7 @@ def _call(row: AnyRow) -> ToolCall:
     return ToolCall(name)
 
 
-def expected_calls(turn: AnyRow) -> list[AnyRow] | None:
+def expected_calls(turn: figures.AnyRow) -> list[figures.AnyRow] | None:
     """Returns the calls that are expected of a turn; None: not stated."""
     expected = turn.get("expected")
     return expected.get("tool_calls") if isinstance(expected, dict) else None
@@ -415,24 +377,21 @@ class _Tool(Struct):
     effects: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
 
-    def add(self, call: AnyRow) -> None:
-        self.calls += 1
-        self.errors += bool(call.get("error"))
-        seconds = call.get("seconds")
-        if isinstance(seconds, int | float):
-            self.seconds.append(seconds)
-        self.effects[call.get("effect") or "unknown"] += 1
 
-
-def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
+def tool_figures(collected: figures.CollectedRuns) -> list[ToolFigure]:
     """Returns the figures of every tool that was called, by name and version."""
     places = {version: index for index, version in enumerate(collected.versions)}
-    tools: dict[tuple[str, VersionKey], _Tool] = {}
+    tools: dict[tuple[str, figures.VersionKey], _Tool] = {}
     for entry in collected.entries:
-        for turn in turns_of(entry.row):
-            for call in turn.get("tool_calls") or ():
-                tools.setdefault((call.get("name") or "", entry.version), _Tool()).add(call)
+        for turn in figures.turns_of(entry.row):
             made = turn.get("tool_calls") or []
+            for call in made:
+                tool = tools.setdefault((call.get("name") or "", entry.version), _Tool())
+                tool.calls += 1
+                tool.errors += bool(call.get("error"))
+                tool.effects[call.get("effect") or "unknown"] += 1
+                if isinstance(seconds := call.get("seconds"), int | float):
+                    tool.seconds.append(seconds)
             for pair in call_pairs(expected_calls(turn) or [], made):
                 if pair.actual is not None:
                     name = made[pair.actual].get("name") or ""
@@ -442,7 +401,7 @@ def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
         (name, places[version], tool) for (name, version), tool in tools.items()
     ):
         seconds, wrong = sorted(tool.seconds), tool.wrong.most_common(_MOST_WRONG)
-        p50, p95 = (quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
-        figures = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
-        of_tools.append(ToolFigure(name, version, *figures))
+        p50, p95 = (figures.quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
+        about = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
+        of_tools.append(ToolFigure(name, version, *about))
     return of_tools

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -316,6 +316,20 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun
     for i, run in enumerate(runs):
         document = run.document
         name = run.name or (document.run_id if len(runs) > 1 else "This run")
+        gaps = []  # what was asked for and not measured at all
+        if unused := document.counts.get("unused_cases") or 0:
+            cases = _counted(document.counts.get("cases") or unused, "eval case")
+            verb = "has" if unused == 1 else "have"
+            gaps.append(f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them.")
+        if repeated[i]:
+            ids = listed(sorted(repeated[i]), _IDS_SHOWN)
+            gaps.append(
+                f"{name}: several recordings of one app version and case have the same id: "
+                f"{_counted(len(repeated[i]), 'conversation id')} ({ids}); "
+                "their scores cannot be told apart, and are not shown beside them."
+            )
+        not_applicable = "has a threshold, and is not applicable to any conversation."
+        gaps += [f"{name}: {criterion} {not_applicable}" for criterion in collected.idle[i]]
         info = ReportRun(
             run_id=document.run_id,
             name=name,
@@ -331,27 +345,10 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun
             has_transcripts=i not in silent,
             redacted=redacted_text(document.redacted),
             sampled_out=collected.sampled_out[i],
-            gaps=[*_gaps(document, name, collected.idle[i], repeated[i])],
+            gaps=gaps,
         )
         infos.append(info)
     return infos
-
-
-def _gaps(document: RunDocument, name: str, idle: Sequence[str], repeated: Collection[str]) -> Iterator[str]:
-    """Yields what was asked for and not measured at all."""
-    unused = document.counts.get("unused_cases") or 0
-    if unused:
-        cases = _counted(document.counts.get("cases") or unused, "eval case")
-        verb = "has" if unused == 1 else "have"
-        yield f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them."
-    if repeated:
-        what = f"{_counted(len(repeated), 'conversation id')} ({listed(sorted(repeated), _IDS_SHOWN)})"
-        yield (
-            f"{name}: several recordings of one app version and case have the same id: {what}; "
-            "their scores cannot be told apart, and are not shown beside them."
-        )
-    for criterion in idle:
-        yield f"{name}: {criterion} has a threshold, and is not applicable to any conversation."
 
 
 # Where it goes wrong: outcomes by language, tag, tool and length, and which of them stand out.
@@ -360,31 +357,6 @@ FALSE_DISCOVERY_RATE = 0.1
 _MOST_SLICES = 60
 _BUCKETS = ((1, "1"), (3, "2 to 3"), (6, "4 to 6"), (10, "7 to 10"))
 _PLACE = {"PASS": 0, "FAIL": 1, None: 2}
-
-
-class _Sides(NamedTuple):
-    """Passes and numbers of two groups of conversations, each with an outcome."""
-
-    passes: int
-    size: int
-    base_passes: int
-    base_size: int
-
-    @property
-    def difference(self) -> float:
-        return self.passes / self.size - self.base_passes / self.base_size
-
-    @property
-    def variance(self) -> float:
-        """Variance of the difference; half a pass and half a failure are added to each group."""
-        groups = ((self.passes, self.size), (self.base_passes, self.base_size))
-        shares = (((passes + 0.5) / (size + 1), size) for passes, size in groups)
-        return sum(share * (1 - share) / size for share, size in shares)
-
-    @property
-    def detectable(self) -> float | None:
-        pooled = (self.passes + self.base_passes) / (self.size + self.base_size)
-        return detectable_of_groups(pooled, (self.size, self.base_size))
 
 
 SliceKey = tuple[str, str]
@@ -458,25 +430,37 @@ def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str |
 def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
     """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
     figures = {key: SliceFigure(counts[0], counts[1], counts[2]) for key, counts in cells.items()}
-    sides: dict[_CellKey, _Sides] = {}
+    sides: dict[_CellKey, tuple[int, int, int, int]] = {}
     for key, (passed, failed, _) in cells.items():
         rest_passed, rest_failed = totals[key[1]][0] - passed, totals[key[1]][1] - failed
         if passed + failed and rest_passed + rest_failed:
-            sides[key] = _Sides(passed, passed + failed, rest_passed, rest_passed + rest_failed)
+            sides[key] = passed, passed + failed, rest_passed, rest_passed + rest_failed
     stands_out: dict[_CellKey, bool] = {}
     for version in {version for _, (_, version) in sides}:
         keys = [key for key in sides if key[1][1] == version]
         adjusted = benjamini_hochberg([exact_p(*sides[key]) for key in keys])
         stands_out |= {key: p < FALSE_DISCOVERY_RATE for key, p in zip(keys, adjusted, strict=True)}
     for of in {of for _, of in sides}:
-        keys = [key for key in sides if key[1] == of]
-        drawn = shrink([sides[key].difference for key in keys], [sides[key].variance for key in keys])
-        for key, shrunk in zip(keys, drawn, strict=True):
-            side, (passed, failed, unknown) = sides[key], cells[key]
-            figures[key] = SliceFigure(
-                passed, failed, unknown, side.difference, shrunk, stands_out[key], side.detectable
-            )
+        differences = {
+            key: side[0] / side[1] - side[2] / side[3] for key, side in sides.items() if key[1] == of
+        }
+        drawn = shrink(
+            [*differences.values()],
+            [_variance(*sides[key][:2]) + _variance(*sides[key][2:]) for key in differences],
+        )
+        for (key, difference), shrunk in zip(differences.items(), drawn, strict=True):
+            passes, size, base_passes, base_size = sides[key]
+            pooled = (passes + base_passes) / (size + base_size)
+            seen = detectable_of_groups(pooled, (size, base_size))
+            passed, failed, unknown = cells[key]
+            figures[key] = SliceFigure(passed, failed, unknown, difference, shrunk, stands_out[key], seen)
     return figures
+
+
+def _variance(passes: int, size: int) -> float:
+    """Returns the variance of a share, to which half a pass and half a failure are added."""
+    share = (passes + 0.5) / (size + 1)
+    return share * (1 - share) / size
 
 
 # What is not green: scores without a value by reason, and failures with their records.
@@ -631,8 +615,9 @@ class _Table:
 
     def __init__(self, collected: CollectedRuns) -> None:
         self._collected = collected
-        self._sums: dict[tuple[str, bool, VersionKey], _Sum] = {}
-        self._turns: dict[tuple[str, VersionKey], dict[int, _Sum]] = {}
+        self._sums: defaultdict[tuple[str, bool, VersionKey], _Sum] = defaultdict(_Sum)
+        self._turns: defaultdict[tuple[str, VersionKey], defaultdict[int, _Sum]]
+        self._turns = defaultdict(lambda: defaultdict(_Sum))
         self._cases: dict[VersionKey, list[str]] = {}
         self._errors = Counter(
             (row["criterion"], VersionKey(index, row.get("app_version") or ""))
@@ -647,18 +632,14 @@ class _Table:
             self._cases[version] = cases_of([entry.row for entry in entries])
             for entry, case in zip(entries, self._cases[version], strict=True):
                 verdict = entry.row["verdict"]
-                self._sum(STATUS, True, version).add(SHARES.get(verdict), verdict, (), case)
+                self._sums[STATUS, True, version].add(SHARES.get(verdict), verdict, (), case)
                 for score in entry.scores:
                     name, turn = score["criterion"], score.get("turn_index")
                     kind = CRITERIA.get(name)
                     given = score.get("value"), score.get("outcome"), kind.special_values if kind else ()
-                    self._sum(name, turn is None, version).add(*given, case)
+                    self._sums[name, turn is None, version].add(*given, case)
                     if turn is not None and 0 <= turn < _MOST_TURNS:
-                        of_turn = self._turns.setdefault((name, version), {}).setdefault(turn, _Sum())
-                        of_turn.add(*given, case)
-
-    def _sum(self, name: str, is_whole: bool, version: VersionKey) -> _Sum:
-        return self._sums.setdefault((name, is_whole, version), _Sum())
+                        self._turns[name, version][turn].add(*given, case)
 
     def row(self, name: str) -> CriterionRow:
         # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
@@ -669,52 +650,48 @@ class _Table:
         totals = [self._sums.get((name, is_whole, version)) for version in versions]
         has_outcomes = any(total is not None and total.share is not None for total in totals)
         scale = _SHARE if has_outcomes else _scale(name)
-        figures = []
+        figures: list[CriterionFigure | None] = []
         for version, total in zip(versions, totals, strict=True):
-            bounds = self._collected.bounds.get((name, is_whole, version)) if has_outcomes else None
-            about_version = name, version, has_outcomes, scale, bounds
-            figures.append(None if total is None else self._figure(total, *about_version))
-        low, high = scale or (None, None)
+            if total is None:
+                figures.append(None)
+                continue
+            is_binary = scale == _SHARE and total.is_binary
+            share = total.share if has_outcomes else total.mean if is_binary else None
+            if share is not None:
+                # Outcomes, also by another name, have the interval that the metrics of a run give to a share.
+                size, cases = (
+                    total.passed + total.failed if has_outcomes else total.scored,
+                    self._cases[version],
+                )
+                trials = independent_trials(size, len({*cases}), len(cases))
+                bounds = self._collected.bounds.get((name, is_whole, version)) if has_outcomes else None
+                interval = bounds or wilson_interval(share * trials, trials)
+            else:
+                interval = None if has_outcomes else grouped_mean_interval([*total.values.values()], scale)
+            low, high = interval or (None, None)
+            turns = self._turns[name, version]
+            in_order = (turns[i] for i in range(max(turns, default=-1) + 1))
+            figure = CriterionFigure(
+                count=total.scored + total.no_score,
+                scored=total.scored,
+                no_score=total.no_score,
+                errors=self._errors[name, version],
+                passed=total.passed,
+                failed=total.failed,
+                mean=total.mean,
+                share=total.share,
+                low=low,
+                high=high,
+                by_turn=[(of_turn.shown, of_turn.scored + of_turn.no_score) for of_turn in in_order],
+            )
+            figures.append(figure)
+        lowest, highest = scale or (None, None)
         level = "conversation" if is_whole else "turn"
         unit = self._collected.units.get(name, "score")
         of_values = (total for total in totals if total and total.scored)
         is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
         about = " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
-        return CriterionRow(name, unit, level, low, high, figures, about, is_share)
-
-    def _figure(
-        self,
-        total: _Sum,
-        name: str,
-        version: VersionKey,
-        has_outcomes: bool,
-        scale: tuple[float, float] | None,
-        bounds: Bounds | None,
-    ) -> CriterionFigure:
-        share = total.share if has_outcomes else total.mean if scale == _SHARE and total.is_binary else None
-        if share is not None:
-            # Outcomes, also by another name, have the interval that the metrics of a run give to a share.
-            size, cases = total.passed + total.failed if has_outcomes else total.scored, self._cases[version]
-            trials = independent_trials(size, len({*cases}), len(cases))
-            interval = bounds or wilson_interval(share * trials, trials)
-        else:
-            interval = None if has_outcomes else grouped_mean_interval([*total.values.values()], scale)
-        low, high = interval or (None, None)
-        turns = self._turns.get((name, version), {})
-        in_order = (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
-        return CriterionFigure(
-            count=total.scored + total.no_score,
-            scored=total.scored,
-            no_score=total.no_score,
-            errors=self._errors[name, version],
-            passed=total.passed,
-            failed=total.failed,
-            mean=total.mean,
-            share=total.share,
-            low=low,
-            high=high,
-            by_turn=[(of_turn.shown, of_turn.scored + of_turn.no_score) for of_turn in in_order],
-        )
+        return CriterionRow(name, unit, level, lowest, highest, figures, about, is_share)
 
 
 def _scale(name: str) -> tuple[float, float] | None:
