@@ -414,7 +414,9 @@ class BundleSums:
         for table, rows in self._rows.items():
             rows += getattr(evaluated, table)
         add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
-        outputs: list[Any] = [TaggedOutput(FAILURES, failure) for failure in evaluated.scored.failures]
+        outputs: list[Any] = []
+        for failure in evaluated.scored.failures:
+            outputs.append(TaggedOutput(FAILURES, failure))
         if len(self._sums) >= _MOST_VERSIONS:
             outputs += [TaggedOutput(STATISTICS, entry) for entry in self._sums.items()]
             self._sums = {}

@@ -33,9 +33,9 @@ Scores: TypeAlias = "Score | list[Score] | None"
 
 Unit = Literal["score", "seconds", "count", "money"]
 Gate = Literal["at_least", "at_most"]
-_Part = Literal["calls", "words"]
-RestsOn: TypeAlias = tuple[_Part, ...]
-UNITS, GATES, _PARTS = get_args(Unit), get_args(Gate), get_args(_Part)
+_LogPart = Literal["calls", "words"]
+RestsOn: TypeAlias = tuple[_LogPart, ...]
+UNITS, GATES, _PARTS = get_args(Unit), get_args(Gate), get_args(_LogPart)
 _FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
 ATTRIBUTES = (
     *("name", "scale", "special_values", "unit", "gate", "severity_reason", "rests_on", "needs"),
