@@ -293,53 +293,43 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
 
 
 def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
-    """Adds what a message says and does."""
+    """Adds what a message says and does, in order; an agent's call that somebody else has to run ends it."""
     holds_results = message.results or INTERIM in message.parts
     says_more = message.texts or any(part != INTERIM for part in message.parts)
     by_user, time = message.role in (USER, TOOL), first_of(value, ("timestamp", "createdAt"))
     if not (by_user or log.turns or message.is_empty):
         log.open(time)
-    for result in message.results if by_user else ():
-        _add_result(result, log, value)
-    if message.role == USER and (says_more or not holds_results):
-        calls = [(_tool_call(call), call.result) for call in message.calls]
-        if message.is_users or message.results or not message.texts:
-            log.user(message.text, time, calls)
-    elif not by_user:
-        _add_steps(message, log, joint, value)
+    is_own = value.get("requestor") == USER
+    if by_user:
+        for result in message.results:
+            log.result(result.response, result.id, result.name, result.error, is_own)
+        is_said = message.role == USER and (says_more or not holds_results)
+        if is_said and (message.is_users or message.results or not message.texts):
+            log.user(message.text, time, [(_tool_call(call), call.result) for call in message.calls])
+    else:
+        answered = {result.id for result in message.results} - {None}
+        inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
+        texts, start = message.texts if message.role == AGENT else [], 0
+        # The name of an item that is a call is the tool's.
+        is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
+        speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
+        steps: list[MessageCall | MessageResult] = [*message.calls, *message.results]
+        for step in sorted(steps, key=lambda step: step.after):
+            log.agent(joint.join(texts[start : step.after]), speaker or "")
+            start = max(start, step.after)
+            if isinstance(step, MessageResult):
+                log.result(step.response, step.id, step.name, step.error, is_own)
+            elif id(step) in inside:
+                log.made(_tool_call(step, speaker), step.result)
+        log.agent(joint.join(texts[start:]), speaker or "")
+        for call in message.calls:
+            if id(call) not in inside:
+                log.made(_tool_call(call, speaker), call.result)
         if message.hands_to:
             log.turn.transfers = [*log.turn.transfers, message.hands_to]
     message.add_unread(log.unread, not by_user)
 
 
-def _add_steps(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
-    """Adds an agent's texts, calls and results in order; a call that somebody else has to run ends them."""
-    answered = {result.id for result in message.results} - {None}
-    inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
-    steps: list[MessageCall | MessageResult] = [*message.calls, *message.results]
-    steps.sort(key=lambda step: step.after)
-    texts, start = message.texts if message.role == AGENT else [], 0
-    # The name of an item that is a call is the tool's.
-    is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
-    speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
-    for step in steps:
-        log.agent(joint.join(texts[start : step.after]), speaker or "")
-        start = max(start, step.after)
-        if isinstance(step, MessageResult):
-            _add_result(step, log, value)
-        elif id(step) in inside:
-            log.made(_tool_call(step, speaker), step.result)
-    log.agent(joint.join(texts[start:]), speaker or "")
-    for call in message.calls:
-        if id(call) not in inside:
-            log.made(_tool_call(call, speaker), call.result)
-
-
 def _tool_call(call: MessageCall, agent: str | None = None) -> ToolCall:
     args = decoded_arguments(call.args)
     return ToolCall(call.name, args, call.id, agent=agent, resource=call.resource or None)
-
-
-def _add_result(result: MessageResult, log: Dialogue, value: JsonObject) -> None:
-    by_user = value.get("requestor") == USER
-    log.result(result.response, result.id, result.name, result.error, by_user)

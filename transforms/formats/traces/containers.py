@@ -420,45 +420,41 @@ def _is_langsmith(record: JsonObject) -> bool:
 
 def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields runs as spans; what was posted and what was patched later are two records of one."""
-    if "run_type" in record:
-        yield _run_span(record)
     keys = ("child_runs",) if "run_type" in record else ("runs", "post", "patch")
+    if "run_type" in record:
+        order = record.get("dotted_order")
+        steps = order.split(".") if isinstance(order, str) else []
+        ids = [step.rpartition("Z")[2] for step in steps]
+        run_id, error = as_id(record.get("id")) or (ids[-1] if ids else ""), record.get("error")
+        extra, outputs = as_object(loaded(record.get("extra"))), loaded(record.get("outputs"))
+        named = as_object(loaded(extra.get("metadata")))
+        stated = {
+            "langsmith.span.kind": record.get("run_type"),
+            "langsmith.inputs": _inputs(loaded(record.get("inputs"))),
+            "langsmith.outputs": outputs,
+            "langsmith.usage": _usage(record, outputs),
+            RUNNING: record.get("status") == "pending" or None,
+            "langsmith.call_id": extra.get("tool_call_id"),
+            "langsmith.span.tags": record.get("tags"),
+            "langsmith.reference_example_id": record.get("reference_example_id"),
+            "gen_ai.response.model": named.get("ls_model_name"),
+            **{f"langsmith.metadata.{key}": item for key, item in named.items()},
+        }
+        yield TraceSpan(
+            trace=as_id(record.get("trace_id")) or (ids[0] if ids else run_id),
+            id=run_id,
+            parent=as_id(record.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else ""),
+            name=as_text(record.get("name")) or "",
+            start=as_nanos(record.get("start_time")),
+            end=as_nanos(record.get("end_time")),
+            attributes={key: item for key, item in stated.items() if item not in (None, "", [], {})},
+            error=bool(error),
+            message=error if isinstance(error, str) else "",
+            is_local=True,
+        )
     # A run below another one may leave out its type.
     for run in (run for key in keys for run in objects_in(record.get(key))):
         yield from _langsmith_spans({"run_type": None, **run})
-
-
-def _run_span(run: JsonObject) -> TraceSpan:
-    order = run.get("dotted_order")
-    steps = order.split(".") if isinstance(order, str) else []
-    ids = [step.rpartition("Z")[2] for step in steps]
-    run_id, error = as_id(run.get("id")) or (ids[-1] if ids else ""), run.get("error")
-    extra, outputs = as_object(loaded(run.get("extra"))), loaded(run.get("outputs"))
-    named = as_object(loaded(extra.get("metadata")))
-    stated = {
-        "langsmith.span.kind": run.get("run_type"),
-        "langsmith.inputs": _inputs(loaded(run.get("inputs"))),
-        "langsmith.outputs": outputs,
-        "langsmith.usage": _usage(run, outputs),
-        RUNNING: run.get("status") == "pending" or None,
-        "langsmith.call_id": extra.get("tool_call_id"),
-        "langsmith.span.tags": run.get("tags"),
-        "langsmith.reference_example_id": run.get("reference_example_id"),
-        "gen_ai.response.model": named.get("ls_model_name"),
-        **{f"langsmith.metadata.{key}": item for key, item in named.items()},
-    }
-    return TraceSpan(
-        trace=as_id(run.get("trace_id")) or (ids[0] if ids else run_id),
-        id=run_id,
-        parent=as_id(run.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else ""),
-        name=as_text(run.get("name")) or "",
-        start=as_nanos(run.get("start_time")),
-        end=as_nanos(run.get("end_time")),
-        attributes={key: item for key, item in stated.items() if item not in (None, "", [], {})},
-        error=bool(error),
-        message=error if isinstance(error, str) else "",
-        is_local=True,
-    )
 
 
 def _inputs(inputs: JsonValue) -> JsonValue:
