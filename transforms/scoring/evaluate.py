@@ -114,6 +114,11 @@ def evaluate(
         scored.comparer = criteria.comparer
     if ask is None or not (criteria.judged or scored.comparer):
         return scored, None
+    if isinstance(ask, Rationed):
+        case, conversation = sample.eval_case, sample.conversation
+        # Another place than that of `--sample_rate`, which leaves only low ones.
+        name = (case.eval_id if case else None) or conversation.conversation_id
+        ask = ask.within_budget(hash_place(f"budget {name}"))
     if criteria.redact is not None:
         scored.redactor = redactor_of(criteria.redact, sample) or Redactor(criteria.redact)
         ask = RedactedAsk(ask, scored.redactor)
@@ -146,11 +151,6 @@ async def judge_conversation(
     Raises:
         AuthenticationError: The judge's credentials are refused, so that no question has an answer.
     """
-    if isinstance(ask, Rationed):
-        case, conversation = scored.sample.eval_case, scored.sample.conversation
-        # Another place than that of `--sample_rate`, which leaves only low ones.
-        name = (case.eval_id if case else None) or conversation.conversation_id
-        ask = ask.within_budget(hash_place(f"budget {name}"))
     settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
     judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]
     scored.scores = list(await asyncio.gather(*settled, *judged))

@@ -145,6 +145,13 @@ def test_a_budget_of_a_day_holds_for_all_runs_with_one_cache(run, server, tmp_pa
     assert other.document("run.json")["counts"]["short_of_budget"] >= 40
 
 
+def test_a_budget_of_a_day_is_shared_out_where_the_judge_reads_markers(run, tmp_path):
+    cache = ("--judge_cache", str(tmp_path / "replies.sqlite"))
+    done = run(60, *cache, "--redact", "email", criteria={MATCH: {}}, max_calls=20, per="day")
+    reasons = Counter(row["reason"] for row in turn_scores(done) if row["value"] is None)
+    assert reasons["left out, so that the judge's budget lasts for the day"] > 0
+
+
 def test_processes_without_a_shared_place_divide_the_limits(run, server):
     done = run(30, *TWO, files=8, max_calls=21)
     assert 10 <= server.stats()["requests"] <= 20
