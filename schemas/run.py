@@ -91,11 +91,11 @@ class InputFiles(msgspec.Struct, frozen=True):
 
 def input_files(files: Iterable[InputFile]) -> InputFiles:
     """Returns what is recorded of files; one that several paths name counts once."""
-    listed = sorted(set(files))
-    text = json.dumps([msgspec.structs.astuple(file) for file in listed])
+    ordered = sorted(set(files))
+    text = json.dumps([msgspec.structs.astuple(file) for file in ordered])
     digest = blake2b(text.encode(), digest_size=16).hexdigest()
-    total = sum(file.size for file in listed)
-    return InputFiles(len(listed), total, digest, listed if len(listed) <= MOST_LISTED else None)
+    total = sum(file.size for file in ordered)
+    return InputFiles(len(ordered), total, digest, ordered if len(ordered) <= MOST_LISTED else None)
 
 
 def files_changed(before: InputFiles, now: InputFiles) -> str:

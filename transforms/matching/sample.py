@@ -778,7 +778,7 @@ def joined_turns(
     """Returns the turns of a case, with what the record expects itself in place of what the case does.
 
     With equal numbers of turns, turn i is joined with turn i; otherwise the recorded turns are aligned with
-    the case's. No turn of the case is left out. `own` is empty where the record expects nothing.
+    the case's. No turn of the case is left out. `stated_turns` is empty where the record expects nothing.
     """
     if all(turn == _NOTHING for turn in stated_turns):
         return given
