@@ -440,7 +440,7 @@ async def score_with_judge(
             except RAISED as error:
                 reject(sample, error)
                 continue
-            waiting.append((scored, asyncio.create_task(asking or asyncio.sleep(0))))
+            waiting.append((scored, asyncio.create_task(asking or _nothing())))
             await asyncio.sleep(0)
             while waiting and (len(waiting) > most or waiting[0][1].done()):
                 await hand_over()
@@ -450,9 +450,15 @@ async def score_with_judge(
         tasks = [task for _, task in waiting]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await close_judge(judge)
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:  # also where it is cancelled once more
+            await close_judge(judge)
     return counts.take()
+
+
+async def _nothing() -> None:
+    """Stands for the judge of a conversation about which nobody is asked; it ends in one turn of the loop."""
 
 
 def _no_end(error: BaseException) -> RuntimeError:
