@@ -103,7 +103,8 @@ class ToolCatalog:
         return infer_effect(name, declared.description if declared else None)
 
     def _stated(self, name: str, effect: ToolEffect) -> ToolEffect:
-        declared, setting = self._declared.get(name), self._settings.get(name)
+        declared = self._declared.get(name)
+        setting = self._settings.get(name) if _GLOB_MARKS.isdisjoint(name) else None  # a glob is no name
         if declared is not None:
             effect = _overridden(effect, declared, declared.origin)
         if setting is None:

@@ -267,3 +267,10 @@ def test_deeply_nested_arguments_are_read():
 
 def test_an_integer_of_any_size_is_compared():
     assert not equivalent(10**5000, 3)
+
+
+def test_a_glob_of_the_config_is_no_name():
+    """A tool that is called like a glob has the effect of the first glob that matches."""
+    tools = ToolCatalog({"*": ToolSetting(effect="read"), "a?": ToolSetting(effect="write")})
+    assert tools.effect_of(ToolCall(name="a?", args={})).effect == "read"
+    assert ToolCatalog({"purge[1]": ToolSetting(effect="read")}).effect("purge[1]").destructive
