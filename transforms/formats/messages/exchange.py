@@ -127,6 +127,7 @@ def _note_silent(log: Dialogue, other: Dialogue) -> None:
         log.uncounted.add(len(other.turns) - 1)
 
 
+_RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
 _UNCLEAR = "turnwise.unclear_retry"
 """Key of a failed request of which it is unknown whether a conversation goes on with it."""
 
@@ -277,13 +278,13 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
         near = [
             (start.user, name)
             for start, name in starts
-            if start.time is None or row.time is None or -1.0 <= start.time - row.time <= 600.0
+            if start.time is None or row.time is None or -1.0 <= start.time - row.time <= _RETRY_SECONDS
             if None in (start.user, row.user) or start.user == row.user
         ]
         retried = [name for user, name in near if user is not None and user == row.user]
         if row.session and row.session in of_sessions:
             names[row.position] = of_sessions[row.session]
-        elif len(retried) == 1 and len(failed) <= 5:
+        elif len(retried) == 1 and len(failed) <= _MOST_RETRIES:
             names[row.position] = retried[0]
         else:
             names[row.position] = row.name

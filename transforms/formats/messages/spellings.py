@@ -117,13 +117,14 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
 _RETRY = "Validation feedback:\n"
 _UNTYPED = frozenset(("text", "toolCallId", *parts.STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
+_MOST_DEPTH, _SHORTEST, _KEPT = 6, 64, 8  # levels; characters of a history, and how many are kept
 _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", re.DOTALL)
 
 
 def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.SpanMessage]:
     """Returns the messages of a list, request, reply, JSON of them, or text; `role`: where none is stated."""
     value = loaded(value)
-    if depth > 6 or value is None or value == "":
+    if depth > _MOST_DEPTH or value is None or value == "":
         return []
     if isinstance(value, str):
         return [_spoken(role, [value])]
@@ -533,7 +534,7 @@ def forget_histories() -> None:
 
 def read_history(text: str, role: str) -> list[parts.SpanMessage]:
     """Returns the messages of a text as `read_messages` does, which nobody may change: they are shared."""
-    if len(text) < 64 or text[0] != "[" or text[-1] != "]":
+    if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
         return read_messages(text, role)
     read = None
     for known, given, messages in reversed(_histories):
@@ -546,6 +547,6 @@ def read_history(text: str, role: str) -> list[parts.SpanMessage]:
             break
     if read is None:
         read = read_messages(text, role)
-    del _histories[:-8]
+    del _histories[:-_KEPT]
     _histories.append((text[:-1], role, read))
     return read
