@@ -78,11 +78,8 @@ def read_conversation(data: bytes) -> Conversation:
     is to make are separated. Durations that are no finite number in range, and tokens with a negative
     number, are omitted with a finding.
     Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
-    something is named in `unread`.
-
-    Raises:
-        ValueError: It is still no conversation, a key of its expectations is misspelt, or an object states
-            one key twice; one line with the path of the first problem.
+    something is named in `unread`. Raises ValueError, one line with the path of the first problem, if it is
+    still no conversation, a key of its expectations is misspelt, or an object states one key twice.
     """
     try:
         conversation = _DECODER.decode(data)
@@ -254,8 +251,7 @@ def _read_recording(data: bytes) -> Conversation:
 def read_case(data: bytes) -> EvalCase:
     """Parses a canonical eval case, or a conversation as the case that it contains.
 
-    Raises:
-        ValueError: Neither of them, or a conversation that expects nothing; one line.
+    Raises ValueError, one line, for neither of them, or a conversation that expects nothing.
     """
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
@@ -278,8 +274,7 @@ def read_case(data: bytes) -> EvalCase:
 def read_plain_case(data: bytes) -> EvalCase | None:
     """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key.
 
-    Raises:
-        ValueError: What it expects cannot be, or it expects nothing; one line.
+    Raises ValueError, one line, if what it expects cannot be, or it expects nothing.
     """
     try:
         case = _CASE_DECODER.decode(data)
