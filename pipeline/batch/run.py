@@ -110,19 +110,14 @@ def raise_alerts(
     if is_store_url(before):  # whose address may hold a password
         before = f"#{before.rsplit('#', 1)[-1]}"
     problems = [f"{ALERT_PROBLEM}{alert.message}" for alert in raised]
-    problems += _unsent(settings.stream.alerts, raised)
+    if settings.stream.alerts is not None:
+        sink = open_alert_sink(settings.stream.alerts, None)
+        for alert in raised:
+            try:
+                sink.send(alert)
+            except AlertError as error:
+                problems.append(f"{ALERT_PROBLEM}{alert.rule} was not sent: {error}")
     return RunAlerts(number, before if nights else None, raised, lines), problems
-
-
-def _unsent(uri: str | None, alerts: Iterable[Alert]) -> Iterable[str]:
-    """Sends alerts, if there is a sink; yields those that could not be sent."""
-    sink = None if uri is None else open_alert_sink(uri, None)
-    for alert in alerts:
-        try:
-            if sink is not None:
-                sink.send([alert])
-        except AlertError as error:
-            yield f"{ALERT_PROBLEM}{alert.rule} was not sent: {error}"
 
 
 _States = Mapping[str, MetricsState]
