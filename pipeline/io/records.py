@@ -14,7 +14,15 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from pydantic_core import from_json
 
 from turnwise.pipeline.io.bigquery_source import query_records
-from turnwise.pipeline.io.containers import KIND_BYTES, Texts, buffered, check_text, container, database_texts
+from turnwise.pipeline.io.containers import (
+    KIND_BYTES,
+    READ_BYTES,
+    Texts,
+    check_text,
+    container,
+    database_texts,
+    open_path,
+)
 from turnwise.pipeline.io.sinks import plain_value
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
@@ -234,8 +242,6 @@ OTHER_SUFFIXES = (".tsv", ".xlsx", ".xls", ".ods", ".md", ".html", ".xml", ".py"
 _LINES_TRIED = 3
 _FIRST_LINES = 2
 _LARGEST_ARRAY = 1 << 30
-READ_BYTES = 1 << 18
-"""Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 
@@ -247,13 +253,6 @@ class EmptyFileError(ValueError):
 def reading_error(error: Exception) -> Exception:
     """Returns the error of a file that raised while it was read: unless it is empty, its rest is unknown."""
     return error if isinstance(error, EmptyFileError) else IncompleteReadError(error)
-
-
-def unzipped(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
-    """Returns a file, decompressed if it is gzipped."""
-    is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if is_gzip else file
 
 
 SHORTENED = "the file became shorter while it was read"
@@ -274,30 +273,18 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
     if is_bigquery(path):
         yield from query_records(path, limit)
         return
-    with opened(path) as whole, unzipped(whole) as file:
-        size = max(size, _local_size(path, whole))
-        yield from split_records(path, file, limit)
-        if is_local(path):
-            is_short = _local_size(path, whole) < size
-        else:  # the reads of a service may end early without an error
-            is_short = not whole.closed and whole.tell() < size and not whole.read(1)
-        if is_short:
-            raise IncompleteReadError(SHORTENED)
-
-
-def _local_size(path: str, file: BinaryIO) -> int:
-    """Returns the size of an open file in bytes; 0: it is on another filesystem."""
-    return os.fstat(file.fileno()).st_size if is_local(path) else 0
-
-
-def opened(path: str) -> BinaryIO:
-    """Opens a file as it is, without decompressing it."""
-    if is_local(path):
-        return open(path, "rb", buffering=READ_BYTES)
-    from apache_beam.io.filesystem import CompressionTypes
-    from apache_beam.io.filesystems import FileSystems
-
-    return buffered(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
+    with open_path(path) as whole:
+        size = max(size, os.fstat(whole.fileno()).st_size if is_local(path) else 0)
+        is_gzip = whole.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        whole.seek(0)
+        with gzip.GzipFile(fileobj=whole) if is_gzip else whole as file:
+            yield from split_records(path, file, limit)
+            if is_local(path):
+                is_short = os.fstat(whole.fileno()).st_size < size
+            else:  # the reads of a service may end early without an error
+                is_short = not whole.closed and whole.tell() < size and not whole.read(1)
+            if is_short:
+                raise IncompleteReadError(SHORTENED)
 
 
 def file_records(

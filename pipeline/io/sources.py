@@ -19,6 +19,7 @@ from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
+from turnwise.pipeline.io.containers import open_path
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, EventJoin, listed_files
 from turnwise.pipeline.io.records import (
     SHORTENED,
@@ -27,7 +28,6 @@ from turnwise.pipeline.io.records import (
     holds_lines,
     line_records,
     named_as_lines,
-    opened,
     unread_rest,
 )
 from turnwise.schemas.conversation import Record
@@ -86,7 +86,7 @@ def measure(part: FileRange, limit: int) -> int | None:
     """Returns the line ends in a range; None: read the file as a whole, and report there what is wrong."""
     with suppress(Exception):
         if part.stop:
-            with opened(part.path) as file:
+            with open_path(part.path) as file:
                 if part.start > 0 or holds_lines(part.path, file, limit):
                     return _line_ends(file, part.start, part.stop)
     return None
@@ -115,7 +115,7 @@ def range_records(
     left of it; it returns whether the line belongs to what is to be read.
     """
     try:
-        with opened(part.path) as file:
+        with open_path(part.path) as file:
             before = part.lines + _line_ends(file, part.start, start)
             offset, passed = _first_line(file, start)
             lines = _ClaimedLines(file, offset, claim)
