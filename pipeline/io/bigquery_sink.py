@@ -368,10 +368,7 @@ def try_tables(sink_place: SinkPlace) -> None:
         return try_stream(sink_place)
     prepare_tables(sink_place.url)
     folder = staging_folder(sink_place)
-    try:
-        make_folder(folder)
-    except Exception as error:  # Beam's file systems raise errors of many libraries.
-        raise ConfigError(f"--output {sink_place.output}: {' '.join(str(error).split())}") from None
+    make_folder(folder, f"--output {sink_place.output}")
     with refused(sink_place.url):
         # A file without rows is loaded in the way of all files, which tries permissions and locations.
         path, table = FileSystems.join(folder, "tried.parquet"), WAREHOUSE_TABLES[0]

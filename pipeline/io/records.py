@@ -46,7 +46,7 @@ _DECODER = json.JSONDecoder()
 
 
 class ArrayPart(NamedTuple):
-    """The text between two commas of an array, or behind its end, without the space around it.
+    """The text between two commas of an array, without the space around it.
 
     It ends at `,`, at `]`, or nowhere (""); of one over the limit it is a beginning over the limit. It has a
     value if it is valid: one JSON value, not nested too deeply to be read.
@@ -66,23 +66,17 @@ class ArrayText:
         self._file, self._limit = file, limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
         self._text, self._position = "", 0
-
-    def parts(self) -> Iterator[ArrayPart]:
-        """Yields the parts up to the one without an end: what is cut off, or follows the array."""
         self._pass_space()
         self._position += 1
-        while (part := self._part()).ends_at:
-            yield part
-            if part.ends_at == "]":
-                self._pass_space()
-                # What follows the array: as much of it as a failure keeps.
-                while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
-                    pass
-                part = ArrayPart(_bytes(self._text[self._position :]), "")
-                break
-        yield part
 
-    def _part(self) -> ArrayPart:
+    def rest(self) -> bytes:
+        """Returns what follows the array: as much of it as a failure keeps."""
+        self._pass_space()
+        while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
+            pass
+        return _bytes(self._text[self._position :])
+
+    def part(self) -> ArrayPart:
         """Reads up to the next comma; of what is no JSON value (yet), brackets and quotes tell the end."""
         self._pass_space()
         marks, searched, start = _Marks(), 0, b""
@@ -174,14 +168,10 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
     Of an element of more than `limit` bytes only a beginning of more bytes is yielded. If the end of an
     element cannot be determined, one fault names the first that was not read. Elements are counted from 1.
     """
-    number, is_ended = 0, False
-    for part in ArrayText(file, limit).parts():
-        if is_ended:
-            if part.text:
-                problem = f"what follows the array's end (element {number}) is not read"
-                yield ArrayFault(part.text, IncompleteReadError(problem))
-            return
-        elements = list(_elements(part, limit))
+    array, number, ends_at = ArrayText(file, limit), 0, ","
+    while ends_at == ",":
+        part = array.part()
+        ends_at, elements = part.ends_at, list(_elements(part, limit))
         number += len(elements)
         yield from elements
         if not part.ends_at:
@@ -193,13 +183,21 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
             yield ArrayFault(part.text, ValueError(problem))
         elif not elements and (part.ends_at == "," or number):
             yield ArrayFault(b"", ValueError(f"an element is missing after element {number}"))
-        is_ended = part.ends_at == "]"
+    if ends_at and (rest := array.rest()):
+        problem = f"what follows the array's end (element {number}) is not read"
+        yield ArrayFault(rest, IncompleteReadError(problem))
 
 
 def _elements(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
     """Yields the elements of a part; of a truncated part only a complete object."""
     if not part.ends_at:
-        if part.text.startswith(b"{") and not _is_broken(part.text):
+        try:
+            json.loads(part.text)
+        except ValueError:
+            return
+        except RecursionError:  # it is nested too deeply for this reader alone
+            pass
+        if part.text.startswith(b"{"):
             yield part.text
     elif len(part.text) > limit:
         yield part.text
@@ -219,14 +217,6 @@ def _elements(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
         except (ValueError, RecursionError):
             texts = [part.text]
         yield from texts
-
-
-def _is_broken(text: bytes) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return isinstance(error, ValueError)
-    return False
 
 
 # Records of files.
