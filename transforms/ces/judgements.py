@@ -156,14 +156,11 @@ def _outcome(score: float) -> Outcome:
 
 
 def _with_values(
-    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[JudgedItem]
+    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Sequence[JudgedItem]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
-    by_place: dict[int, list[JudgedItem]] = {}
-    for value in values:
-        by_place.setdefault(value.position, []).append(value)
     return [
-        _with_verdicts(case, outcome, by_place[index]) if index in by_place else outcome
+        _with_verdicts(case, outcome, [value for value in values if value.position == index])
         for index, outcome in enumerate(outcomes)
     ]
 
@@ -209,45 +206,46 @@ class VersionSums(NamedTuple):
 
 def aggregated_metrics(versions: Mapping[str, VersionSums]) -> JsonObject:
     """Returns the AggregatedMetrics message; `versions` is keyed by version id ("": the draft)."""
-    entries = [_version_message(version_id, *sums) for version_id, sums in sorted(versions.items())]
+    entries: list[JsonObject] = []
+    for version_id, (passes, fails, sums) in sorted(versions.items()):
+        total: Sums = {}
+        turns: dict[int, Sums] = {}
+        for (turn, kind, name), pair in sums.items():
+            add_sums(total, {(None, kind, name): pair})
+            if turn is not None:
+                turns.setdefault(turn, {})[turn, kind, name] = pair
+        message: JsonObject = {"appVersionId": version_id} if version_id else {}
+        message |= _sums_message(total) | _counts(passes, fails)
+        by_turn = [({"turnIndex": i} if i else {}) | _sums_message(turns[i]) for i in sorted(turns)]
+        entries.append(message | ({"metricsByTurn": by_turn} if by_turn else {}))
     return {"metricsByAppVersion": entries} if entries else {}
 
 
-def _version_message(version_id: str, passes: int, fails: int, sums: Sums) -> JsonObject:
-    total: Sums = {}
-    turns: dict[int, Sums] = {}
-    for (turn, kind, name), pair in sums.items():
-        add_sums(total, {(None, kind, name): pair})
-        if turn is not None:
-            turns.setdefault(turn, {})[turn, kind, name] = pair
-    message: JsonObject = {"appVersionId": version_id} if version_id else {}
-    message |= _sums_message(total)
-    message |= {name: n for name, n in (("passCount", passes), ("failCount", fails)) if n}
-    by_turn = [
-        ({"turnIndex": index} if index else {}) | _sums_message(turn) for index, turn in sorted(turns.items())
-    ]
-    return message | ({"metricsByTurn": by_turn} if by_turn else {})
+def _counts(passes: int, fails: int) -> JsonObject:
+    return {name: n for name, n in (("passCount", passes), ("failCount", fails)) if n}
+
+
+_FIELDS = {
+    "tool": "toolMetrics",
+    "semantic": "semanticSimilarityMetrics",
+    "hallucination": "hallucinationMetrics",
+    "tool_latency": "toolCallLatencyMetrics",
+    "turn_latency": "turnLatencyMetrics",
+}
 
 
 def _sums_message(sums: Sums) -> JsonObject:
-    parts: dict[str, list[JsonObject]] = {}
-    for (_, kind, tool), pair in sorted(sums.items(), key=lambda entry: entry[0][2]):
-        name, message = _entry(kind, tool, *pair)
-        parts.setdefault(name, []).append(message)
-    return parts
-
-
-def _entry(kind: str, tool: str, first: int, second: int) -> tuple[str, JsonObject]:
-    if kind == "tool":
-        counts = {name: n for name, n in (("passCount", first), ("failCount", second)) if n}
-        return "toolMetrics", {"tool": tool, **counts}
-    if kind == "semantic" or kind == "hallucination":
-        name = "semanticSimilarityMetrics" if kind == "semantic" else "hallucinationMetrics"
-        return name, {"score": float32(second / first)} if second else {}
-    latency: JsonObject = {"averageLatency": nanos_duration(second // first)}
-    if kind == "tool_latency":
-        return "toolCallLatencyMetrics", {"tool": tool, **latency}
-    return "turnLatencyMetrics", latency
+    fields: dict[str, list[JsonObject]] = {}
+    for (_, kind, tool), (first, second) in sorted(sums.items(), key=lambda entry: entry[0][2]):
+        message: JsonObject = {"tool": tool} if kind in ("tool", "tool_latency") else {}
+        if kind == "tool":
+            message |= _counts(first, second)
+        elif kind.endswith("latency"):
+            message["averageLatency"] = nanos_duration(second // first)
+        elif second:
+            message["score"] = float32(second / first)
+        fields.setdefault(_FIELDS[kind], []).append(message)
+    return fields
 
 
 # The verdict on a conversation that is held against a CES case.
