@@ -29,7 +29,7 @@ from turnwise.transforms.effects.call_values import (
     values_text,
     without_codes,
 )
-from turnwise.transforms.effects.changes import call_text, without_repeats
+from turnwise.transforms.effects.changes import call_text, calls_by, without_repeats
 from turnwise.transforms.effects.equivalence import equivalent
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.prose import compare_names, is_prose
@@ -214,7 +214,8 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
         actions += of_turn
     for action in actions:
         action.is_change = catalog.effect(action.tool).effect != UNKNOWN
-    kept = {id(call) for call in without_repeats([action.call for action in actions], catalog)}
+    calls = calls_by("agent", (action.call for action in actions))
+    kept = {id(item.call) for item in without_repeats(calls, catalog)}
     return [action for action in actions if id(action.call) in kept]
 
 
