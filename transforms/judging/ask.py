@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from itertools import zip_longest
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -239,14 +239,6 @@ class Ask(Protocol):
 
         A failed call or an invalid reply is an unusable sample with its reason; it raises nothing.
         """
-
-
-@runtime_checkable
-class Rationed(Protocol):
-    """Protocol of a judge that leaves out conversations, so that its budget lasts."""
-
-    def within_budget(self, position: float) -> Ask:
-        """Returns who is asked about a conversation at a place in [0, 1)."""
 
 
 class NotAsked:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
@@ -154,47 +155,39 @@ class _Sampled(Struct):
 _PendingSamples = asyncio.Task[dict[int, _Sampled]]
 
 
+@dataclass(eq=False, repr=False)
 class Judge:
     """Asks a model with cache and limits, for one event loop.
 
     A question is sent as one call per sample, in parallel; with `candidates`, as one call for all samples.
     Equal concurrent questions share their answers. A reply that is empty, no JSON or outside its schema is
     requested once more; both calls are billed.
+
+    Attributes:
+        owed: Keys of requests that batch jobs do not make, with the reason; None: there are no jobs.
     """
 
-    def __init__(
-        self,
-        config: JudgeConfig,
-        backend: Backend,
-        requests: Requests,
-        counts: JudgeCounts,
-        pace: Pace,
-        budget: Budget,
-        concurrency: int,
-        cache: ReplyCache | None = None,
-        owed: dict[bytes, str] | None = None,
-    ):
-        """Takes what it asks with; `owed`: keys of requests that batch jobs do not make, with the reason."""
-        self._config, self._owed = config, owed
-        self._backend = backend
-        self._requests = requests
-        self._counts = counts
-        self._pace = pace
-        self._cache = cache
-        self._in_flight = asyncio.Semaphore(concurrency)
-        self._budget = budget
-        self._pending: dict[tuple[bytes, int, type], _PendingSamples] = {}
-        self._one_each: set[str] = set()
-        self._refused: str | None = None
-        self._asking: Counter[bytes] = Counter()
-        self._is_ending = False
+    config: JudgeConfig
+    backend: Backend
+    requests: Requests
+    counts: JudgeCounts
+    pace: Pace
+    budget: Budget
+    in_flight: asyncio.Semaphore
+    cache: ReplyCache | None
+    owed: dict[bytes, str] | None
+    _pending: dict[tuple[bytes, int, type], _PendingSamples] = field(default_factory=dict)
+    _one_each: set[str] = field(default_factory=set)
+    _refused: str | None = None
+    _asking: Counter[bytes] = field(default_factory=Counter)
+    _is_ending: bool = False
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Asks; see Ask. Raises AuthenticationError if the credentials are refused, now or before."""
         self._stop_if_refused()
-        model = self._requests.model(question.options)
+        model = self.requests.model(question.options)
         try:
-            request = self._requests.make(question)
+            request = self.requests.make(question)
         except (TypeError, ValueError) as error:
             fault = Fault("other", f"judge_model_config: {error}")
             unusable = _Sampled(JudgeSample(None, fault.reason, model), fault.kind, 0)
@@ -222,21 +215,21 @@ class Judge:
 
     def within_budget(self, position: float) -> Ask:
         """Returns who is asked about a conversation; see `Budget.left_out`. What the cache holds is free."""
-        if not self._budget.is_shared_out:
+        if not self.budget.is_shared_out:
             return self
         deciding = asyncio.Lock()
         decided: list[str | None] = []
 
         async def ask(question: Question[R], samples: range) -> list[JudgeSample[R]]:
             nonlocal decided
-            model = self._requests.model(question.options)
+            model = self.requests.model(question.options)
             try:
-                kept = await self._kept(question, self._requests.make(question))
+                kept = await self._kept(question, self.requests.make(question))
             except (TypeError, ValueError, PlaceError):
                 kept = {}
             if any(number not in kept for number in samples):
                 async with deciding:  # once a conversation, at the first question that needs a call
-                    decided = decided or [await self._budget.left_out(position)]
+                    decided = decided or [await self.budget.left_out(position)]
             why = decided[0] if decided else None
             if why is None:
                 return await self(question, samples)
@@ -248,7 +241,7 @@ class Judge:
     async def rest(self) -> None:
         """Tells the other workers what the calls took, because no question may come for a while."""
         try:
-            await self._budget.write()
+            await self.budget.write()
         except PlaceError as error:
             _LOG.warning("%s; the judge's budget may be counted wrongly", error)
 
@@ -256,16 +249,16 @@ class Judge:
         """Starts no calls and gives no answers any more; waits for replies in flight and keeps them."""
         self._is_ending = True
         asking = {task for (question, _, _), task in self._pending.items() if self._asking[question]}
-        if asking and self._cache is not None:
+        if asking and self.cache is not None:
             await asyncio.wait(asking, timeout=patience_s)
 
     async def aclose(self) -> None:
         """Closes the cache when it is written, and the connections."""
         await self.rest()
-        if self._cache is not None:
-            self._cache.close()
+        if self.cache is not None:
+            self.cache.close()
         try:
-            await self._backend.aclose()
+            await self.backend.aclose()
         except RAISED as error:
             _LOG.warning("the judge was not closed: %s", error_text(error))
 
@@ -276,7 +269,7 @@ class Judge:
         saved = answer.saved if sample.is_cached else 0
         used = JudgeUsage(samples=1, cached=int(sample.is_cached), tokens_saved=saved)
         used.unusable.update([answer.fault] if answer.fault else [])
-        self._counts.add(model, used)
+        self.counts.add(model, used)
         return sample
 
     async def _answer_samples(
@@ -293,7 +286,7 @@ class Judge:
         unfit = [number for number in missing if answers[number].fault in again]
         for number, second in (await self._asked(question, request, unfit)).items():
             if second.fault != "budget":
-                self._counts.add(name, JudgeUsage(asked_again=1))
+                self.counts.add(name, JudgeUsage(asked_again=1))
             # It has the tokens of both, and the first one's fault if it is unusable as well.
             first = answers[number]
             better = first if second.fault else second
@@ -306,10 +299,10 @@ class Judge:
     async def _kept(self, question: Question[Any], request: Request) -> dict[int, _Sampled]:
         """Returns the usable samples that the cache holds, by number; raises PlaceError."""
         answers: dict[int, _Sampled] = {}
-        for number, cached in (await self._cache.get(request.key) if self._cache else {}).items():
+        for number, cached in (await self.cache.get(request.key) if self.cache else {}).items():
             if number == REFUSED:
-                if self._owed is not None:
-                    self._owed[request.key] = f"{cached.text}; refused for good, so not asked again"
+                if self.owed is not None:
+                    self.owed[request.key] = f"{cached.text}; refused for good, so not asked again"
                 continue
             reply = read_reply(cached.text, question.reply_model)
             if not isinstance(reply, Fault):
@@ -329,15 +322,15 @@ class Judge:
                 answers[number] = _Sampled(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
                 continue
             tokens_in, tokens_out = raw.tokens_in or 0, raw.tokens_out or 0
-            if self._cache is not None and raw.text is not None:
+            if self.cache is not None and raw.text is not None:
                 cached = CachedReply(raw.text, raw.model, tokens_in, tokens_out)
-                self._cache.put(request.key, number, cached)
+                self.cache.put(request.key, number, cached)
             answers[number] = _Sampled(JudgeSample(reply, None, *cost), None, tokens_in + tokens_out)
         return answers
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
         model = request.template.name
-        may_be_one = count > 1 and self._config.candidates and model not in self._one_each
+        may_be_one = count > 1 and self.config.candidates and model not in self._one_each
         largest = MAX_CANDIDATES if may_be_one else 1
         calls = (self._call(request, min(largest, count - start)) for start in range(0, count, largest))
         try:
@@ -353,24 +346,24 @@ class Judge:
         return replies
 
     async def _call(self, request: Request, count: int) -> list[RawReply]:
-        async with self._in_flight:
+        async with self.in_flight:
             self._stop_if_refused()
             model = request.template.name
             if self._is_ending:
                 return [RawReply(None, _ENDING, model)] * count
-            if why := (self._owed or {}).get(request.key):
+            if why := (self.owed or {}).get(request.key):
                 return [RawReply(None, Fault("batch", why), model)] * count
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             replies: list[RawReply] = []
             try:
-                expected = await self._budget.reserve(model, prompt, count)
+                expected = await self.budget.reserve(model, prompt, count)
                 if expected is None:
                     return [RawReply(None, _SPENT, model)] * count
                 try:
-                    await asyncio.sleep(self._pace.charge())
+                    await asyncio.sleep(self.pace.charge())
                     replies = await self._timed(request, count)
                 finally:
-                    self._budget.settle(model, expected, tokens_of(replies))
+                    self.budget.settle(model, expected, tokens_of(replies))
             except PlaceError as error:
                 return [RawReply(None, Fault("connection", str(error)), model)] * count
             return replies
@@ -382,7 +375,7 @@ class Judge:
         JUDGING.asking += 1
         self._asking[request.key] += 1
         try:
-            replies = await self._backend.generate(request, count)
+            replies = await self.backend.generate(request, count)
         except AuthenticationError as error:
             self._refused = str(error)
             raise
@@ -397,7 +390,7 @@ class Judge:
             used = JudgeUsage(1, latency_ms=round((time.perf_counter() - start) * 1000))
             used.tokens_in, used.tokens_out = tokens or (0, 0)
             used.uncounted = int(tokens is None)
-            self._counts.add(request.template.name, used)
+            self.counts.add(request.template.name, used)
         return replies
 
     def _stop_if_refused(self) -> None:
@@ -405,6 +398,7 @@ class Judge:
             raise AuthenticationError(self._refused)
 
 
+@dataclass(eq=False, repr=False)
 class Estimator:
     """Counts the calls of a run without making any.
 
@@ -412,30 +406,29 @@ class Estimator:
     `samples`.
     """
 
-    def __init__(
-        self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
-    ) -> None:
-        self._candidates, self._requests = config.candidates, requests
-        self._counts, self._cache = counts, cache
-        self._seen: set[bytes] = set()
+    config: JudgeConfig
+    requests: Requests
+    counts: JudgeCounts
+    cache: ReplyCache | None
+    _seen: set[bytes] = field(default_factory=set)
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Counts a question once, however often it is asked."""
-        request = self._requests.make(question)
+        request = self.requests.make(question)
         if request.key not in self._seen:
             self._seen.add(request.key)
-            kept = await self._cache.get(request.key) if self._cache else {}
+            kept = await self.cache.get(request.key) if self.cache else {}
             missing = 0 if question.if_unsure else sum(number not in kept for number in samples)
             most = sum(number not in kept for number in range(question.options.num_samples))
-            calls = min(missing, 1) if self._candidates else missing
+            calls = min(missing, 1) if self.config.candidates else missing
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             model = request.template.name
             tokens_in, tokens_out = prompt * calls, ANSWER_TOKENS * missing
             usage = JudgeUsage(calls, samples=most, tokens_in=tokens_in, tokens_out=tokens_out)
-            self._counts.add(model, usage)
+            self.counts.add(model, usage)
         return [JudgeSample(None, "only estimated")] * len(samples)
 
     async def aclose(self) -> None:
         """Closes the cache."""
-        if self._cache is not None:
-            self._cache.close()
+        if self.cache is not None:
+            self.cache.close()
