@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from itertools import zip_longest
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -292,18 +292,6 @@ class Answers(Struct, Generic[R]):
         new = await ask(self.question, range(start, start + number))
         self.samples += new
         return [sample.reply for sample in new if sample.reply is not None]
-
-
-class NoJudge:
-    """Answers no question, and keeps what it was asked in `questions`, by prompt."""
-
-    def __init__(self) -> None:
-        self.questions: dict[Prompt, Question[Any]] = {}
-
-    async def __call__(self, question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
-        """Returns no usable answer."""
-        self.questions.setdefault(question.prompt, question)
-        return [JudgeSample(None, NO_JUDGE)] * len(samples)
 
 
 def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
