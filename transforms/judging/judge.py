@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ from turnwise.transforms.judging.limits import (
     estimated_tokens,
     tokens_of,
 )
-from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace
+from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
@@ -48,18 +48,8 @@ _ASKED_ANEW = "replies may be asked for anew"
 _LOG = logging.getLogger(__name__)
 
 
-class CachedReply(NamedTuple):
-    """A usable reply: text, model and tokens."""
-
-    text: str
-    model: str
-    tokens_in: int
-    tokens_out: int
-
-
-CachedReplies = dict[int, CachedReply]
-_Put = tuple[bytes, int, CachedReply]
-_Lookup = tuple[bytes, "asyncio.Future[CachedReplies]"]
+_Replies = dict[int, RawReply]
+_Lookup = tuple[bytes, "asyncio.Future[_Replies]"]
 
 
 class ReplyCache:
@@ -74,23 +64,24 @@ class ReplyCache:
     def __init__(self, reply_place: ReplyPlace):
         """Takes the place of the replies, and starts the thread."""
         self._reply_place = reply_place
-        self._queue: SimpleQueue[_Put | _Lookup | None] = SimpleQueue()
+        self._queue: SimpleQueue[ReplyRow | _Lookup | None] = SimpleQueue()
         self._has_failed = False
         self._thread = threading.Thread(target=self._work, name="turnwise-judge-cache", daemon=True)
         self._thread.start()
 
-    async def get(self, question: bytes) -> CachedReplies:
+    async def get(self, question: bytes) -> _Replies:
         """Returns the replies to a question that are there, by number.
 
         Raises PlaceError if the place is needed and does not answer.
         """
-        answer: asyncio.Future[CachedReplies] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[_Replies] = asyncio.get_running_loop().create_future()
         self._queue.put((question, answer))
         return await answer
 
-    def put(self, question: bytes, sample: int, reply: CachedReply) -> None:
-        """Adds a reply; later calls of `get` return it."""
-        self._queue.put((question, sample, reply))
+    def put(self, question: bytes, number: int, reply: RawReply) -> None:
+        """Adds a usable reply; later calls of `get` return it."""
+        tokens = reply.tokens_in or 0, reply.tokens_out or 0
+        self._queue.put((question, number, reply.text or "", reply.model, *tokens))
 
     def close(self) -> None:
         """Writes pending replies and closes the place."""
@@ -106,7 +97,7 @@ class ReplyCache:
                 while len(batch) < _LARGEST_BATCH:
                     batch.append(self._queue.get_nowait())
             is_open = None not in batch
-            if puts := [(item[0], item[1], *item[2]) for item in batch if item and len(item) == 3]:
+            if puts := [item for item in batch if item and len(item) == 6]:
                 try:
                     self._reply_place.write(puts)
                 except PlaceError as error:
@@ -116,11 +107,11 @@ class ReplyCache:
         self._reply_place.close()
 
     def _answer(self, looks: Sequence[_Lookup]) -> None:
-        known: dict[bytes, CachedReplies] = {}
+        known: dict[bytes, _Replies] = {}
         failure: PlaceError | None = None
         try:
             for row in self._reply_place.read(list({question for question, _ in looks})):
-                known.setdefault(row[0], {})[row[1]] = CachedReply(*row[2:])
+                known.setdefault(row[0], {})[row[1]] = RawReply(row[2], None, *row[3:])
         except PlaceError as error:
             self._warn(error)
             failure = error if self._reply_place.is_needed else None
@@ -304,10 +295,9 @@ class Judge:
                 if self.owed is not None:
                     self.owed[request.key] = f"{cached.text}; refused for good, so not asked again"
                 continue
-            reply = read_reply(cached.text, question.reply_model)
-            if not isinstance(reply, Fault):
-                sample = JudgeSample(reply, model=cached.model, is_cached=True)
-                answers[number] = _Sampled(sample, None, cached.tokens_in + cached.tokens_out)
+            answer = _read(question, cached, is_cached=True)
+            if answer.fault is None:
+                answers[number] = answer
         return answers
 
     async def _asked(
@@ -316,16 +306,9 @@ class Judge:
         answers: dict[int, _Sampled] = {}
         replies = await self._ask(request, len(numbers)) if numbers else []
         for number, raw in zip(numbers, replies, strict=True):
-            cost = (raw.model, raw.tokens_in, raw.tokens_out)
-            reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
-            if isinstance(reply, Fault):
-                answers[number] = _Sampled(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
-                continue
-            tokens_in, tokens_out = raw.tokens_in or 0, raw.tokens_out or 0
-            if self.cache is not None and raw.text is not None:
-                cached = CachedReply(raw.text, raw.model, tokens_in, tokens_out)
-                self.cache.put(request.key, number, cached)
-            answers[number] = _Sampled(JudgeSample(reply, None, *cost), None, tokens_in + tokens_out)
+            answers[number] = _read(question, raw)
+            if self.cache is not None and answers[number].fault is None:
+                self.cache.put(request.key, number, raw)
         return answers
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
@@ -396,6 +379,15 @@ class Judge:
     def _stop_if_refused(self) -> None:
         if self._refused is not None:
             raise AuthenticationError(self._refused)
+
+
+def _read(question: Question[Any], raw: RawReply, is_cached: bool = False) -> _Sampled:
+    cost = (0, 0) if is_cached else (raw.tokens_in, raw.tokens_out)
+    reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
+    if isinstance(reply, Fault):
+        return _Sampled(JudgeSample(None, reply.reason, raw.model, *cost), reply.kind, 0)
+    sample = JudgeSample(reply, None, raw.model, *cost, is_cached)
+    return _Sampled(sample, None, (raw.tokens_in or 0) + (raw.tokens_out or 0))
 
 
 @dataclass(eq=False, repr=False)
