@@ -60,34 +60,33 @@ class LegacyCase(BaseModel, defer_build=True):
     initial_session: LegacySession = Field(default_factory=LegacySession)
 
 
-def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
-    with one_line_problems("not an old ADK eval case"):
-        case = LegacyCase.model_validate(value)
-    return EvalCase(
-        eval_id=case.name,
-        eval_set_id=eval_set_id,
-        dialect="adk",
-        turns=[
-            ExpectedTurn(
-                user=row.query,
-                response=row.reference or None,
-                tool_calls=[ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use],
-                intermediate_responses=[words.text for words in row.expected_intermediate_agent_responses],
-            )
-            for row in case.data
-        ],
-        session_state=case.initial_session.state,
-    )
-
-
 def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
     """Returns the cases of a file of either kind; its stem names the set, or the case of a file of rows.
 
     Raises ValueError of one line, with the path of the first problem.
     """
-    if value and isinstance(value[0], dict) and "data" in value[0]:
-        return [_legacy_eval_case(entry, stem) for entry in value]
-    return [_legacy_eval_case({"name": stem, "data": value})]
+    is_set = bool(value) and isinstance(value[0], dict) and "data" in value[0]
+    with one_line_problems("not an old ADK eval case"):
+        entries = value if is_set else [{"name": stem, "data": value}]
+        cases = [LegacyCase.model_validate(entry) for entry in entries]
+    return [
+        EvalCase(
+            eval_id=case.name,
+            eval_set_id=stem if is_set else None,
+            dialect="adk",
+            turns=[
+                ExpectedTurn(
+                    user=row.query,
+                    response=row.reference or None,
+                    tool_calls=[ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use],
+                    intermediate_responses=[it.text for it in row.expected_intermediate_agent_responses],
+                )
+                for row in case.data
+            ],
+            session_state=case.initial_session.state,
+        )
+        for case in cases
+    ]
 
 
 TRANSFER = "transfer_to_agent"

@@ -49,7 +49,15 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         case.turns = [_golden_turn(turn) for turn in message.golden.turns]
         case.evaluation_expectations = message.golden.evaluation_expectations
     elif message.scenario is not None:
-        _add_scenario(case, message.scenario)
+        script = message.scenario
+        case.kind = "scenario"
+        case.task = script.task or None
+        case.user_facts = [canonical.UserFact(name=fact.name, value=fact.value) for fact in script.user_facts]
+        case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(script.rubrics)]
+        case.expectations = [_scenario_expectation(expected) for expected in script.scenario_expectations]
+        case.evaluation_expectations = script.evaluation_expectations
+        rejected = script.task_completion_behavior == 2 and not script.user_goal_behavior
+        case.user_goal = "REJECTED" if rejected else _GOALS.get(script.user_goal_behavior, "SATISFIED")
     else:
         raise ValueError("Evaluation: neither golden nor scenario is set")
     config_override = message.evaluation_metrics_config_override
@@ -145,17 +153,6 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     if message.agent_transfer is not None:
         expectation.target_agent = message.agent_transfer.target_agent
     return expectation
-
-
-def _add_scenario(case: canonical.EvalCase, scenario: ces.Scenario) -> None:
-    case.kind = "scenario"
-    case.task = scenario.task or None
-    case.user_facts = [canonical.UserFact(name=fact.name, value=fact.value) for fact in scenario.user_facts]
-    case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(scenario.rubrics)]
-    case.expectations = [_scenario_expectation(message) for message in scenario.scenario_expectations]
-    case.evaluation_expectations = scenario.evaluation_expectations
-    rejected = scenario.task_completion_behavior == 2 and not scenario.user_goal_behavior
-    case.user_goal = "REJECTED" if rejected else _GOALS.get(scenario.user_goal_behavior, "SATISFIED")
 
 
 def _scenario_expectation(message: ces.ScenarioExpectation) -> Expectation:

@@ -199,7 +199,22 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
             read_anthropic([{"role": "assistant", "content": blocks or None}], log)
             log.failure = entry.get("error") or log.failure
         elif kind == "result":
-            _end_turn(entry, log, about.get("model"))
+            # It ends a turn, with its tokens and times; its text repeats the last one.
+            text, structured, subtype = (
+                entry.get("result"),
+                entry.get("structured_output"),
+                entry.get("subtype"),
+            )
+            if not text and structured is not None:
+                text = structured if isinstance(structured, str) else dump_json(structured).decode()
+            text = text if isinstance(text, str) else ""
+            log.agent("" if log.turn.agent_messages else text)
+            log.usage(entry.get("usage"), about.get("model"))
+            log.turn.latency_ms = length(entry.get("duration_ms"))
+            log.turn.model_ms = length(entry.get("duration_api_ms"))
+            words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
+            log.failure = words if entry.get("is_error") or subtype != "success" else None
+            log.finish = entry.get("stop_reason") or "stop"
             is_over = True
         elif kind == "system":
             about = entry if entry.get("subtype") == "init" else about
@@ -211,23 +226,6 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
         log.check_end()
     meta = {key: about[key] for key in ("model", "cwd") if key in about}
     return [log.conversation(session or record_place(record), "claude_stream", meta=meta)]
-
-
-def _end_turn(entry: JsonObject, log: Dialogue, model: JsonValue) -> None:
-    """Adds a result, which ends a turn: its tokens and times; its text repeats the last one."""
-    text, structured, turn = entry.get("result"), entry.get("structured_output"), log.turn
-    if not text and structured is not None:
-        text = structured if isinstance(structured, str) else dump_json(structured).decode()
-    text = text if isinstance(text, str) else ""
-    log.agent("" if turn.agent_messages else text)
-    log.usage(entry.get("usage"), model)
-    turn.latency_ms = length(entry.get("duration_ms"))
-    turn.model_ms = length(entry.get("duration_api_ms"))
-    subtype = entry.get("subtype")
-    failed = entry.get("is_error") or subtype != "success"
-    words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
-    log.failure = words if failed else None
-    log.finish = entry.get("stop_reason") or "stop"
 
 
 # For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
@@ -670,14 +668,42 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
     log, session, starts = Dialogue(), JsonObject(), dict[str, float]()
     for line in objects(value, "lines"):
         held = line.get(LINE)
-        event = held[1] if isinstance(held, list) and len(held) == 2 else line
-        if not isinstance(event, dict):
+        sent = held[1] if isinstance(held, list) and len(held) == 2 else line
+        if not isinstance(sent, dict):
             continue  # What the client sent comes again as an event with an id.
-        event = stated(event)
+        event = stated(sent)
+        kind, time = kind_of(event), time_seconds(event.get("processed_at"))
         if "agent" in event and "environment_id" in event:
             session = event
-        else:
-            _add_managed(event, log, starts)
+        elif kind in ("user.message", "agent.message"):
+            role = "assistant" if kind == "agent.message" else "user"
+            stamp = event.get("processed_at")
+            read_dialogue([{"role": role, "content": event.get("content"), "timestamp": stamp}], log)
+            start = time_seconds(log.turn.timestamp) if role == "assistant" else None
+            if start is not None and time is not None:
+                log.turn.latency_ms = length((time - start) * 1000)
+        elif kind in _MANAGED_CALLS:
+            server = as_text(event.get("mcp_server_name")) or ""
+            log.call(event.get("name"), event.get("input"), event.get("id"), server)
+        elif kind in _MANAGED_RESULTS:
+            names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
+            call_id = next((event[name] for name in names if event.get(name)), None)
+            result = result_of({**event, "id": call_id})
+            log.result(result.response, call_id, error=result.error)
+        elif kind == "session.error":
+            log.failure = event.get("error") or "session.error"
+        elif kind == "session.status_idle":
+            log.finish = as_object(event.get("stop_reason")).get("type")
+        elif kind.startswith("span.model_request") and time is not None:
+            begun = as_text(event.get("model_request_start_id"))
+            if begun is None:
+                starts[as_text(event.get("id")) or ""] = time
+                continue
+            log.usage(event.get("model_usage"))
+            if log.turns and begun in starts:
+                log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
+        elif not kind.startswith(_MANAGED_STEPLESS):
+            log.unread.part(kind or "an event without a type")
     agent = as_object(session.get("agent"))
     return [
         log.conversation(
@@ -688,39 +714,6 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
             meta={"agent": agent["name"]} if "name" in agent else {},
         )
     ]
-
-
-def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> None:
-    kind, time = kind_of(event), time_seconds(event.get("processed_at"))
-    if kind in ("user.message", "agent.message"):
-        role = "assistant" if kind == "agent.message" else "user"
-        content = event.get("content")
-        read_dialogue([{"role": role, "content": content, "timestamp": event.get("processed_at")}], log)
-        start = time_seconds(log.turn.timestamp) if role == "assistant" else None
-        if start is not None and time is not None:
-            log.turn.latency_ms = length((time - start) * 1000)
-    elif kind in _MANAGED_CALLS:
-        server = as_text(event.get("mcp_server_name")) or ""
-        log.call(event.get("name"), event.get("input"), event.get("id"), server)
-    elif kind in _MANAGED_RESULTS:
-        names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
-        call_id = next((event[name] for name in names if event.get(name)), None)
-        result = result_of({**event, "id": call_id})
-        log.result(result.response, call_id, error=result.error)
-    elif kind == "session.error":
-        log.failure = event.get("error") or "session.error"
-    elif kind == "session.status_idle":
-        log.finish = as_object(event.get("stop_reason")).get("type")
-    elif kind.startswith("span.model_request") and time is not None:
-        begun = as_text(event.get("model_request_start_id"))
-        if begun is None:
-            starts[as_text(event.get("id")) or ""] = time
-            return
-        log.usage(event.get("model_usage"))
-        if log.turns and begun in starts:
-            log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
-    elif not kind.startswith(_MANAGED_STEPLESS):
-        log.unread.part(kind or "an event without a type")
 
 
 # For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}
