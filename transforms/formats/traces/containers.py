@@ -124,7 +124,6 @@ _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL"
 
 
 def _is_span(record: JsonObject) -> bool:
-    """Returns whether a record is one span."""
     record = _unfolded(record)
     holder = _context(record)
     has_ids = first_of(holder, _TRACE_IDS) is not None and first_of(holder, _SPAN_IDS) is not None

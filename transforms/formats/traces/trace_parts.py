@@ -113,12 +113,6 @@ def _group(value: JsonObject) -> str:
     return trace
 
 
-def _locate(value: JsonObject) -> tuple[str, int]:
-    """Returns no conversation, and turn 0 for a part with the root."""
-    _group(value)
-    return "", 0 if value.get("has_root") else -1
-
-
 def _add(part: TracePart, span: TraceSpan) -> None:
     span.attributes = stated(span.attributes)
     for event in span.events:
@@ -274,7 +268,8 @@ registry.register_built_in(
     rank=24,
     recognises=lambda record: KEY in record,
     events=registry.EventReader(
-        locate=_locate,
+        # It names no conversation; the part with the root is of turn 0.
+        locate=lambda part: ("", 0 if part.get("has_root") else -1),
         join=_join_parts,
         # The root ends last, so that its trace is whole.
         is_end=lambda part: part.get("has_root") is True,
