@@ -43,8 +43,7 @@ T = TypeVar("T", bound=Named)
 class Registry(Mapping[str, T], Generic[T]):
     """Implementations by name.
 
-    The modules of the built-in package and the entry points of installed packages are imported at the first
-    lookup, not before.
+    Modules of the built-in package and entry points of installed ones are imported at the first lookup.
 
     Args:
         kind: What an implementation is called in messages, such as `input format`.

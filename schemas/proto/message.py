@@ -244,8 +244,7 @@ def read_lenient(
     """Reads a message leniently; unreadable values count as absent, or are replaced by `placeholders`.
 
     A list element that is no message counts as an empty one, so that indexes into the list stay valid.
-    All paths begin with `label`. Raises WireError if it is no object, or still invalid after 20 rounds of
-    removing values.
+    Paths begin with `label`. Raises WireError for no object, or one that is invalid after 20 rounds.
     """
     unreadable: list[str] = []
     for _ in range(_ROUNDS):

@@ -29,8 +29,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         target: Agent that a hand-off leads to.
-        event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
-            agent was told.
+        event: Which event of a call it is, where each has its own span; `told`: what the agent was told.
         unread: What is not read, such as events of an unknown type: words for several of them.
     """
 

@@ -39,8 +39,7 @@ class TracePart(msgspec.Struct, omit_defaults=True):
         has_steps: Whether a span is a step of an agent.
         has_noise: Whether a span is of HTTP, a database, a queue or the like, or is no span but a log record.
         conversations: Conversation ids that spans state, by span id.
-        turnwise_spans: The spans, without the trace; those that say nothing of agents also without their
-            attributes and resource.
+        turnwise_spans: The spans, without the trace; without attributes and resource if they are no agent's.
     """
 
     trace: str
