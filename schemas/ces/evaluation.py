@@ -393,21 +393,19 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
     if not turn.steps:
         raise WireError(f"{path}.steps: at least one step is needed")
     for i, step in enumerate(turn.steps):
+        expectation, where = step.expectation, f"{path}.steps[{i}]"
         if all(getattr(step, name) is None for name in GoldenStep.ONEOFS[0]):
-            raise WireError(f"{path}.steps[{i}]: is empty; userInput, agentTransfer or expectation is needed")
-        if step.expectation is not None:
-            _check_condition(step.expectation, f"{path}.steps[{i}].expectation")
-            _check_ranges(step.expectation.expectation_level_metrics_thresholds_override)
-
-
-def _check_condition(expectation: GoldenExpectation, path: str) -> None:
-    call, answer = expectation.tool_call, expectation.agent_response
-    if call is not None and not (call.tool or call.toolset_tool or call.display_name):
-        raise WireError(f"{path}.toolCall: the tool is needed")
-    if expectation.updated_variables is not None and not expectation.updated_variables:
-        raise WireError(f"{path}.updatedVariables: at least one variable is needed")
-    if answer is not None and not any(map(_has_content, answer.chunks)):
-        raise WireError(f"{path}.agentResponse: a chunk that is not empty is needed")
+            raise WireError(f"{where}: is empty; userInput, agentTransfer or expectation is needed")
+        if expectation is None:
+            continue
+        call, answer = expectation.tool_call, expectation.agent_response
+        if call is not None and not (call.tool or call.toolset_tool or call.display_name):
+            raise WireError(f"{where}.expectation.toolCall: the tool is needed")
+        if expectation.updated_variables is not None and not expectation.updated_variables:
+            raise WireError(f"{where}.expectation.updatedVariables: at least one variable is needed")
+        if answer is not None and not any(map(_has_content, answer.chunks)):
+            raise WireError(f"{where}.expectation.agentResponse: a chunk that is not empty is needed")
+        _check_ranges(expectation.expectation_level_metrics_thresholds_override)
 
 
 def _has_content(chunk: Chunk) -> bool:
