@@ -1,6 +1,6 @@
 """Metrics of an app version as an additive state: sums of scores, intervals, runs and slices; their rows."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import ceil, copysign, fsum, log, log1p, sqrt
@@ -281,19 +281,12 @@ class Tally(Struct):
 
     def merge(self, other: "Tally", sign: int = 1) -> None:
         """Adds another tally to this one, or takes it back (`sign` -1)."""
-        self.scored += sign * other.scored
-        self.no_score += sign * other.no_score
-        self.errors += sign * other.errors
-        self.total += sign * other.total
-        self.squares += sign * other.squares
-        self.passes += sign * other.passes
-        self.fails += sign * other.fails
+        for name in _TALLY_NUMBERS:
+            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
         if other.sketch is not None:
             bins = {} if self.sketch is None else self.sketch
             add_counts(bins, other.sketch, sign)
             self.sketch = bins or None
-        self.voted += sign * other.voted
-        self.flipped += sign * other.flipped
 
     @property
     def is_empty(self) -> bool:
@@ -331,6 +324,9 @@ class Tally(Struct):
         if self.scored == 1:
             return self.total / ONE
         return value_at(self.sketch, rank_of(share, self.scored))
+
+
+_TALLY_NUMBERS = tuple(name for name in Tally.__struct_fields__ if name != "sketch")
 
 
 # Verdicts of panels of judges as counts, which add up over conversations.
@@ -376,12 +372,9 @@ SumPart = tuple[SumKey, int, int]
 def add_parts(sums: Sums, parts: Iterable[SumPart]) -> None:
     """Adds observations to sums, in place."""
     for key, first, second in parts:
-        pair = sums.get(key)
-        if pair is None:
-            sums[key] = [first, second]
-        else:
-            pair[0] += first
-            pair[1] += second
+        pair = sums.setdefault(key, [0, 0])
+        pair[0] += first
+        pair[1] += second
 
 
 def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
@@ -513,23 +506,15 @@ class MetricsState(Struct):
         name, tallies = criterion.name, self.tallies
         for turn, score in scores:
             if not is_judged or criterion.counts(score):
-                tally = tallies.get((name, turn))
-                if tally is None:
-                    tally = tallies[name, turn] = Tally()
+                tally = tallies.setdefault((name, turn), Tally())
                 tally.add(score.value, score.outcome, with_quantiles)
             if score.judge is not None and score.judge.voted:  # also of a score that enters no mean
-                tally = self._tally(name, turn)
+                tally = tallies.setdefault((name, turn), Tally())
                 tally.voted += score.judge.voted
                 tally.flipped += score.judge.flipped or 0
         for errored in entry.errors:
             if turns is None or errored is None or errored in turns:
-                self._tally(name, errored).errors += 1
-
-    def _tally(self, criterion: str, turn: int | None) -> Tally:
-        tally = self.tallies.get((criterion, turn))
-        if tally is None:
-            tally = self.tallies[criterion, turn] = Tally()
-        return tally
+                tallies.setdefault((name, errored), Tally()).errors += 1
 
     def merge(self, other: "MetricsState", sign: int = 1) -> None:
         """Adds the sums of other conversations, or takes them back (`sign` -1).
@@ -541,7 +526,7 @@ class MetricsState(Struct):
         self.passes += sign * other.passes
         self.fails += sign * other.fails
         for key, tally in other.tallies.items():
-            mine = self._tally(*key)
+            mine = self.tallies.setdefault(key, Tally())
             mine.merge(tally, sign)
             if mine.is_empty:
                 del self.tallies[key]
@@ -565,15 +550,6 @@ class MetricsState(Struct):
         counts = self.conversations or self.turns or self.passes or self.fails
         held = self.tallies, self.ces, self.sampled_out, self.repeats.cases, self.slices, self.panels
         return not (counts or any(held) or self.units.kept or self.units.total)
-
-    def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
-        """Returns the sums by (criterion, whether of whole conversations), over all turns."""
-        merged: dict[tuple[str, bool], Tally] = {}
-        for (criterion, turn), tally in self.tallies.items():
-            merged.setdefault((criterion, turn is None), Tally()).merge(tally)
-        for criterion in self.sampled_out.keys() - {STATUS}:
-            merged.setdefault((criterion, True), Tally())
-        return merged
 
 
 def add_conversation(
@@ -748,10 +724,15 @@ def version_rows(
 
 def _criterion_rows(entry: VersionState, run_id: str, window: RowWindow | None) -> list[MetricRow]:
     """Returns the row of verdicts, then one per criterion and level."""
-    rows = [_metric_row(entry, run_id, window, STATUS, "conversation", status_tally(entry[1]))]
-    for (name, is_whole), tally in sorted(entry[1].criterion_tallies().items(), key=lambda item: item[0]):
+    state = entry[1]
+    rows = [_metric_row(entry, run_id, window, STATUS, "conversation", status_tally(state))]
+    merged: defaultdict[tuple[str, bool], Tally] = defaultdict(Tally)
+    for (name, turn), tally in state.tallies.items():
+        merged[name, turn is None].merge(tally)
+    left_out = ((name, True) for name in state.sampled_out if name != STATUS)
+    for name, is_whole in sorted({*merged, *left_out}):
         level = "conversation" if is_whole else "turn"
-        rows.append(_metric_row(entry, run_id, window, name, level, tally))
+        rows.append(_metric_row(entry, run_id, window, name, level, merged[name, is_whole]))
     return rows
 
 

@@ -112,6 +112,15 @@ class LabelledScore(Struct):
     weight: float | None = None
     is_random: bool = False
 
+    def add(self, line: LabelLine) -> None:
+        """Adds a line, and what it says of how the score was drawn."""
+        self.lines.append(line)
+        if line.label.chosen == "random":
+            self.is_random = True
+            self.draw = self.draw or line.label.draw
+            self.number = self.number or line.label.number
+            self.weight = self.weight or line.label.weight
+
     @property
     def mean(self) -> float:
         """Mean of the answers; of outcomes the share of raters that let it pass."""
@@ -134,8 +143,23 @@ def joined_labels(
 ) -> JoinedLabels:
     """Returns the labelled scores; those that were drawn and have no usable label are among them."""
     unused: _Unused = defaultdict(list)
+    by_place: dict[tuple[str, int | None, str], list[JudgedScore]] = defaultdict(list)
+    for score in scores:
+        by_place[score.conversation_id, score.turn_index, score.key.criterion].append(score)
+    by_score: dict[JudgedScore, LabelledScore] = {}
+    for line in lines:
+        label = line.label
+        fitting = by_place.get((label.conversation_id, label.turn_index, label.criterion), [])
+        if label.score_id is not None and any(score.score_id for score in fitting):
+            fitting = [score for score in fitting if score.score_id == label.score_id]
+        elif label.app_version is not None:
+            fitting = [score for score in fitting if score.app_version == label.app_version]
+        if len(fitting) == 1:
+            by_score.setdefault(fitting[0], LabelledScore(fitting[0])).add(line)
+        else:
+            unused["ambiguous" if fitting else "unknown"].append(line)
     groups: dict[CriterionKey, list[LabelledScore]] = defaultdict(list)
-    for labelled in _by_score_labels(lines, scores, unused).values():
+    for labelled in by_score.values():
         groups[labelled.score.key].append(labelled)
     numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, scales, unused)}
     for group in groups.values():
@@ -154,36 +178,6 @@ def joined_labels(
         if (of_kind := unused[kind])
     ]
     return JoinedLabels(used, frozenset(numbers), problems)
-
-
-def _by_score_labels(
-    lines: Sequence[LabelLine], scores: Sequence[JudgedScore], unused: _Unused
-) -> dict[JudgedScore, LabelledScore]:
-    by_id: dict[str, list[JudgedScore]] = defaultdict(list)
-    by_place: dict[tuple[str, int | None, str], list[JudgedScore]] = defaultdict(list)
-    for score in scores:
-        by_place[score.conversation_id, score.turn_index, score.key.criterion].append(score)
-        if score.score_id is not None:
-            by_id[score.score_id].append(score)
-    by_score: dict[JudgedScore, LabelledScore] = {}
-    for line in lines:
-        label = line.label
-        fitting = by_place.get((label.conversation_id, label.turn_index, label.criterion), [])
-        if label.score_id is not None and any(score.score_id for score in fitting):
-            fitting = [score for score in fitting if score in by_id.get(label.score_id, ())]
-        elif label.app_version is not None:
-            fitting = [score for score in fitting if score.app_version == label.app_version]
-        if len(fitting) != 1:
-            unused["ambiguous" if fitting else "unknown"].append(line)
-            continue
-        labelled = by_score.setdefault(fitting[0], LabelledScore(fitting[0]))
-        labelled.lines.append(line)
-        if label.chosen == "random":
-            labelled.is_random = True
-            labelled.draw = labelled.draw or label.draw
-            labelled.number = labelled.number or label.number
-            labelled.weight = labelled.weight or label.weight
-    return by_score
 
 
 def _is_of_numbers(
