@@ -259,11 +259,6 @@ def problem_sentences(run: ReportRun) -> Iterator[str]:
         yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
 
 
-def _count(run: ReportRun, name: str) -> int:
-    number = run.counts.get(name)
-    return number if isinstance(number, int) else 0
-
-
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -281,12 +276,11 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     passed, failed, no_verdict = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
     )
-    rejected = _count(run, "rejected_conversations")
-    records = _counted(_count(run, "records"), "record")
-    lost_cases = _count(run, "rejected_cases")
+    names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
+    records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
     cases = f"{_counted(lost_cases, 'eval case')} rejected. " if lost_cases else ""
     text = (
-        f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'rejected_records'):,} rejected. "
+        f"{_counted(records, 'record')} = {read:,} read + {unread:,} rejected. "
         f"{_counted(passed + failed + no_verdict + rejected, 'conversation')} = {passed:,} passed "
         f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
         f"{cases}"
