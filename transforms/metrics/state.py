@@ -1,7 +1,7 @@
 """Metrics of an app version as an additive state: sums of scores, intervals, runs and slices; their rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from math import ceil, copysign, fsum, log, log1p, sqrt
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -40,10 +40,8 @@ _Runs = tuple[int, int]
 class Repeats(Struct):
     """Sums over the runs of the cases of one app version; two of them add up.
 
-    Attributes:
-        cases: Key of a case -> criterion -> decided runs, and how many of them passed.
-        is_full: There were more than 10,000 cases: nothing is kept, so that memory is bounded. In whatever
-            order sums are added up, they are full exactly if all together are too many.
+    `cases` are key of a case -> criterion -> decided runs, and how many of them passed. More than 10,000 are
+    full: none is kept, so that memory is bounded, in whatever order sums with too many together are added up.
     """
 
     cases: dict[str, dict[str, _Runs]] = field(default_factory=dict)
@@ -91,8 +89,8 @@ class Repeats(Struct):
         if not runs:
             return None
         largest = min(max(count for count, _ in runs), MOST_RUNS)
-        hat = _means([list(_all_pass(*run, largest)) for run in runs], largest)
-        missed = _means([list(_all_pass(count, count - passes, largest)) for count, passes in runs], largest)
+        hat = _all_pass(runs, largest)
+        missed = _all_pass([(count, count - passes) for count, passes in runs], largest)
         return {
             "cases": len(runs),
             "runs": min(count for count, _ in runs),
@@ -101,25 +99,19 @@ class Repeats(Struct):
         }
 
 
-def _all_pass(count: int, passes: int, largest: int) -> Iterator[float]:
-    """Yields, for k = 1, 2, ..., C(passes, k) / C(count, k): the share of choices of k runs that all pass.
+def _all_pass(runs: Sequence[_Runs], largest: int) -> list[tuple[float, int]]:
+    """Returns, for k from 1 to `largest`, the mean over the cases that have k runs, and how many these are.
 
-    The last k is the number of runs, or `largest`.
+    It is the mean of C(passes, k) / C(count, k): the share of choices of k runs that all pass.
     """
-    share = 1.0
-    for i in range(min(count, largest)):
-        share *= max(0, passes - i) / (count - i)
-        yield share
-
-
-def _means(by_case: list[list[float]], largest: int) -> list[tuple[float, int]]:
-    """Returns, for k = 1, 2, ..., the mean over the cases that have k runs, and how many these are."""
     by_k: list[list[float]] = [[] for _ in range(largest)]
-    for values in by_case:
-        for i, value in enumerate(values):
-            by_k[i].append(value)
+    for count, passes in runs:
+        share = 1.0
+        for i, shares in zip(range(count), by_k, strict=False):
+            share *= max(0, passes - i) / (count - i)
+            shares.append(share)
     # Rounded once: the same in whatever order workers add up their cases.
-    return [(fsum(values) / len(values), len(values)) for values in by_k]
+    return [(fsum(shares) / len(shares), len(shares)) for shares in by_k]
 
 
 def _figure(k: int, value: float, cases: int) -> JsonObject:
@@ -674,12 +666,9 @@ VersionState: TypeAlias = tuple[str, MetricsState]
 
 
 class RowWindow(NamedTuple):
-    """The window that metrics are of.
+    """The window that metrics are of, in seconds since the epoch; the end is exclusive.
 
-    Attributes:
-        end: Seconds since the epoch, exclusive.
-        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
-        revision: How often the window gave figures before.
+    `pane` is `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, `revision` how often the window gave figures before.
     """
 
     start: float

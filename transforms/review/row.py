@@ -55,13 +55,9 @@ RULES: Rules = {"ces": ces_verdict}
 
 
 class EvaluatedConversation(NamedTuple):
-    """Everything that a conversation gives to the sinks and the metrics.
+    """What a conversation gives to sinks and metrics: rows, of results and conversations one in a list each.
 
-    Attributes:
-        scores: Its score rows.
-        results: Its one result row, in a list.
-        conversations: Its one row with what to read, in a list.
-        parts: What it adds to the sums of its dialect.
+    `parts` are what it adds to the sums of its dialect.
     """
 
     scored: ScoredConversation

@@ -19,7 +19,6 @@ from turnwise.transforms.decisions.calibration.labels import (
     JudgedScore,
     LabelledScore,
     LabelLine,
-    NoCorrectionError,
     RandomPart,
     Scale,
     joined_labels,
@@ -119,7 +118,7 @@ def _corrected(
         return [], f"none of the {len(scores)} scores has a value"
     try:
         sample = random_part(group, scores)
-    except NoCorrectionError as error:
+    except ValueError as error:
         return [], str(error)
     judged = [score.value if is_number else score.passed for score in scores]
     # Nothing lacks a score, or labels tell what people say of what does.

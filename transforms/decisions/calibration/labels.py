@@ -234,10 +234,6 @@ FEWEST_EFFECTIVE = 20
 """The same of labels with unequal weights: how many with equal weights have to tell as much."""
 
 
-class NoCorrectionError(ValueError):
-    """Nothing can be corrected; the message is why, in one line."""
-
-
 class RandomPart(Struct, frozen=True):
     """The scores that were drawn: labels, those without a usable one, sampling weights (None: the same)."""
 
@@ -249,20 +245,20 @@ class RandomPart(Struct, frozen=True):
 def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -> RandomPart:
     """Returns the random sample that the labelled scores of a criterion at a level are of, among all of them.
 
-    Raises NoCorrectionError if there is none, or it is not whole.
+    Raises ValueError if there is none, or it is not whole.
     """
     drawn = [judged for judged in group if judged.is_random]
     if not drawn:
-        raise NoCorrectionError(
+        raise ValueError(
             "the labels are hand-picked; only labels of a random sample speak for all conversations"
         )
     last = _last_number(drawn)
     draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
-        raise NoCorrectionError(f"the labels are of {len(draws)} random samples; give those of one")
+        raise ValueError(f"the labels are of {len(draws)} random samples; give those of one")
     weights = {judged.score: judged.weight for judged in drawn if judged.weight is not None}
     if weights and len(weights) < len(drawn):
-        raise NoCorrectionError(f"{len(drawn) - len(weights)} of {len(drawn)} labels have no sampling weight")
+        raise ValueError(f"{len(drawn) - len(weights)} of {len(drawn)} labels have no sampling weight")
     if last is not None and all(judged.number is not None for judged in drawn):
         drawn = [judged for judged in drawn if (judged.number or 0) <= last]
     else:
@@ -273,13 +269,13 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
         units, what = {_unit(draw, score) for score in scores}, f"{draw.unit}s"
         if draw.of != len(units):
             of_run = f"the run has {len(units)} with this criterion"
-            raise NoCorrectionError(f"the sample was drawn from {draw.of} {what}, but {of_run}")
+            raise ValueError(f"the sample was drawn from {draw.of} {what}, but {of_run}")
         wanted = draw.size if last is None else min(last, draw.size)
         seen = {_unit(draw, judged.score) for judged in drawn}
         if len(seen) != wanted:
             lines = f"but the file has lines of {len(seen)} that fit the run"
             step = "every drawn score needs a line, with the label null where it has none"
-            raise NoCorrectionError(f"the sample has {wanted} {what}, {lines}; {step}")
+            raise ValueError(f"the sample has {wanted} {what}, {lines}; {step}")
         known = {judged.score for judged in drawn}
         missing += [score for score in scores if _unit(draw, score) in seen and score not in known]
     labels = {judged.score: judged.mean for judged in drawn if judged.answers}

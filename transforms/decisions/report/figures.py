@@ -52,11 +52,9 @@ class VersionKey(NamedTuple):
 
 
 class Entry(Struct):
-    """A conversation with its scores.
+    """A conversation, its row of `conversations-*`, and its scores.
 
-    Attributes:
-        row: Its row of `conversations-*`.
-        is_repeated: Whether several conversations of the run have its ids; the first holds the scores of all.
+    `is_repeated`: several conversations of the run have its ids; the first holds the scores of all.
     """
 
     version: VersionKey
