@@ -1,6 +1,6 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas import calibration
 from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.decisions.calibration.labels import (
     FEWEST_CASES,
     FEWEST_EFFECTIVE,
@@ -56,10 +57,7 @@ def calibrate(
 ) -> calibration.Calibration:
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     joined = joined_labels(lines, scores, scales)
-    by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
-    for score in scores:
-        if score.key in by_key:
-            by_key[score.key].append(score)
+    by_key = grouped((score.key, score) for score in scores)
     criteria = [
         _criterion(key, joined, by_key[key], scales.get(key.criterion, Scale()), costs)
         for key in sorted(joined.groups)
@@ -327,9 +325,7 @@ def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return calibration.LabelFigure(value=None, count=len(pairs), reason=why)
-    by_case: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for pair in pairs:
-        by_case[pair.case].append((pair.people, pair.judged))
+    by_case = grouped((pair.case, (pair.people, pair.judged)) for pair in pairs)
     interval = agreement.kappa_interval(
         {case: _confusion(of_case) for case, of_case in by_case.items()}, SEED
     )
@@ -340,10 +336,7 @@ def _alpha(units: Sequence[tuple[str, list[float]]]) -> calibration.LabelFigure:
     value = agreement.krippendorffs_alpha([labels for _, labels in units])
     if value is None:
         return calibration.LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
-    by_case: dict[str, list[list[float]]] = defaultdict(list)
-    for case, labels in units:
-        by_case[case].append(labels)
-    return _with_interval(value, len(units), agreement.alpha_interval(by_case, SEED))
+    return _with_interval(value, len(units), agreement.alpha_interval(grouped(units), SEED))
 
 
 def _number_agreement(group: Sequence[LabelledScore]) -> calibration.NumberAgreement | None:
@@ -365,9 +358,7 @@ def _number_agreement(group: Sequence[LabelledScore]) -> calibration.NumberAgree
 
 
 def _case_mean(cases: Sequence[str], values: Iterable[float]) -> calibration.LabelFigure:
-    by_case: dict[str, list[float]] = defaultdict(list)
-    for case, value in zip(cases, values, strict=True):
-        by_case[case].append(float(value))
+    by_case = grouped(zip(cases, map(float, values), strict=True))
     means = CaseMeans({case: sum(of_case) / len(of_case) for case, of_case in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"

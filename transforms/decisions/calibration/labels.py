@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, LabelProblemKind, MeasuredLevel
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.statistics.agreement import cohens_kappa, krippendorffs_alpha
 
@@ -143,9 +143,7 @@ def joined_labels(
 ) -> JoinedLabels:
     """Returns the labelled scores; those that were drawn and have no usable label are among them."""
     unused: _Unused = defaultdict(list)
-    by_place: dict[tuple[str, int | None, str], list[JudgedScore]] = defaultdict(list)
-    for score in scores:
-        by_place[score.conversation_id, score.turn_index, score.key.criterion].append(score)
+    by_place = grouped(((s.conversation_id, s.turn_index, s.key.criterion), s) for s in scores)
     by_score: dict[JudgedScore, LabelledScore] = {}
     for line in lines:
         label = line.label
@@ -158,9 +156,7 @@ def joined_labels(
             by_score.setdefault(fitting[0], LabelledScore(fitting[0])).add(line)
         else:
             unused["ambiguous" if fitting else "unknown"].append(line)
-    groups: dict[CriterionKey, list[LabelledScore]] = defaultdict(list)
-    for labelled in by_score.values():
-        groups[labelled.score.key].append(labelled)
+    groups = grouped((labelled.score.key, labelled) for labelled in by_score.values())
     numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, scales, unused)}
     for group in groups.values():
         for labelled in group:
@@ -202,10 +198,8 @@ def _is_of_numbers(
 
 def _answer(labelled: LabelledScore, unused: _Unused) -> None:
     """Sets the answer of every rater who gave one, and not two different ones."""
-    by_rater: dict[str | None, list[LabelLine]] = defaultdict(list)
-    for line in labelled.lines:
-        if line.label.label is not None:
-            by_rater[line.label.rater].append(line)
+    given = (line for line in labelled.lines if line.label.label is not None)
+    by_rater = grouped((line.label.rater, line) for line in given)
     for rater, lines in by_rater.items():
         values = [label_number(line.label.label) for line in lines]
         if len(set(values)) > 1:
@@ -326,14 +320,11 @@ def label_queue(
     app version and outcome, `disputed` ones first. The order of drawing is that of hashes of the seed and the
     conversation, so that the same logs give the same queue.
     """
-    units: dict[_Unit, list[JsonObject]] = defaultdict(list)
-    for row in rows:
-        units[unit_of(row)].append(row)
+    units = grouped((unit_of(row), row) for row in rows)
     order = sorted(units, key=lambda unit: blake2b("\0".join(map(str, (seed, *unit))).encode()).digest())
     drawn, rest = order[:random], order[random:]
-    strata: dict[tuple[str | None, str | None], list[_Unit]] = defaultdict(list)
-    for unit in sorted(rest, key=lambda unit: unit not in disputed):
-        strata[unit[1], _outcome(units[unit])].append(unit)
+    in_turn = sorted(rest, key=lambda unit: unit not in disputed)
+    strata = grouped(((unit[1], _outcome(units[unit])), unit) for unit in in_turn)
     turns = zip_longest(*(strata[key] for key in sorted(strata, key=str)))
     picked = [unit for turn in turns for unit in turn if unit is not None][: max(0, size - len(drawn))]
     draw = LabelDraw(seed=seed, size=len(drawn), of=len(order), unit="conversation") if drawn else None
@@ -485,10 +476,8 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
 
 def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[HumanLabel]]:
     """Returns the labels by score; one without an id is of the only score that it fits."""
-    places: dict[tuple[str, int | None, str], list[HumanLabel]] = defaultdict(list)
-    for label in labels:
-        places[label.conversation_id, label.turn_index, label.criterion].append(label)
-    grouped: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
+    by_score: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
+    places = grouped(((label.conversation_id, label.turn_index, label.criterion), label) for label in labels)
     for scored_turn, group in places.items():
         known = {(label.score_id, label.app_version) for label in group}
         with_id = {name for name in known if name[0]}
@@ -498,5 +487,5 @@ def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[Hum
                 name for name in with_id or known - {(None, None)} if label.app_version in (None, name[1])
             ]
             is_other = label.score_id is None and len(fitting) == 1
-            grouped[scored_turn, *(fitting[0] if is_other else named_score)].append(label)
-    return grouped
+            by_score[scored_turn, *(fitting[0] if is_other else named_score)].append(label)
+    return by_score

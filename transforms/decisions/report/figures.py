@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonValue, listed
+from turnwise.schemas.jsonio import JsonValue, grouped, listed
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
@@ -617,9 +617,7 @@ class _Table:
             for row in rows
             if row.get("stage") == "score" and row.get("criterion")
         )
-        by_version: dict[VersionKey, list[Entry]] = {}
-        for entry in collected.entries:
-            by_version.setdefault(entry.version, []).append(entry)
+        by_version = grouped((entry.version, entry) for entry in collected.entries)
         for version, entries in by_version.items():
             self._cases[version] = cases_of([entry.row for entry in entries])
             for entry, case in zip(entries, self._cases[version], strict=True):
