@@ -258,8 +258,8 @@ def import_plugin(plugin: str) -> None:
 
 def _check(module: ModuleType) -> None:
     """Raises TypeError if a module defines an implementation that is not added, and should be."""
-    own = [item for item in vars(module).values() if getattr(item, "__module__", None) == module.__name__]
+    defined = [item for item in vars(module).values() if getattr(item, "__module__", None) == module.__name__]
     for registry in REGISTRIES:
-        lost = [item for item in filter(registry._is_left_out, own) if item not in registry._items.values()]
+        lost = [item for item in filter(registry._is_left_out, defined) if item not in registry._items.values()]
         if lost:
             raise TypeError(f"{_shown(lost[0])} cannot be used as {registry.kind}: it has no name of its own")
