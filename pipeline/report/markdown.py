@@ -17,6 +17,7 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,
@@ -206,16 +207,12 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case: dict[str, list[Flip]] = {}
-    for flip in flips:
-        by_case.setdefault(flip.case, []).append(flip)
+    by_case = grouped((flip.case, flip) for flip in flips)
     if by_case:
         short = last_parts(by_case)
         rows = []
         for case, of_case in [*by_case.items()][:_MOST_CASES]:
-            by_change: dict[str, list[str]] = {}
-            for flip in of_case:
-                by_change.setdefault(_change(flip), []).append(flip.criterion)
+            by_change = grouped((_change(flip), flip.criterion) for flip in of_case)
             changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in by_change.items())
             rows.append([flips_reason(of_case), short[case], changes])
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)

@@ -15,6 +15,7 @@ from itertools import takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
@@ -389,9 +390,7 @@ def supported(questions: Sequence[SupportQuestion]) -> list[GroundingVerdict]:
     if len(questions) > MAX_QUESTIONS:
         size = len(questions)
         raise TooLargeError(f"{size} sentences and sources; the local judge compares {MAX_QUESTIONS}")
-    by_sources: dict[tuple[str, ...], list[int]] = {}
-    for i, question in enumerate(questions):
-        by_sources.setdefault(question.sources, []).append(i)
+    by_sources = grouped((question.sources, i) for i, question in enumerate(questions))
     size = sum(len(source) for sources in by_sources for source in sources)
     if size > MAX_READ:
         raise TooLargeError(f"sources of {size} characters; the local judge reads {MAX_READ}")

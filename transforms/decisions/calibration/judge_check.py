@@ -4,7 +4,8 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
+from operator import itemgetter
 from statistics import median_low
 from typing import Any, NamedTuple
 
@@ -178,11 +179,16 @@ def reordered(prompt: Prompt) -> Prompt | None:
     sections = sections_of(prompt.evidence)
     if sections is None:
         return None
-    moved = [
-        section
-        for kind, run in groupby(sections, key=_kind)
-        for section in (_reversed(list(run)) if kind else run)
-    ]
+    moved: list[Section] = []
+    for kind, run in groupby(sections, key=_kind):
+        if kind is None:
+            moved += run
+            continue
+        numbers = ((_NUMBERED.match(section.name), section) for section in run)
+        named = [(match[2] if match else index, section) for index, (match, section) in enumerate(numbers)]
+        # Those with the same number stay together, in their order.
+        units = [[section for _, section in unit] for _, unit in groupby(named, key=itemgetter(0))]
+        moved += chain.from_iterable(units[::-1])
     if moved == sections:
         return None
     code = prompt.evidence[1:9]
@@ -196,14 +202,6 @@ def _kind(section: Section) -> str | None:
         return "answer"
     match = _NUMBERED.match(section.name) or _UNNUMBERED.match(section.name)
     return match and match[1]
-
-
-def _reversed(run: Sequence[Section]) -> list[Section]:
-    """Reverses sections; those with the same number stay together, in their order."""
-    numbers = [_NUMBERED.match(section.name) for section in run]
-    named = [(match[2] if match else index, run[index]) for index, match in enumerate(numbers)]
-    units = [[section for _, section in unit] for _, unit in groupby(named, key=lambda item: item[0])]
-    return [section for unit in units[::-1] for section in unit]
 
 
 def reworded(prompt: Prompt) -> Prompt | None:

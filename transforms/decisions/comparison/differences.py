@@ -320,19 +320,11 @@ def _of_turns(
         for side in (matched.baseline, matched.candidate)
     )
     for turn in sorted(a.keys() & b.keys()):
-        base_runs, other = a[turn], b[turn]
         if not is_paired:
-            base_runs, other = base_runs.at(base_runs.counts > 0), other.at(other.counts > 0)
-            estimated = estimates.group_estimate(base_runs, other, measure, options)
-        else:
-            kept = (base_runs.counts > 0) & (other.counts > 0)
-            names = [matched.names[index] for index in np.flatnonzero(kept).tolist()]
-            if not names:
-                continue
-            estimated = estimates.paired_estimate(
-                estimates.PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
-            )
-        yield _Part(measure, estimated, "", turn)
+            base_runs, other = (runs[turn].at(runs[turn].counts > 0) for runs in (a, b))
+            yield _Part(measure, estimates.group_estimate(base_runs, other, measure, options), "", turn)
+        elif (cases := estimates.on_both_sides(matched.names, a[turn], b[turn])).names:
+            yield _Part(measure, estimates.paired_estimate(cases, measure, options), "", turn)
 
 
 def _shrunk(

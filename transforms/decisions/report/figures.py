@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonValue, listed
+from turnwise.schemas.jsonio import JsonValue, grouped, listed
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
@@ -52,11 +52,9 @@ class VersionKey(NamedTuple):
 
 
 class Entry(Struct):
-    """A conversation with its scores.
+    """A conversation, its row of `conversations-*`, and its scores.
 
-    Attributes:
-        row: Its row of `conversations-*`.
-        is_repeated: Whether several conversations of the run have its ids; the first holds the scores of all.
+    `is_repeated`: several conversations of the run have its ids; the first holds the scores of all.
     """
 
     version: VersionKey
@@ -259,11 +257,6 @@ def problem_sentences(run: ReportRun) -> Iterator[str]:
         yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
 
 
-def _count(run: ReportRun, name: str) -> int:
-    number = run.counts.get(name)
-    return number if isinstance(number, int) else 0
-
-
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -281,12 +274,11 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     passed, failed, no_verdict = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
     )
-    rejected = _count(run, "rejected_conversations")
-    records = _counted(_count(run, "records"), "record")
-    lost_cases = _count(run, "rejected_cases")
+    names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
+    records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
     cases = f"{_counted(lost_cases, 'eval case')} rejected. " if lost_cases else ""
     text = (
-        f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'rejected_records'):,} rejected. "
+        f"{_counted(records, 'record')} = {read:,} read + {unread:,} rejected. "
         f"{_counted(passed + failed + no_verdict + rejected, 'conversation')} = {passed:,} passed "
         f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
         f"{cases}"
@@ -625,9 +617,7 @@ class _Table:
             for row in rows
             if row.get("stage") == "score" and row.get("criterion")
         )
-        by_version: dict[VersionKey, list[Entry]] = {}
-        for entry in collected.entries:
-            by_version.setdefault(entry.version, []).append(entry)
+        by_version = grouped((entry.version, entry) for entry in collected.entries)
         for version, entries in by_version.items():
             self._cases[version] = cases_of([entry.row for entry in entries])
             for entry, case in zip(entries, self._cases[version], strict=True):
