@@ -51,7 +51,6 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.transforms.beam.windows import (
     REPLACED,
-    Contribution,
     RecordOutcome,
     SumsChange,
     WindowMetrics,
@@ -94,7 +93,7 @@ class StreamStorage:
         except ValueError:
             self._connection.close()
             raise
-        self._segments = Segments(directory, {segment: part.length for segment, part in committed.items()})
+        self._segments = Segments(directory, {segment: length for segment, (length, _) in committed.items()})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
@@ -105,7 +104,7 @@ class StreamStorage:
 
     def _committed(self) -> dict[SegmentId, Committed]:
         rows = self._connection.execute('SELECT "table", number, length, tail FROM segments')
-        return {SegmentId(t, n): Committed(length, tail) for t, n, length, tail in rows}
+        return {SegmentId(t, n): (length, tail) for t, n, length, tail in rows}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -153,10 +152,6 @@ class StreamStorage:
         lines = [why for _, why in refused[:_SHOWN]]
         return [*lines, f"{more} more rows were not written into the --store"] if more else lines
 
-    def _change(self, change: StreamChange | None) -> None:
-        if self.service is not None and change is not None:
-            self._changes.append(change)
-
     def _write_state(self) -> None:
         self.sums.write()
         self._connection.execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
@@ -183,7 +178,9 @@ class StreamStorage:
             receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
             whole = in_flight.complete(receipts)
             self.checkpoints.settle(whole)
-            self.counts["records"] += sum(map(self._is_first, whole))
+            # Tracked sources never repeat a record.
+            others = [(*key, time()) for key in whole if key[0] not in self.checkpoints.tracked]
+            self.counts["records"] += len(whole) - len(others) + self._new("settled VALUES (?, ?, ?)", others)
             self._prune()
             changes = self.sums.changes
         in_flight.release(whole)
@@ -202,7 +199,11 @@ class StreamStorage:
             return
         result = outcome.results[0]["name"] if outcome.results else None
         known = self.conversations.known(contribution.name, result)
-        if known is None and self._came_too_late(outcome, contribution, result):
+        if known is None and (pruned := self.conversations.forgotten(contribution.name, result)) is not None:
+            if pruned == contribution.digest:
+                self.counts["repeated"] += 1
+            else:
+                self._store_rejected(too_late(outcome, self.run))
             return
         if known is not None and not self.conversations.is_new(known, contribution):
             self.counts["repeated"] += 1
@@ -224,50 +225,36 @@ class StreamStorage:
             self.sums.changes.append(SumsChange(1, *added))
         rows = _rows(outcome, written)
         if self.service is not None:
-            self._change(conversation_change(contribution, self.run.run_id, written, rows))
+            self._changes.append(conversation_change(contribution, self.run.run_id, written, rows))
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
 
-    def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
-        """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
-        digest = self.conversations.forgotten(contribution.name, result)
-        if digest == contribution.digest:
-            self.counts["repeated"] += 1
-        elif digest is not None:
-            self._store_rejected(too_late(outcome, self.run))
-        return digest is not None
-
     def _store_rejected(self, rejected: RecordOutcome) -> None:
         """Stores what is rejected for the first time; a source may return its records again."""
         parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
-        insert = "INSERT OR IGNORE INTO rejected VALUES (?, ?, ?, ?)"
-        new = sum(self._connection.execute(insert, part).rowcount for part in parts)
-        if new > 0 or not parts:
+        if not parts or self._new("rejected VALUES (?, ?, ?, ?)", parts):
             self.counts.update(rejected_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
-            if self.service is not None:
-                self._change(outcome_change(rejected, self.run.run_id))
+            if self.service is not None and (change := outcome_change(rejected, self.run.run_id)):
+                self._changes.append(change)
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Removes a replaced conversation, and subtracts what it added to counts and sums."""
         self.counts.subtract(known.counted)
         self.counts["replaced"] += known.counted["results"]
         self.conversations.drop(known)
-        if known.key != key_of(name):
+        if known.key != key_of(name) and self.service is not None:
             thing = conversation_thing(known.key)
-            self._change(StreamChange(self.run.run_id, thing, written, None, {}))
+            self._changes.append(StreamChange(self.run.run_id, thing, written, None, {}))
         statistics = unpacked(known.packed)
         if statistics.conversations:
             self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
 
-    def _is_first(self, key: Place) -> bool:
-        """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""
-        if key[0] in self.checkpoints.tracked:
-            return True
-        insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
-        return self._connection.execute(insert, (*key, time())).rowcount > 0
+    def _new(self, values: str, rows: Sequence[tuple[object, ...]]) -> int:
+        """Returns how many rows a table did not have and has now."""
+        return max(0, self._connection.executemany(f"INSERT OR IGNORE INTO {values}", rows).rowcount)
 
     def compact(self) -> None:
         """Rewrites files without the rows of replaced conversations, and prunes the database."""
