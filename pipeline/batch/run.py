@@ -50,9 +50,9 @@ from turnwise.pipeline.io.sinks import (
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.report.comparison import may_name_version, open_baseline
-from turnwise.pipeline.report.ending import begun_document, end_run, figures_of, report
+from turnwise.pipeline.report.ending import begun_document, end_run, report
 from turnwise.pipeline.report.gate import check_baseline, find_baseline
-from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
+from turnwise.pipeline.report.terminal import estimate_text, show_progress
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.options import shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
@@ -358,16 +358,22 @@ def _listed(settings: RunSettings) -> InputFiles | None:
 def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     sink_place = settings.store_place
-    figures = figures_of(settings, finished.counts, judge_usage(finished.counts), finished.versions)
     lost = [
         line
         for number, service in enumerate(settings.places)
         for line in complete_service(service, [stored for of, stored in finished.stored if of == number])
     ]
-    figures = figures._replace(to_read=finished.to_read, problems=lost)
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
-    figures = figures._replace(problems=(*figures.problems, *problems))
-    document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
+    document = end_run(
+        settings,
+        finished.counts,
+        judge_usage(finished.counts),
+        finished.versions,
+        finished.tables,
+        partial(written_run, settings.output),
+        to_read=finished.to_read,
+        lost=[*lost, *problems],
+    )
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
     if sink_place and (record := _record(settings)):
@@ -391,18 +397,7 @@ def report_batch(settings: RunSettings) -> int:
             pass
     except ConfigError as error:  # what was written cannot be read back: no fault of the options
         raise OSError(str(error)) from None
-    judge = document["judge"]
-    figures = Figures(
-        document["counts"],
-        {model: usage_of(numbers) for model, numbers in judge.get("usage", {}).items()},
-        document["guessed_tools"],
-        rows,
-        to_read=document["to_read"],
-        joint={key: judge.get(key, {}) for key in ("not_applicable", "panels", "cascades")},
-        redacted=document.get("redacted", {}),
-        absent_paths=document.get("absent_paths", ()),
-    )
-    status = report(settings, figures, document)
+    status = report(settings, rows, document)
     for line in (document["alerts"] or {}).get("untested", ()):
         complain(f"alert rules not tested: {line}")
     return status

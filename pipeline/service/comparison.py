@@ -261,10 +261,10 @@ def _changes_page(
             change |= {"baselinePassCount": baseline[0], "baselineFailCount": baseline[1]}
             change |= {"candidatePassCount": candidate[0], "candidateFailCount": candidate[1]}
             changes[Position(_RANKS[kind], name)] = _stated(change)
-    left = sorted(place for place in changes if paging.after is None or place > paging.after)
+    left = sorted(position for position in changes if paging.after is None or position > paging.after)
     page = left[: paging.size]
     return {
-        **({"changes": [changes[place] for place in page]} if page else {}),
+        **({"changes": [changes[position] for position in page]} if page else {}),
         **_stated({f"{kind}Count": kinds[kind] for kind in _KINDS}),
         **next_token(paging, page[-1] if len(left) > len(page) else None),
     }
