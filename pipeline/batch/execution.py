@@ -13,11 +13,9 @@ import apache_beam as beam
 import grpc
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
     GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
-    SparkRunnerOptions,
     TestOptions,
 )
 from apache_beam.runners.runner import PipelineResult, PipelineState
@@ -353,11 +351,9 @@ def job_address(options: PipelineOptions, kind: str, job: Any) -> str:
         page = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"
         name = f"{page}/{job.job_id()}" if job is not None and job.has_job else page
         return f"{name}?project={cloud.project}"
-    stated = options.view_as(PortableOptions).job_endpoint
-    if not stated and kind == "FlinkRunner":
-        stated = options.view_as(FlinkRunnerOptions).flink_master
-    if not stated and kind == "SparkRunner":
-        stated = options.view_as(SparkRunnerOptions).spark_master_url
+    given = options.get_all_options()
+    masters = {"FlinkRunner": given["flink_master"], "SparkRunner": given["spark_master_url"]}
+    stated = given["job_endpoint"] or masters.get(kind)
     cluster = f"{kind} {stated}" if stated else kind
     number = getattr(job, "_job_id", None)
     return f"job {number} on {cluster}" if number else cluster

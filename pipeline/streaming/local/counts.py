@@ -7,7 +7,6 @@ from threading import Lock
 from time import monotonic, time
 
 from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run_counts
-from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome, SumsChange
@@ -27,7 +26,7 @@ class WindowSums:
         self.changes: list[SumsChange] = []
         self.totals: dict[str, MetricsState] = {}
         for entry in self.all():
-            self._add_to_total(entry.app_version, entry.state)
+            self._add_to_total(entry.app_version, entry.statistics)
 
     def write(self) -> None:
         """Writes the changes. The caller holds a transaction."""
@@ -53,10 +52,10 @@ class WindowSums:
         if not total.conversations:
             del self.totals[app_version]
 
-    def all(self) -> list[WindowSum]:
-        """Returns the stored sums."""
+    def all(self) -> list[SumsChange]:
+        """Returns the stored sums, each as the change at the start of its window that makes it."""
         rows = self._connection.execute("SELECT start, app_version, statistics FROM sums")
-        return [WindowSum(start, version, unpacked(statistics)) for start, version, statistics in rows]
+        return [SumsChange(1, start, version, unpacked(statistics)) for start, version, statistics in rows]
 
 
 _READING = ("read", "parse")

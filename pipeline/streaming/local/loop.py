@@ -17,7 +17,7 @@ from msgspec import Struct
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
 from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.streaming.alerts import WindowSum, open_alert_sink, send_alert
+from turnwise.pipeline.streaming.alerts import open_alert_sink, send_alert
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.local.counts import Watermark
 from turnwise.pipeline.streaming.local.storage import Runtime
@@ -71,14 +71,14 @@ class Windows:
     passes its end, and then at every bundle with changes, until its lateness is over.
     """
 
-    def __init__(self, rules: StreamRules, earlier: Iterable[WindowSum] = ()) -> None:
+    def __init__(self, rules: StreamRules, earlier: Iterable[SumsChange] = ()) -> None:
         self._length, self._lateness = rules.window, rules.window_lateness
         self._pane_every = max(1, round(rules.pane_every))
         self._windows: dict[tuple[float, str], _OpenWindow] = {}
         self._clock, self._watermark = 0.0, -inf
         self._changed: set[tuple[float, str]] = set()
         self._next_end = inf
-        self.add(SumsChange(1, *entry) for entry in earlier)
+        self.add(earlier)
 
     def add(self, changes: Iterable[SumsChange]) -> None:
         """Adds what contributions change; dropped where the lateness of a window is over."""
@@ -131,7 +131,7 @@ _ROOM = 64
 class StreamLoop:
     """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
 
-    def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
+    def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[SumsChange]) -> None:
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)

@@ -19,7 +19,6 @@ from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, document_cont
 from turnwise.pipeline.report.run_counts import FINDING
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.alerts import (
-    WindowSum,
     conversation_change,
     conversation_thing,
     outcome_change,
@@ -360,28 +359,28 @@ class SourceCheckpoints:
 
 # Writes the metrics files of a local stream, with the newest figures of each window.
 
-_WindowKey = tuple[str, str | None]
+_WindowKey = tuple[str, str]
+"""Start in RFC 3339 and app version ("": unknown)."""
 
 
 class MetricsFiles:
     """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
-    def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
+    def __init__(self, directory: Path, run_id: str, known: Sequence[SumsChange]) -> None:
         """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
-        keys = [_window_key(entry.start, entry.app_version) for entry in known]
+        states = {_window_key(entry.event_time, entry.app_version): entry.statistics for entry in known}
         self._rows: dict[str, dict[_WindowKey, list[JsonObject]]] = {table: {} for table in SINGLE_FILES}
         self._changes: dict[_WindowKey, StreamChange] = {}
         for table, of_table in self._rows.items():
             for row in _read(directory / f"{table}.jsonl"):
-                if (key := (row["window_start"], row["app_version"])) in keys:
+                if (key := (row["window_start"], row["app_version"] or "")) in states:
                     of_table.setdefault(key, []).append(row)
                 elif table == BY_VERSION:
                     gone = StreamChange(run_id, window_thing(*key), row["revision"] + 1, None, {})
                     self._changes[key] = gone
         # A window whose rows are gone has no state here: `complete` writes it anew.
-        written = self._rows[BY_VERSION]
-        self._states = {key: entry.state for key, entry in zip(keys, known, strict=True) if key in written}
+        self._states = {key: state for key, state in states.items() if key in self._rows[BY_VERSION]}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
         self._is_changed, self._aggregated = True, -1
 
@@ -403,16 +402,16 @@ class MetricsFiles:
         with self._lock:
             written = self._rows[BY_VERSION]
             shown = sorted({start for start, _ in written})[-most:]
-            newest = [entry for entry in sorted(written.items(), key=_order) if entry[0][0] in shown]
-            return cast("list[MetricsByAppVersionRow]", [row for _, rows in newest for row in rows])
+            newest = [row for key in sorted(written) if key[0] in shown for row in written[key]]
+            return cast("list[MetricsByAppVersionRow]", newest)
 
-    def complete(self, sums: Iterable[WindowSum], length: float) -> int:
+    def complete(self, sums: Iterable[SumsChange], length: float) -> int:
         """Replaces the rows of windows of `length` seconds that differ from the stored sums.
 
         Returns how many of the stored conversations were not in them: those that came too late.
         """
         late = 0
-        for start, version, state in sums:
+        for _, start, version, state in sums:
             key = _window_key(start, version)
             rows = self._rows[BY_VERSION].get(key)
             late += max(0, state.conversations - (rows[0]["conversations"] if rows else 0))
@@ -429,12 +428,12 @@ class MetricsFiles:
                     self.send(list(self._changes.values()))
                 self._changes = {}
                 for table in SINGLE_FILES:
-                    rows = [row for _, rows in sorted(self._rows[table].items(), key=_order) for row in rows]
+                    rows = [row for _, rows in sorted(self._rows[table].items()) for row in rows]
                     self._replace(f"{table}.jsonl", table_content([rows], table, DEFAULT_OUTPUT_FORMAT))
             if changes != self._aggregated:
                 self._aggregated = changes
-                versions = sorted(totals.items(), key=lambda entry: entry[0])
-                self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(versions)))
+                aggregated = aggregate_versions(sorted(totals.items()))
+                self._replace(f"{AGGREGATED}.json", document_content(aggregated))
 
     def _replace(self, name: str, content: bytes) -> None:
         partial = self._directory / f".{name}.partial"
@@ -442,12 +441,8 @@ class MetricsFiles:
         partial.replace(self._directory / name)
 
 
-def _order(entry: tuple[_WindowKey, object]) -> tuple[str, str]:
-    return entry[0][0], entry[0][1] or ""
-
-
 def _window_key(start: float, app_version: str) -> _WindowKey:
-    return rfc3339(start) or "", app_version or None
+    return rfc3339(start) or "", app_version
 
 
 def _read(path: Path) -> list[JsonObject]:
