@@ -38,6 +38,7 @@ from turnwise.transforms.local_judge.evidence import (
     EvidencePassage,
     NumberPlaces,
     alike,
+    denying_flag,
     denying_status,
     shown_language,
 )
@@ -130,7 +131,7 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     is_absence = says_absence(whole.text)
     is_contrary = is_absence and _holds_what_is_absent(claim, passages)
     absence = ABSENCE if is_absence and not is_contrary else None
-    if (flag := known.flags.denying(claim, known.stated)) and flag.value == UNKNOWN:
+    if (flag := denying_flag(claim, known.flags, known.stated)) and flag.value == UNKNOWN:
         reason = f"The evidence has no value of “{flag.name}”."
         return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
@@ -204,7 +205,7 @@ def _as_spelled(
 def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
     if best and (reason := contradiction(claim, best.span, "The evidence")):
         return reason
-    flag = known.flags.denying(claim, known.stated)
+    flag = denying_flag(claim, known.flags, known.stated)
     if flag is not None and flag.value != UNKNOWN:
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
@@ -216,7 +217,7 @@ def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> st
     return None
 
 
-LOG_ODDS_OF_NOTHING = -9.19
+LOG_ODDS_OF_NOTHING = -9.17
 LOG_ODDS_OF_ALL = 2.22
 """Log odds where the coverage is 0 and 1, by `python -m benchmarks.local_judge_fit`."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer

@@ -14,7 +14,7 @@ from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
 from turnwise.schemas.config import RedactConfig
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.judging.ask import Ask, NoJudge, Prompt, Question, votes_by_item
+from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Prompt, Question, votes_by_item
 from turnwise.transforms.judging.prompts import Section, reworded_tasks, wording
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import evaluate
@@ -47,14 +47,20 @@ async def questions_about(
     Questions that depend on the answers to others are not among them.
     """
     asked = AskedQuestions({}, [])
+    questions: dict[Prompt, Question[Any]] = {}
+
+    async def ask(question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
+        questions.setdefault(question.prompt, question)
+        return [JudgeSample(None, NO_JUDGE)] * len(samples)
+
     for criterion in criteria:
-        recorder = NoJudge()
-        scored, asking = evaluate(sample, Criteria((), [criterion], redact=redact), recorder)
+        scored, asking = evaluate(sample, Criteria((), [criterion], redact=redact), ask)
         if asking is not None:
             await asking
         asked.failures.extend(failure for failure in scored.failures if failure.stage == "score")
-        if recorder.questions:
-            asked.questions[criterion.name] = list(recorder.questions.values())
+        if questions:
+            asked.questions[criterion.name] = list(questions.values())
+            questions.clear()
     return asked
 
 

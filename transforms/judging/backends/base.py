@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError
@@ -178,14 +179,12 @@ def without_key(text: str, key: str | None) -> str:
 
 def cleaned(reply: RawReply, key: str | None) -> RawReply:
     """Returns a reply without keys: what a gateway answers reaches rows, explanations and `run.json`."""
-    fault, text, model = reply.fault, reply.text, without_key(reply.model, key)
+    fault, text = reply.fault, reply.text
     if fault is not None:
-        fault = Fault(fault.kind, without_key(fault.reason, key), fault.is_final)
-    if text is not None and key and key in text:
+        fault = replace(fault, reason=without_key(fault.reason, key))
+    if text is not None and key:
         text = text.replace(key, "[key]")
-    if (fault, text, model) == (reply.fault, reply.text, reply.model):
-        return reply
-    return RawReply(text, fault, model, reply.tokens_in, reply.tokens_out)
+    return replace(reply, text=text, fault=fault, model=without_key(reply.model, key))
 
 
 def wrong_setting(error: ValidationError) -> str:

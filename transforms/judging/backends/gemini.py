@@ -11,7 +11,6 @@ from urllib.request import getproxies
 from uuid import uuid4
 
 import orjson
-from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -29,17 +28,16 @@ from turnwise.transforms.judging.backends.base import (
     replies_of,
     withheld,
     without_key,
-    wrong_setting,
 )
 from turnwise.transforms.judging.backends.calling import (
     FINAL_STATUSES,
     PASSING_STATUSES,
-    Api,
+    BatchBackend,
     CallError,
     asked_wait,
     register_api,
 )
-from turnwise.transforms.judging.judges import HOW_TO, Access, Environ, key_in
+from turnwise.transforms.judging.judges import HOW_TO, Access, Environ, OnRetry, key_in
 
 if TYPE_CHECKING:
     import aiohttp
@@ -106,20 +104,20 @@ async def _prepared(call: Awaitable[object]) -> PreparedRequest:
     return PreparedRequest(request.url, headers, body, request.ssl, made)
 
 
-class GeminiApi(Api):
+class GeminiBackend(BatchBackend):
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call."""
 
     batch_bytes = 15_000_000  # of 20 MB, and JSON escapes some characters
 
-    def __init__(self, config: JudgeConfig, access: Access):
+    def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry):
         import aiohttp
         from google import genai
         from google.auth import exceptions
 
+        super().__init__(config, access, on_retry)
         self._http: Any = aiohttp
         self._genai: Any = genai
         self._auth: Any = exceptions
-        self.access = access
         self._timeout_ms = math.ceil(config.timeout_s * 1000)
         self._sessions: list[aiohttp.ClientSession] = []
         self._client: Any = None
@@ -151,8 +149,8 @@ class GeminiApi(Api):
             http_options=options,
         )
 
-    async def generate(self, request: Request, count: int) -> str:
-        """Returns the body of the response; see Api."""
+    async def call(self, request: Request, count: int) -> str:
+        """Returns the body of the response; see ApiBackend."""
         try:
             return await self._post(await self._made(request.template, count), request.evidence)
         except self._genai.errors.APIError as error:
@@ -161,7 +159,7 @@ class GeminiApi(Api):
             raise
 
     async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
-        """Makes a job of the same requests as are sent one by one; see BatchApi."""
+        """Makes a job of the same requests as are sent one by one; see BatchBackend."""
         inlined, made = [], None
         for key, (request, count) in requests.items():
             made = await self._made(request.template, count)
@@ -174,13 +172,13 @@ class GeminiApi(Api):
         return str(orjson.loads(await self._sent("POST", sent))["name"])
 
     async def find_job(self, name: str) -> str | None:
-        """Looks for a job among the last hundred; see BatchApi."""
+        """Looks for a job; see BatchBackend."""
         listed = orjson.loads(await self._get(self._client.aio.batches.list(config={"page_size": 100})))
         jobs: list[JsonObject] = listed.get("operations") or []
         return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
 
     async def job(self, job: str, ids: Sequence[str]) -> BatchState:
-        """Returns what became of a job; see BatchApi.
+        """Returns what became of a job; see BatchBackend.
 
         Responses are in the order of the requests, and do not always bring along the key of theirs.
         """
@@ -201,7 +199,7 @@ class GeminiApi(Api):
         return BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
 
     async def discard(self, job: str) -> None:
-        """Removes a job; see BatchApi."""
+        """Removes a job; see BatchBackend."""
         await self._sent("DELETE", await _prepared(self._client.aio.batches.delete(name=job)))
 
     async def find(self, model: str) -> None:
@@ -209,7 +207,7 @@ class GeminiApi(Api):
         await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
 
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response; missing candidates are faults."""
+        """Returns the replies out of the body of a response; see ApiBackend."""
         return replies_of(body, model, count, _read)
 
     def failure(self, error: Exception) -> CallError:
@@ -223,8 +221,6 @@ class GeminiApi(Api):
         if is_auth or isinstance(error, self._http.ClientError | OSError):
             reason = self._clean(f"no connection: {type(error).__name__}: {error}")
             return CallError(Fault("connection", reason), may_pass=True)
-        if isinstance(error, ValidationError):
-            return CallError(Fault("other", wrong_setting(error)))
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
         return CallError(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
@@ -389,7 +385,7 @@ register_api(
     _NAME,
     "a model, through google-genai",
     find_access,
-    GeminiApi,
+    GeminiBackend,
     _check_settings,
     is_available=_is_available,
     provider=(_NAME, "vertex_ai"),
