@@ -444,19 +444,12 @@ def arguments_match(
 
 
 class ParameterScore(NamedTuple):
-    """Share of an expected call's parameters that an actual call has.
+    """How many of an expected call's parameters an actual call has."""
 
-    Attributes:
-        matched: Parameters with the same name and a matching value.
-        total: Parameters that count (ignored ones do not).
-        unclear: Parameters that only a judge can compare.
-        wrong: Names of parameters that are missing or differ.
-    """
-
-    matched: int
-    total: int
-    unclear: int = 0
-    wrong: tuple[str, ...] = ()
+    matched: int  # with the same name and a matching value
+    total: int  # of those that count (ignored ones do not)
+    unclear: int = 0  # that only a judge can compare
+    wrong: tuple[str, ...] = ()  # names of those that are missing or differ
 
     @property
     def value(self) -> float | None:
