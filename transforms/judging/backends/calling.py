@@ -17,14 +17,16 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, key_twice
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import (
+    EMPTY,
     AuthenticationError,
     BatchState,
     Fault,
     OneCandidateError,
     RawReply,
+    ReadAnswer,
     Request,
     RequestTemplate,
     cleaned,
@@ -190,8 +192,8 @@ class ApiBackend(ABC):
         """Asks for a model, at no cost; raises the client's error if it is not there."""
 
     @abstractmethod
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns `count` replies out of the body of a response; those that are missing are faults."""
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        """Reads a response; what is not as the API has it raises AttributeError, KeyError or the like."""
 
     @abstractmethod
     def failure(self, error: Exception) -> CallError:
@@ -202,12 +204,28 @@ class ApiBackend(ABC):
         """Closes the connections."""
 
     def replies(self, body: str | bytes | Fault, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response, or out of why there is none."""
-        if isinstance(body, Fault):
-            given = [RawReply(None, body, model)] * count
-        else:
-            given = self.read(body, model, count)
-        return [cleaned(reply, self.access.api_key) for reply in given]
+        """Returns `count` replies out of the body of a response, or out of why there is none.
+
+        The tokens of the call are divided among the replies; their sums are exact.
+        """
+        try:
+            if isinstance(body, Fault):
+                answer = ReadAnswer([], (0, 0), None, body)
+            else:
+                value = orjson.loads(body)
+                if key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None:
+                    raise ValueError("one key twice")
+                answer = self.read(value, model)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            answer = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
+        stated = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in answer.texts[:count]]
+        replies = []
+        for number, text in enumerate(stated + [answer.missing] * (count - len(stated))):
+            shares = [total // count + (number < total % count) for total in answer.tokens or ()]
+            cost = answer.model or model, *(shares or (None, None))
+            reply = RawReply(None, text, *cost) if isinstance(text, Fault) else RawReply(text, None, *cost)
+            replies.append(cleaned(reply, self.access.api_key))
+        return replies
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""

@@ -19,13 +19,11 @@ from turnwise.transforms.judging.backends.base import (
     BatchState,
     Fault,
     OneCandidateError,
-    RawReply,
     ReadAnswer,
     Request,
     RequestTemplate,
     cut_off,
     one_line,
-    replies_of,
     withheld,
     without_key,
 )
@@ -206,9 +204,18 @@ class GeminiBackend(BatchBackend):
         """Counts tokens, which costs nothing."""
         await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response; see ApiBackend."""
-        return replies_of(body, model, count, _read)
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        """Reads a response; see ApiBackend."""
+        texts = [_text(candidate) for candidate in answer.get("candidates") or []]
+        blocked = (answer.get("promptFeedback") or {}).get("blockReason")
+        why = Fault("blocked", one_line(f"the question was blocked: {blocked}"), True) if blocked else EMPTY
+        usage, tokens = answer.get("usageMetadata"), None
+        if usage:
+            tokens = (
+                int((usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)),
+                int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
+            )
+        return ReadAnswer(texts, tokens, answer.get("modelVersion"), why)
 
     def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
@@ -299,19 +306,6 @@ def in_order(value: JsonValue) -> JsonValue:
     if value.get("type") == "object" and isinstance(properties, dict):
         order["propertyOrdering"] = list(properties)
     return {**{key: in_order(item) for key, item in value.items()}, **order}
-
-
-def _read(answer: JsonObject) -> ReadAnswer:
-    texts = [_text(candidate) for candidate in answer.get("candidates") or []]
-    blocked = (answer.get("promptFeedback") or {}).get("blockReason")
-    missing = Fault("blocked", one_line(f"the question was blocked: {blocked}"), True) if blocked else EMPTY
-    usage, tokens = answer.get("usageMetadata"), None
-    if usage:
-        tokens = (
-            int((usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)),
-            int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
-        )
-    return ReadAnswer(texts, tokens, answer.get("modelVersion"), missing)
 
 
 def _answer(item: JsonObject) -> bytes | Fault:

@@ -15,13 +15,11 @@ from turnwise.transforms.judging.backends.base import (
     BatchState,
     Fault,
     OneCandidateError,
-    RawReply,
     ReadAnswer,
     Request,
     cut_off,
     failed,
     one_line,
-    replies_of,
     stated_tokens,
     withheld,
     without_thoughts,
@@ -132,11 +130,17 @@ class OpenAiBackend(ClientBackend, BatchBackend):
                         ) from None
             raise
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response; see ApiBackend."""
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        """Reads a response; see ApiBackend."""
         if model.startswith(_RESPONSES):
-            return replies_of(body, model, 1, _response)
-        return replies_of(body, model, count, _completion)
+            tokens = stated_tokens(answer, "input_tokens", "output_tokens")
+            return ReadAnswer([_output(answer)], tokens, answer.get("model"))
+        texts = [_choice(choice) for choice in answer.get("choices") or []]
+        tokens = stated_tokens(answer, "prompt_tokens", "completion_tokens")
+        if not texts and answer.get("error"):  # a gateway's, whose status is 200
+            fault = failed(answer["error"], "an error in place of an answer")
+            return ReadAnswer([], tokens, answer.get("model"), fault)
+        return ReadAnswer(texts, tokens, answer.get("model"))
 
     async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
         """Uploads the requests as JSON Lines, and makes a job of them; see BatchBackend."""
@@ -246,14 +250,6 @@ def _format(schema: JsonObject) -> JsonObject:
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
-def _completion(answer: JsonObject) -> ReadAnswer:
-    texts = [_choice(choice) for choice in answer.get("choices") or []]
-    tokens, model = stated_tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model")
-    if not texts and answer.get("error"):  # a gateway's, whose status is 200
-        return ReadAnswer([], tokens, model, failed(answer["error"], "an error in place of an answer"))
-    return ReadAnswer(texts, tokens, model)
-
-
 def _choice(choice: JsonObject) -> str | Fault:
     finish = choice.get("finish_reason")
     if finish == "length":
@@ -283,11 +279,6 @@ def _output(answer: JsonObject) -> str | Fault:
     if any(part["type"] == "refusal" for part in parts):
         return withheld("refusal")
     return without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
-
-
-def _response(answer: JsonObject) -> ReadAnswer:
-    tokens = stated_tokens(answer, "input_tokens", "output_tokens")
-    return ReadAnswer([_output(answer)], tokens, answer.get("model"))
 
 
 def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
@@ -391,14 +382,9 @@ class AnthropicBackend(ClientBackend):
             raise
         return response.http_response.content
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the reply out of the body of a response; see ApiBackend."""
-        return replies_of(
-            body,
-            model,
-            1,
-            lambda answer: ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model")),
-        )
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        """Reads a response; see ApiBackend."""
+        return ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
 def _text(answer: JsonObject) -> str | Fault:
