@@ -11,6 +11,7 @@ from turnwise.schemas.comparison import Bounds
 
 MeasuredLevel = Literal["turn", "conversation"]
 CalibrationGroup = Literal["all", "app_version", "slice"]
+ThresholdWord = Literal["better", "not shown to be better", "the present one", "no threshold to compare with"]
 LabelProblemKind = Literal[
     "unknown", "ambiguous", "contradiction", "mixed", "off_scale", "repeated", "no_label", "after_end"
 ]
@@ -109,7 +110,7 @@ class ThresholdAdvice(msgspec.Struct, frozen=True, kw_only=True):
     present: float | None
     present_cost: LabelFigure | None
     saving: LabelFigure | None
-    word: Literal["better", "not shown to be better", "the present one", "no threshold to compare with"]
+    word: ThresholdWord
 
 
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,7 +39,8 @@ _SHOWN = 200
 
 def _checked(expression: str) -> str:
     try:
-        problem = next(_problems(jmespath.compile(expression).parsed), None)
+        nodes = _nodes(jmespath.compile(expression).parsed)
+        problem = next(filter(None, map(_fault, nodes)), None)
     except JMESPathError as error:
         problem = " ".join(str(error).split())[:_SHOWN]
     except RecursionError:
@@ -49,26 +50,28 @@ def _checked(expression: str) -> str:
     return expression
 
 
-def _problems(node: dict[str, Any]) -> Iterator[str]:
-    """Yields what no record can be read by: functions that there are not, and the like."""
+def _fault(node: dict[str, Any]) -> str | None:
+    """Returns why no record can be read by a part of an expression, such as a function that there is not."""
     children = node.get("children", [])
-    if node["type"] == "slice":
-        if children[2:] == [0]:
-            yield "the step of a slice is 0"
-        return
-    if node["type"] == "function_expression":
-        name = node["value"]
-        table = Functions.FUNCTION_TABLE
-        if name not in table:
-            yield f"there is no function {name}(){did_you_mean(name, table)}"
-            return
-        wanted = table[name]["signature"]
-        is_open = bool(wanted and wanted[-1].get("variadic"))
-        if len(children) < len(wanted) or (len(children) > len(wanted) and not is_open):
-            few = "at least " if is_open else ""
-            yield f"{name}() takes {few}{len(wanted)} arguments, not {len(children)}"
-    for child in children:
-        yield from _problems(child)
+    if node["type"] == "slice" and children[2:] == [0]:
+        return "the step of a slice is 0"
+    if node["type"] != "function_expression":
+        return None
+    name, table = node["value"], Functions.FUNCTION_TABLE
+    if name not in table:
+        return f"there is no function {name}(){did_you_mean(name, table)}"
+    wanted = table[name]["signature"]
+    is_open = bool(wanted and wanted[-1].get("variadic"))
+    if len(children) == len(wanted) or (is_open and len(children) > len(wanted)):
+        return None
+    return f"{name}() takes {'at least ' if is_open else ''}{len(wanted)} arguments, not {len(children)}"
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields all parts of a parsed expression, each before those inside it."""
+    yield node
+    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
+        yield from _nodes(child)
 
 
 Path = Annotated[str, AfterValidator(_checked)]
@@ -144,12 +147,6 @@ def states_no_calls(expression: str) -> bool:
     none = {"type": "literal", "value": [], "children": []}
     pairs = (node for node in _nodes(jmespath.compile(expression).parsed) if node["type"] == "key_val_pair")
     return any(pair["value"] == "tool_calls" and pair["children"] == [none] for pair in pairs)
-
-
-def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield node
-    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
-        yield from _nodes(child)
 
 
 DEFAULT_MODEL = "gemini-2.5-flash"

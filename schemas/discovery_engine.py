@@ -86,9 +86,7 @@ class AttachedBlob(Message, proto="Answer.BlobAttachment.Blob"):
 class AttributionType(OpenEnum):
     """Where a blob comes from."""
 
-    ATTRIBUTION_TYPE_UNSPECIFIED = 0
-    CORPUS = 1
-    GENERATED = 2
+    ATTRIBUTION_TYPE_UNSPECIFIED, CORPUS, GENERATED = range(3)
 
 
 class BlobAttachment(Message, proto="Answer.BlobAttachment"):
@@ -101,10 +99,7 @@ class BlobAttachment(Message, proto="Answer.BlobAttachment"):
 class StepState(OpenEnum):
     """State of a step."""
 
-    STATE_UNSPECIFIED = 0
-    IN_PROGRESS = 1
-    FAILED = 2
-    SUCCEEDED = 3
+    STATE_UNSPECIFIED, IN_PROGRESS, FAILED, SUCCEEDED = range(4)
 
 
 class SearchAction(Message, proto="Answer.Step.Action.SearchAction"):
@@ -177,11 +172,7 @@ class HarmCategory(OpenEnum):
 class HarmProbability(OpenEnum):
     """Probability of harm; the names have no prefix."""
 
-    HARM_PROBABILITY_UNSPECIFIED = 0
-    NEGLIGIBLE = 1
-    LOW = 2
-    MEDIUM = 3
-    HIGH = 4
+    HARM_PROBABILITY_UNSPECIFIED, NEGLIGIBLE, LOW, MEDIUM, HIGH = range(5)
 
 
 class HarmSeverity(OpenEnum):
@@ -208,11 +199,7 @@ class AnswerSafetyRating(Message, proto="SafetyRating"):
 class AnswerState(OpenEnum):
     """State of an answer."""
 
-    STATE_UNSPECIFIED = 0
-    IN_PROGRESS = 1
-    FAILED = 2
-    SUCCEEDED = 3
-    STREAMING = 4
+    STATE_UNSPECIFIED, IN_PROGRESS, FAILED, SUCCEEDED, STREAMING = range(5)
 
 
 class AnswerSkippedReason(OpenEnum):
@@ -325,8 +312,7 @@ class SessionTurn(Message, proto="Session.Turn"):
 class SessionState(OpenEnum):
     """State of a session."""
 
-    STATE_UNSPECIFIED = 0
-    IN_PROGRESS = 1
+    STATE_UNSPECIFIED, IN_PROGRESS = range(2)
 
 
 class AnswerSession(Message, proto="Session"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+import msgspec
 import orjson
 from pydantic_core import from_json, to_json
 
@@ -48,6 +49,11 @@ def dump_json(value: JsonValue) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return to_json(value, inf_nan_mode="null")
+
+
+def indented_json(value: object) -> str:
+    """Returns a struct, or what else is JSON, as lines for people."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def load_json(text: bytes) -> Any:

@@ -50,9 +50,9 @@ from turnwise.pipeline.io.sinks import (
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.report.comparison import may_name_version, open_baseline
-from turnwise.pipeline.report.ending import begun_document, end_run, figures_of, report
+from turnwise.pipeline.report.ending import begun_document, end_run, report
 from turnwise.pipeline.report.gate import check_baseline, find_baseline
-from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
+from turnwise.pipeline.report.terminal import estimate_text, show_progress
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.options import shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
@@ -110,19 +110,14 @@ def raise_alerts(
     if is_store_url(before):  # whose address may hold a password
         before = f"#{before.rsplit('#', 1)[-1]}"
     problems = [f"{ALERT_PROBLEM}{alert.message}" for alert in raised]
-    problems += _unsent(settings.stream.alerts, raised)
+    if settings.stream.alerts is not None:
+        sink = open_alert_sink(settings.stream.alerts, None)
+        for alert in raised:
+            try:
+                sink.send(alert)
+            except AlertError as error:
+                problems.append(f"{ALERT_PROBLEM}{alert.rule} was not sent: {error}")
     return RunAlerts(number, before if nights else None, raised, lines), problems
-
-
-def _unsent(uri: str | None, alerts: Iterable[Alert]) -> Iterable[str]:
-    """Sends alerts, if there is a sink; yields those that could not be sent."""
-    sink = None if uri is None else open_alert_sink(uri, None)
-    for alert in alerts:
-        try:
-            if sink is not None:
-                sink.send([alert])
-        except AlertError as error:
-            yield f"{ALERT_PROBLEM}{alert.rule} was not sent: {error}"
 
 
 _States = Mapping[str, MetricsState]
@@ -368,16 +363,22 @@ def _left(settings: RunSettings) -> str:
 def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     sink_place = settings.store_place
-    figures = figures_of(settings, finished.counts, judge_usage(finished.counts), finished.versions)
     lost = [
         line
         for number, service in enumerate(settings.places)
         for line in complete_service(service, [stored for of, stored in finished.stored if of == number])
     ]
-    figures = figures._replace(to_read=finished.to_read, problems=lost)
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
-    figures = figures._replace(problems=(*figures.problems, *problems))
-    document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
+    document = end_run(
+        settings,
+        finished.counts,
+        judge_usage(finished.counts),
+        finished.versions,
+        finished.tables,
+        partial(written_run, settings.output),
+        to_read=finished.to_read,
+        lost=[*lost, *problems],
+    )
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
     if sink_place and (record := _record(settings)):
@@ -401,18 +402,7 @@ def report_batch(settings: RunSettings) -> int:
             pass
     except ConfigError as error:  # what was written cannot be read back: no fault of the options
         raise OSError(str(error)) from None
-    judge = document["judge"]
-    figures = Figures(
-        document["counts"],
-        {model: usage_of(numbers) for model, numbers in judge.get("usage", {}).items()},
-        document["guessed_tools"],
-        rows,
-        to_read=document["to_read"],
-        joint={key: judge.get(key, {}) for key in ("not_applicable", "panels", "cascades")},
-        redacted=document.get("redacted", {}),
-        absent_paths=document.get("absent_paths", ()),
-    )
-    status = report(settings, figures, document)
+    status = report(settings, rows, document)
     for line in (document["alerts"] or {}).get("untested", ()):
         complain(f"alert rules not tested: {line}")
     return status

@@ -5,7 +5,6 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 
 import argparse
 import json
-import shutil
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -20,9 +19,17 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.containers import RUN_FOLDER
-from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say, wrapped
+from turnwise.pipeline.io.terminal import (
+    LONGEST_LINE,
+    complain,
+    counted,
+    names_text,
+    printable,
+    say,
+    terminal_width,
+    wrapped,
+)
 from turnwise.pipeline.report.calibration import (
-    calibration_json,
     calibration_text,
     criterion_rows,
     merge_lines,
@@ -40,7 +47,7 @@ from turnwise.pipeline.report.comparison import (
     settings_problem,
     sides_of_runs,
 )
-from turnwise.pipeline.report.conversion import check_new_file
+from turnwise.pipeline.report.conversion import check_new_file, write_output
 from turnwise.pipeline.report.gate import (
     find_baseline,
     gate_report,
@@ -69,7 +76,7 @@ from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
+from turnwise.schemas.jsonio import JsonObject, indented_json, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 from turnwise.transforms.decisions.calibration.labels import (
@@ -268,7 +275,7 @@ def gate(argv: Sequence[str]) -> int:
                 Path(file).write_bytes(document.encode("utf-8", "replace"))
     # Another program reads the document.
     tell = partial(say, file=sys.stderr) if _STDOUT in files.values() else say
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    width = terminal_width()
     if report.page is not None:
         tell("\n".join(first_page_lines(report.page, width)))
     results = shown_rules(report.rules)
@@ -302,7 +309,6 @@ def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
     return find_baseline(pattern, *places, msgspec.to_builtins(document))
 
 
-_WIDTH = 120
 _HIGHEST_COST = 1e9
 _WRONG = ("unknown", "ambiguous", "contradiction", "mixed", "off_scale")
 
@@ -336,9 +342,9 @@ def calibrate_run(argv: Sequence[str]) -> int:
     whole = merged(earlier, calibration)
     path = write_calibration(run, whole) if calibration.criteria else None
     if options.format == "json":
-        say(calibration_json(whole).decode().rstrip())
+        say(indented_json(whole))
     else:
-        say(calibration_text(calibration, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(calibration_text(calibration, terminal_width()))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
         list(map(say, merge_lines(earlier, calibration)))
     wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
@@ -417,29 +423,20 @@ def compare_runs(argv: Sequence[str]) -> int:
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
     comparison = replace(comparison, page=page(comparison))
-    _show(comparison, options)
+    document = indented_json(comparison)
+    if options.output:
+        texts = {"compare.json": f"{document}\n", "compare.md": comparison_markdown(comparison)}
+        write_output(options.output, texts)
+    if options.format == "json":
+        say(document)
+    else:
+        say(comparison_text(comparison, terminal_width()))
+        if options.output:
+            say(f"files: {options.output}/compare.json, compare.md")
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
-
-
-def _show(comparison: Comparison, options: argparse.Namespace) -> None:
-    document = msgspec.json.format(msgspec.json.encode(comparison), indent=2)
-    if options.output:
-        directory = Path(options.output)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            (directory / "compare.json").write_bytes(document + b"\n")
-            (directory / "compare.md").write_text(comparison_markdown(comparison), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
-    if options.format == "json":
-        say(document.decode())
-        return
-    say(comparison_text(comparison, shutil.get_terminal_size((_WIDTH, 24)).columns))
-    if options.output:
-        say(f"files: {options.output}/compare.json, compare.md")
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -543,8 +540,7 @@ def _merge(options: Namespace) -> int:
     merged, agreements = merged_labels(labels), people_agreement(labels)
     _write(options.output, merged)
     if options.format == "json":
-        stated = {"agreement": agreements, "replaced": replaced}
-        say(msgspec.json.format(msgspec.json.encode(stated), indent=2).decode())
+        say(indented_json({"agreement": agreements, "replaced": replaced}))
         return 0
     if replaced:
         say(f"{counted(len(replaced), 'label')} replaced by a later one of the same person:")

@@ -232,6 +232,7 @@ class _CheckedLoader(yaml.SafeLoader):
 # Sessions in the tables of a database: those of google-adk's services, and of the OpenAI Agents SDK.
 
 _NEVER_READ = ("actions",)
+"""A column that in older databases holds pickled objects."""
 _AGENTS, _BRANCHES = "agent_messages", "message_structure"
 _SESSION_KEYS = ("app_name", "user_id", "id")
 _EVENT_KEYS = ("app_name", "user_id", "session_id")
@@ -249,18 +250,15 @@ class _Database(NamedTuple):
     order_column: str
 
 
-def _session_reader(database: _Database) -> Callable[[_Database], Iterator[JsonObject]]:
-    """Returns the function that yields sessions as records, one at a time; raises ValueError: there are none.
-
-    The column `actions` of older databases holds pickled objects; it is never selected.
-    """
+def _session_records(database: _Database) -> Iterator[JsonObject]:
+    """Returns sessions as records that are read one by one; raises ValueError at once: there are none."""
     if {"sessions", "events"} <= set(database.tables):
         if {"session_id", "timestamp"} <= set(database.tables["events"]):
-            return _adk_records
+            return _adk_records(database)
         shown = ", ".join(database.tables["events"][:8])
         raise ValueError(f"the database holds a table of events of another form (columns: {shown})")
     if _AGENTS in database.tables:
-        return _agents_records
+        return _agents_records(database)
     shown = ", ".join(sorted(database.tables)[:8]) or "none"
     what = "the database is without sessions of google-adk or the OpenAI Agents SDK"
     raise ValueError(f"{what} (tables: {shown}); a store is named by its URL in --eval_cases")
@@ -359,7 +357,7 @@ def _session_texts(path: str, file: Any, limit: int) -> Texts:
             for row in database.rows("PRAGMA quick_check(1)"):
                 if row["quick_check"] != "ok":
                     raise ValueError(f"the SQLite database is damaged: {row['quick_check']}")
-            for record in _session_reader(database)(database):
+            for record in _session_records(database):
                 yield f"{path}.json", dump_json(record)
 
 
@@ -369,14 +367,14 @@ def database_texts(url: str) -> Texts:
     Raises ConfigError for the URL or driver, StoreError without an answer, ValueError without sessions.
     """
     with _postgresql(url) as database:
-        for record in _session_reader(database)(database):
+        for record in _session_records(database):
             yield f"{shown_url(url)}.json", dump_json(record)
 
 
 def check_database(path: str) -> None:
     """Raises the errors of `database_texts` if a URL, or a local SQLite file, is no database of sessions."""
     with (_postgresql if is_store_url(path) else _sqlite)(path) as database:
-        _session_reader(database)
+        _session_records(database)
 
 
 @contextmanager
@@ -441,7 +439,8 @@ def _opened_parquet(file: Any) -> Iterator[Any]:
 RUN_FOLDER = re.compile(r"run-(\d{8}T\d{6}Z)-[0-9a-f]{8}")
 """The name of the folder that holds the tables of one execution of a run, with its start."""
 _ANY_RUN_FOLDER = "run-*"
-_BUFFER = 1 << 18
+READ_BYTES = 1 << 18
+"""Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 
 
 class FolderFile(NamedTuple):
@@ -511,19 +510,16 @@ def path_exists(path: str) -> bool:
 
 
 def open_path(path: str) -> BinaryIO:
-    """Opens a file for reading; raises OSError."""
+    """Opens a file for reading as it is, without decompressing it; raises OSError."""
     if is_local(path):
-        return open(path, "rb")
+        return open(path, "rb", buffering=READ_BYTES)
+    from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 
-    check_google(path, path)
     with _os_errors():
-        return buffered(FileSystems.open(path))
-
-
-def buffered(file: BinaryIO) -> BinaryIO:
-    """Returns a file with a buffer: those of Google Cloud Storage give lines by reading each byte alone."""
-    return io.BufferedReader(cast(io.RawIOBase, file), _BUFFER)
+        file = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    # Those of Google Cloud Storage give lines by reading each byte alone.
+    return io.BufferedReader(cast(io.RawIOBase, file), READ_BYTES)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-import msgspec
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
@@ -35,7 +34,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import is_local, listed
+from turnwise.schemas.jsonio import indented_json, is_local, listed
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.judge_check import (
@@ -169,9 +168,8 @@ def corrected_text(corrected: Corrected, is_rate: bool) -> str:
         scored = f"as scored, of the {decided} decided"
     missing = f", whatever the {corrected.missing} drawn without a label are" if corrected.missing else ""
     return (
-        f"{measure} of {population}: {_amount(corrected.raw, is_rate)} {scored}; corrected by "
-        f"{corrected.labels} labels {_amount(corrected.value, is_rate)}"
-        f"{_interval(corrected.interval, is_rate)}{missing}"
+        f"{measure} of {population}: {_figure(corrected.raw, is_rate)} {scored}; corrected by "
+        f"{corrected.labels} labels {_figure(corrected.value, is_rate, corrected.interval)}{missing}"
     )
 
 
@@ -192,8 +190,8 @@ def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
                 printable(key[1] or "(no version)", _LONGEST),
                 str(labels),
                 _percent(agreement.agreement) if agreement else "-",
-                _amount(figure.raw, is_rate) if figure else "-",
-                f"{_amount(figure.value, is_rate)}{_interval(figure.interval, is_rate)}" if figure else "-",
+                _figure(figure.raw, is_rate) if figure else "-",
+                _figure(figure.value, is_rate, figure.interval) if figure else "-",
             ]
         )
     yield from _table(rows)
@@ -206,36 +204,27 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _percent(figure: LabelFigure) -> str:
-    return f"{_amount(figure.value, True)}{_interval(figure.interval, True)}"
+    return _figure(figure.value, True, figure.interval)
 
 
 def _number(figure: LabelFigure) -> str:
-    shown = f"{_amount(figure.value, False)}{_interval(figure.interval, False)}"
+    shown = _figure(figure.value, False, figure.interval)
     is_whole = figure.value is not None and figure.interval
     return shown if is_whole else f"{shown} ({figure.reason or 'no interval'})"
 
 
-def _amount(value: float | None, is_rate: bool) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.1%}" if is_rate else f"{value:.3f}"
-
-
-def _interval(bounds: Bounds | None, is_rate: bool) -> str:
+def _figure(value: float | None, is_rate: bool, bounds: Bounds | None = None) -> str:
+    """Returns a share in percent, or a number, and its interval if there is one."""
+    shown = "-" if value is None else f"{value:.1%}" if is_rate else f"{value:.3f}"
     if bounds is None:
-        return ""
-    low, high = (f"{100 * end:.1f}" if is_rate else f"{end:.3f}" for end in (bounds.low, bounds.high))
-    return f" ({low} to {high})"
-
-
-def calibration_json(calibration: Calibration) -> bytes:
-    """Returns a calibration as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n"
+        return shown
+    low, high = (f"{100 * end:.1f}" if is_rate else f"{end:.3f}" for end in bounds)
+    return f"{shown} ({low} to {high})"
 
 
 def write_calibration(run: Run, calibration: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
-    content = calibration_json(calibration)
+    content = f"{indented_json(calibration)}\n".encode()
     if not is_local(run.directory):
         from turnwise.pipeline.io.run_writer import publish, write_partial
 

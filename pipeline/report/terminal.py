@@ -1,6 +1,5 @@
 """The report at the end of a run: the judge, what to read, progress, counts, the table, and its problems."""
 
-import shutil
 import sys
 import threading
 import time
@@ -181,11 +180,12 @@ def _money_lines(word: str, usage: UsageByModel, judge: JudgeSettings) -> list[s
 
 
 _SHOWN = 3
-_WIDTH = 110
+WIDTH = 110
+"""Columns of the report of a run where there is no terminal."""
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[ListedConversation], width: int = _WIDTH) -> str:
+def reading_text(rows: Sequence[ListedConversation], width: int = WIDTH) -> str:
     """Returns the first three conversations to read, in lines of `width`, and an empty line; "": none."""
     lines = []
     for row in rows[:_SHOWN]:
@@ -303,7 +303,7 @@ def version_table(
     criteria: Sequence[str],
     failures: dict[str, int],
     has_means: bool = True,
-    width: int = _WIDTH,
+    width: int = WIDTH,
     sides: Sequence[str] = (),
 ) -> str:
     """Returns a table with one column an app version: the last ones by name, with a line about the others.
@@ -531,36 +531,6 @@ class EndComparison(NamedTuple):
     refused: Sequence[str] = ()
 
 
-class Figures(NamedTuple):
-    """Figures of a run beside its metrics.
-
-    Attributes:
-        rows: Rows of `metrics_by_app_version` over the whole run.
-        unread: Incomplete ends of a stream's input that were not read, one line each.
-        to_read: The conversations to read first, in order; None: not chosen.
-        ended: The comparison of its versions, and the first page, which a run of one version has, too.
-        workers: How many records each worker read; empty: not counted.
-        joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
-        problems: Why it failed that its counts do not show, one line each, such as rows not stored.
-        redacted: Kind -> values that left as markers.
-        absent_paths: Paths of the config that no conversation has, such as `redact.paths args.pin`.
-    """
-
-    counts: RunCounts
-    usage: UsageByModel
-    guesses: JsonObject
-    rows: Iterable[MetricsByAppVersionRow]
-    unread: Sequence[str] = ()
-    to_read: Sequence[Mapping[str, object]] | None = None
-    ended: EndComparison = EndComparison()
-    workers: Mapping[str, int] = MappingProxyType({})
-    problems: Sequence[str] = ()
-    joint: JsonObject | None = None
-    redacted: Mapping[str, int] = MappingProxyType({})
-    absent_paths: Sequence[str] = ()
-    examples: Mapping[str, str] = MappingProxyType({})
-
-
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
     lines = [page.headline, page.detail, counts_text(page)]
@@ -571,18 +541,26 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
     return [*parts, *chosen, ""]
 
 
-def summary_text(settings: RunSettings, figures: Figures) -> str:
-    """Returns the table of versions, what became of records and what the judge did, as wide as a terminal."""
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns
-    counts, rows, page = figures.counts, figures.rows, figures.ended.page
-    compared = figures.ended.comparison
+def summary_text(
+    settings: RunSettings,
+    rows: Iterable[MetricsByAppVersionRow],
+    document: JsonObject,
+    ended: EndComparison,
+    examples: Mapping[str, str],
+    width: int,
+) -> str:
+    """Returns the table of versions, what became of records and what the judge did, in lines of a width.
+
+    `document` is `run.json`, `examples` are kinds of failures -> the first message.
+    """
+    counts, page, judge = document["counts"], ended.page, document["judge"]
     # The table of differences has the criteria: no page shows two numbers under one name.
     has_means = page is None or page.baseline is None
-    failures = counts["failures_by_version"]
     table = "no conversation was scored"
     if rows:
-        of_sides = [] if compared is None else [compared.baseline, compared.candidate]
+        of_sides = [ended.comparison.baseline, ended.comparison.candidate] if ended.comparison else []
         sides = [side.app_versions[0] or "" for side in of_sides]
+        failures = counts["failures_by_version"]
         table = version_table(rows, settings.criteria_names, failures, has_means, width, sides)
     # Nobody asked for the criteria of the default config: those that cannot have a value are left out.
     asked = settings.criteria if rows and settings.config.criteria != DEFAULT_CRITERIA else ()
@@ -590,22 +568,24 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     idle = [c.name for c in asked if c.threshold is not None and c.name not in seen]
     is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
     custom = printable(", ".join(is_custom))
+    usage = {model: usage_of(figures) for model, figures in judge.get("usage", {}).items()}
+    absent = ", ".join(document.get("absent_paths", ()))
     parts = [
-        "".join(f"{line}\n" for line in figures.ended.refused),
+        "".join(f"{line}\n" for line in ended.refused),
         "\n".join(first_page_lines(page, width)) if page else "",
-        reading_text(page.read_first if page else listed(figures.to_read or ()), width),
+        reading_text(page.read_first if page else listed(document["to_read"] or ()), width),
         table,
-        figures.ended.text,
-        f"\n{balance_text(counts, figures.examples)}",
+        ended.text,
+        f"\n{balance_text(counts, examples)}",
         "" if page else "\n".join(left_out(counts)),
-        judge_text(settings, figures.usage, rows),
-        joint_text(figures.joint or {}),
+        judge_text(settings, usage, rows),
+        joint_text(judge),
         f"not applicable to any conversation: {', '.join(idle)}" if idle else "",
         no_version_line(settings, counts, rows),
-        redacted_text(None if settings.config.redact is None else figures.redacted),
-        f"no conversation has {', '.join(figures.absent_paths)}" if figures.absent_paths else "",
+        redacted_text(document.get("redacted")),
+        f"no conversation has {absent}" if absent else "",
         f"custom_metrics: no score, because their functions are not run: {custom}" if custom else "",
-        guesses_text(figures.guesses),
+        guesses_text(document["guessed_tools"]),
     ]
     lines_of_text: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):

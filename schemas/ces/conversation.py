@@ -127,20 +127,13 @@ class ConversationTurn(Message, proto="Conversation.Turn"):
 class ChannelType(OpenEnum):
     """Older form of input types."""
 
-    CHANNEL_TYPE_UNSPECIFIED = 0
-    TEXT = 1
-    AUDIO = 2
-    MULTIMODAL = 3
+    CHANNEL_TYPE_UNSPECIFIED, TEXT, AUDIO, MULTIMODAL = range(4)
 
 
 class ConversationSource(OpenEnum):
     """Where a conversation came from."""
 
-    SOURCE_UNSPECIFIED = 0
-    LIVE = 1
-    SIMULATOR = 2
-    EVAL = 3
-    AGENT_TOOL = 4
+    SOURCE_UNSPECIFIED, LIVE, SIMULATOR, EVAL, AGENT_TOOL = range(5)
 
 
 class InputType(OpenEnum):

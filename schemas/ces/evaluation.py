@@ -36,9 +36,7 @@ HIGHEST_SIMILARITY = 4
 class SemanticSimilarityChannel(OpenEnum):
     """Compared channel; unspecified: TEXT."""
 
-    SEMANTIC_SIMILARITY_CHANNEL_UNSPECIFIED = 0
-    TEXT = 1
-    AUDIO = 2
+    SEMANTIC_SIMILARITY_CHANNEL_UNSPECIFIED, TEXT, AUDIO = range(3)
 
 
 class TurnLevelMetricsThresholds(
@@ -76,9 +74,7 @@ class ExpectationLevelMetricsThresholds(
 class ExtraToolCallBehavior(OpenEnum):
     """Effect of an unexpected call; unspecified: FAIL."""
 
-    EXTRA_TOOL_CALL_BEHAVIOR_UNSPECIFIED = 0
-    FAIL = 1
-    ALLOW = 2
+    EXTRA_TOOL_CALL_BEHAVIOR_UNSPECIFIED, FAIL, ALLOW = range(3)
 
 
 class ToolMatchingSettings(Message, proto="EvaluationMetricsThresholds.ToolMatchingSettings"):
@@ -104,9 +100,7 @@ class GoldenEvaluationMetricsThresholds(
 class HallucinationMetricBehavior(OpenEnum):
     """Whether hallucinations affect the verdict; they are always evaluated."""
 
-    HALLUCINATION_METRIC_BEHAVIOR_UNSPECIFIED = 0
-    DISABLED = 1
-    ENABLED = 2
+    HALLUCINATION_METRIC_BEHAVIOR_UNSPECIFIED, DISABLED, ENABLED = range(3)
 
 
 class EvaluationMetricsThresholds(Message):
@@ -189,10 +183,7 @@ class HallucinationMetricsConfig(Message, proto="EvaluationMetricsConfig.Halluci
 class ComparisonType(OpenEnum):
     """Comparison of expected and observed values; unspecified: SEMANTIC_SIMILARITY."""
 
-    COMPARISON_TYPE_UNSPECIFIED = 0
-    EQUALS = 1
-    CONTAINS = 2
-    SEMANTIC_SIMILARITY = 3
+    COMPARISON_TYPE_UNSPECIFIED, EQUALS, CONTAINS, SEMANTIC_SIMILARITY = range(4)
 
 
 class GoldenExpectation(Message, proto="Evaluation.GoldenExpectation"):
@@ -289,26 +280,19 @@ class ScenarioExpectation(Message, proto="Evaluation.ScenarioExpectation"):
 class TaskCompletionBehavior(OpenEnum):
     """Older form of UserGoalBehavior."""
 
-    TASK_COMPLETION_BEHAVIOR_UNSPECIFIED = 0
-    TASK_SATISFIED = 1
-    TASK_REJECTED = 2
+    TASK_COMPLETION_BEHAVIOR_UNSPECIFIED, TASK_SATISFIED, TASK_REJECTED = range(3)
 
 
 class UserGoalBehavior(OpenEnum):
     """Expected outcome of the user's goal; unspecified: USER_GOAL_SATISFIED."""
 
-    USER_GOAL_BEHAVIOR_UNSPECIFIED = 0
-    USER_GOAL_SATISFIED = 1
-    USER_GOAL_REJECTED = 2
-    USER_GOAL_IGNORED = 3
+    USER_GOAL_BEHAVIOR_UNSPECIFIED, USER_GOAL_SATISFIED, USER_GOAL_REJECTED, USER_GOAL_IGNORED = range(4)
 
 
 class ScenarioExecutionMode(OpenEnum):
     """Mode of a simulation; unspecified: QUALITY_OPTIMIZED."""
 
-    SCENARIO_EXECUTION_MODE_UNSPECIFIED = 0
-    QUALITY_OPTIMIZED = 1
-    SPEED_OPTIMIZED = 2
+    SCENARIO_EXECUTION_MODE_UNSPECIFIED, QUALITY_OPTIMIZED, SPEED_OPTIMIZED = range(3)
 
 
 class Scenario(Message, proto="Evaluation.Scenario"):

@@ -57,10 +57,7 @@ class EvaluationErrorInfo(Message):
 class EvaluationOutcome(OpenEnum):
     """Verdict on a case, an expectation or a check."""
 
-    OUTCOME_UNSPECIFIED = 0
-    PASS = 1
-    FAIL = 2
-    SKIPPED = 3
+    OUTCOME_UNSPECIFIED, PASS, FAIL, SKIPPED = range(4)
 
 
 class SemanticSimilarityResult(Message, proto="EvaluationResult.SemanticSimilarityResult"):
@@ -106,11 +103,7 @@ class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
 class SpanType(OpenEnum):
     """Kind of a span."""
 
-    TYPE_UNSPECIFIED = 0
-    TOOL = 1
-    USER_CALLBACK = 2
-    GUARDRAIL = 3
-    LLM = 4
+    TYPE_UNSPECIFIED, TOOL, USER_CALLBACK, GUARDRAIL, LLM = range(5)
 
 
 class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
@@ -239,10 +232,7 @@ class AggregatedMetrics(Message):
 class AudioEncoding(OpenEnum):
     """Encoding of audio samples."""
 
-    AUDIO_ENCODING_UNSPECIFIED = 0
-    LINEAR16 = 1
-    MULAW = 2
-    ALAW = 3
+    AUDIO_ENCODING_UNSPECIFIED, LINEAR16, MULAW, ALAW = range(4)
 
 
 class OutputAudioConfig(Message):
@@ -261,17 +251,13 @@ class InputAudioConfig(OutputAudioConfig):
 class EvaluationChannel(OpenEnum):
     """Channel of a run."""
 
-    EVALUATION_CHANNEL_UNSPECIFIED = 0
-    TEXT = 1
-    AUDIO = 2
+    EVALUATION_CHANNEL_UNSPECIFIED, TEXT, AUDIO = range(3)
 
 
 class EvaluationToolCallBehaviour(OpenEnum):
     """Whether a run calls real tools; unspecified: REAL."""
 
-    EVALUATION_TOOL_CALL_BEHAVIOUR_UNSPECIFIED = 0
-    REAL = 1
-    FAKE = 2
+    EVALUATION_TOOL_CALL_BEHAVIOUR_UNSPECIFIED, REAL, FAKE = range(3)
 
 
 class EvaluationConfig(Message):
@@ -288,9 +274,7 @@ class EvaluationConfig(Message):
 class GoldenRunMethod(OpenEnum):
     """Replay method of a golden; unspecified: STABLE."""
 
-    GOLDEN_RUN_METHOD_UNSPECIFIED = 0
-    STABLE = 1
-    NAIVE = 2
+    GOLDEN_RUN_METHOD_UNSPECIFIED, STABLE, NAIVE = range(3)
 
 
 class BackgroundEnvironment(OpenEnum):
@@ -442,12 +426,7 @@ class ScenarioResult(Message, proto="EvaluationResult.ScenarioResult"):
 class ExecutionState(OpenEnum):
     """Life cycle of a result."""
 
-    EXECUTION_STATE_UNSPECIFIED = 0
-    RUNNING = 1
-    COMPLETED = 2
-    ERROR = 3
-    CANCELLED = 4
-    QUEUED = 5
+    EXECUTION_STATE_UNSPECIFIED, RUNNING, COMPLETED, ERROR, CANCELLED, QUEUED = range(6)
 
 
 class EvaluationResult(Message):

@@ -545,11 +545,9 @@ class CustomMetric(MeasuredCriterion):
     function: str
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns None: only the conversation has a score."""
         return None
 
     def score_conversation(self, sample: Sample) -> Score:
-        """Returns a score without a value with the reason."""
         return Score(None, reason=f"a custom metric: its function {self.function} is not run")
 
 

@@ -82,7 +82,6 @@ class CitedRelevanceDifference(OfAnswer):
     of_refusals = False
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Compares the relevances of the references."""
         cited, values = cited_references(turn, answer), [r.relevance for r in answer.references]
         if not 0 < len(cited) < len(values):
             return None
@@ -119,7 +118,6 @@ class UncitedReferences(AnswerFaults):
     of_refusals = False
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Counts the references that are not cited."""
         total = len(answer.references)
         if not total:
             return None
@@ -222,7 +220,6 @@ class CitationValidity(OfAnswer):
     rests_on = ("words",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Checks the citations."""
         marks, checked = marks_of(turn, answer), list[JsonObject]()
         for index, mark in enumerate(marks.citations):
             problems = [mark.span.problem] if mark.span.problem else []
@@ -416,7 +413,6 @@ class CitationPrecision(CitationSupport):
     name = "citation_precision"
 
     def measure(self, grounds: Grounds) -> Score | None:
-        """Checks the citations."""
         cited = grounds.cited_sources()
         by_record = [grounds.by_record(source) for source in cited]
         left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
@@ -439,7 +435,6 @@ class CitationRecall(CitationSupport):
     name = "citation_recall"
 
     def measure(self, grounds: Grounds) -> Score | None:
-        """Checks the claims."""
         claimed = grounds.claimed()
         if claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
@@ -483,7 +478,6 @@ class JudgedCitationPrecision(JudgedCriterion):
     rests_on = ("words",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Asks about all citations of a recorded answer at once."""
         try:
             grounds = grounds_of(sample, pair)
         except TooLargeError as error:

@@ -46,7 +46,6 @@ class ExpectationsMet(MeasuredCriterion):
     threshold: float | None = 1.0
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks a golden turn; None if it has nothing to check."""
         if pair.expected is None or not pair.expected.expectations:
             return None
         return _share([o for o in sample.replay(pair).outcomes if _is_checked(o)], pair.label)

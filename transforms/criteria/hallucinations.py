@@ -289,7 +289,6 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
     threshold: float | None = 1.0
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Compares claims with actions; None if there are neither messages nor actions."""
         catalog, spoken = self.catalog(sample), spoken_sections(sample.conversation)
         actions = actions_of(sample.conversation, catalog)
         if not any(section.name.endswith(", agent") for section in spoken):
@@ -404,7 +403,6 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
     threshold: float | None = 1.0
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the failed calls of a turn with what the agent says in it."""
         if pair.actual is None:
             return None
         catalog = self.catalog(sample)

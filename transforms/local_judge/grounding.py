@@ -218,7 +218,7 @@ def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> st
     return None
 
 
-LOG_ODDS_OF_NOTHING = -9.19
+LOG_ODDS_OF_NOTHING = -9.17
 LOG_ODDS_OF_ALL = 2.22
 """Log odds where the coverage is 0 and 1, by `python -m benchmarks.local_judge_fit`."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer

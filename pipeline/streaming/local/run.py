@@ -28,7 +28,7 @@ from turnwise.pipeline.io.run_writer import (
 )
 from turnwise.pipeline.io.sinks import open_changes, prepare_service
 from turnwise.pipeline.io.terminal import clipped, complain, counted, printable, wrapped
-from turnwise.pipeline.report.ending import end_run, figures_of, report
+from turnwise.pipeline.report.ending import end_run, report
 from turnwise.pipeline.report.terminal import version_table, window_lines
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -173,11 +173,19 @@ def _report(
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    figures = figures_of(settings, store.counts, JUDGING.judged, rows, counts)
-    figures = figures._replace(unread=unread, problems=problems)
-    document = end_run(settings, figures, {"folder": "."}, partial(written_run, settings.output))
+    document = end_run(
+        settings,
+        store.counts,
+        JUDGING.judged,
+        rows,
+        {"folder": "."},
+        partial(written_run, settings.output),
+        counts=counts,
+        unread=unread,
+        lost=problems,
+    )
     write_run_file(settings.output, document)
-    return report(settings, figures, document)
+    return report(settings, rows, document)
 
 
 def _total_rows(store: StreamStorage, run_id: str) -> list[MetricsByAppVersionRow]:

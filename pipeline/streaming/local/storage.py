@@ -21,10 +21,10 @@ from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.alerts import (
     WindowSum,
     conversation_change,
-    gone_change,
-    gone_window,
+    conversation_thing,
     outcome_change,
     window_change,
+    window_thing,
 )
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
@@ -256,7 +256,8 @@ class StreamStorage:
         self.counts["replaced"] += known.counted["results"]
         self.conversations.drop(known)
         if known.key != key_of(name):
-            self._change(gone_change(known.key, self.run.run_id, written))
+            thing = conversation_thing(known.key)
+            self._change(StreamChange(self.run.run_id, thing, written, None, {}))
         statistics = unpacked(known.packed)
         if statistics.conversations:
             self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
@@ -389,7 +390,8 @@ class MetricsFiles:
                 if (key := (row["window_start"], row["app_version"])) in keys:
                     of_table.setdefault(key, []).append(row)
                 elif table == BY_VERSION:
-                    self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
+                    gone = StreamChange(run_id, window_thing(*key), row["revision"] + 1, None, {})
+                    self._changes[key] = gone
         # A window whose rows are gone has no state here: `complete` writes it anew.
         written = self._rows[BY_VERSION]
         self._states = {key: entry.state for key, entry in zip(keys, known, strict=True) if key in written}

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.rows import FailureRow, ScoreRow
+from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
 
@@ -256,17 +256,3 @@ def _text(row: ScoreRow) -> str | None:
         (row["explanation"] if is_failed else None) or row["reason"] or (row["label"] if is_failed else None)
     )
     return None if text is None else text[:_LONGEST_REASON]
-
-
-Raised = Mapping[str, Mapping[ScoredId, str]]
-"""Criterion -> conversation -> message of the error that the criterion raised."""
-
-
-def raised_errors(failures: Iterable[FailureRow]) -> Raised:
-    """Returns what criteria raised, the first message of each conversation."""
-    errors: dict[str, dict[ScoredId, str]] = {}
-    for row in failures:
-        if row["stage"] == "score" and row["criterion"] and row["conversation_id"]:
-            key = ScoredId(row["conversation_id"], row["app_version"])
-            errors.setdefault(row["criterion"], {}).setdefault(key, row["message"])
-    return errors
