@@ -176,7 +176,6 @@ class ApiBackend(ABC):
     """
 
     def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry):
-        """Takes also what is called with the model's name before a repeated request."""
         self.config, self.access, self._on_retry = config, access, on_retry
 
     @abstractmethod

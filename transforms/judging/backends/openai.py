@@ -95,7 +95,6 @@ class OpenAiBackend(ClientBackend, BatchBackend):
         self._without_format: set[str | bytes] = set()
 
     async def call(self, request: Request, count: int) -> bytes:
-        """Returns the body of the response; see ApiBackend."""
         model, kind = request.template.model, request.template.digest
         has_format = self._without_format.isdisjoint((model, kind))
         path, body = self._body(request, count, has_format)
@@ -131,7 +130,6 @@ class OpenAiBackend(ClientBackend, BatchBackend):
             raise
 
     def read(self, answer: JsonObject, model: str) -> ReadAnswer:
-        """Reads a response; see ApiBackend."""
         if model.startswith(_RESPONSES):
             tokens = stated_tokens(answer, "input_tokens", "output_tokens")
             return ReadAnswer([_output(answer)], tokens, answer.get("model"))
@@ -143,7 +141,7 @@ class OpenAiBackend(ClientBackend, BatchBackend):
         return ReadAnswer(texts, tokens, answer.get("model"))
 
     async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
-        """Uploads the requests as JSON Lines, and makes a job of them; see BatchBackend."""
+        """Uploads the requests as JSON Lines, and makes a job of them."""
         endpoint, lines = "", []
         for key, (request, count) in requests.items():
             endpoint, body = self._body(request, count, has_format=True)
@@ -161,12 +159,11 @@ class OpenAiBackend(ClientBackend, BatchBackend):
         return str(job.id)
 
     async def find_job(self, name: str) -> str | None:
-        """Looks for a job; see BatchBackend."""
         listed = await self.client.batches.list(limit=100)
         return next((job.id for job in listed.data if (job.metadata or {}).get(_JOB_NAME) == name), None)
 
     async def job(self, job: str, ids: Sequence[str]) -> BatchState:
-        """Returns what became of a job; see BatchBackend. One that expired may have some answers."""
+        """A job that expired may have answered some requests."""
         stated = await self.client.batches.retrieve(job)
         if stated.status not in _ENDED:
             return BatchState(stated.status, is_ended=False)
@@ -355,7 +352,6 @@ class AnthropicBackend(ClientBackend):
         self._without_tool: set[str] = set()
 
     async def call(self, request: Request, count: int) -> bytes:
-        """Returns the body of the response; see ApiBackend."""
         if count > 1:
             raise OneCandidateError
         template = request.template
@@ -383,7 +379,6 @@ class AnthropicBackend(ClientBackend):
         return response.http_response.content
 
     def read(self, answer: JsonObject, model: str) -> ReadAnswer:
-        """Reads a response; see ApiBackend."""
         return ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
