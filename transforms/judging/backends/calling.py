@@ -6,7 +6,8 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -95,6 +96,7 @@ _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
 
 
+@dataclass(eq=False)
 class CallError(Exception):
     """What an error of an API means. Its text is the reason, in one line.
 
@@ -106,17 +108,14 @@ class CallError(Exception):
         refusal: Why the credentials are refused, one line without them; None: they are not.
     """
 
-    def __init__(
-        self,
-        fault: Fault,
-        may_pass: bool = False,
-        status: int | None = None,
-        asked_s: float = 0.0,
-        refusal: str | None = None,
-    ):
-        super().__init__(fault.reason)
-        self.fault, self.may_pass, self.status = fault, may_pass, status
-        self.asked_s, self.refusal = asked_s, refusal
+    fault: Fault
+    may_pass: bool = False
+    status: int | None = None
+    asked_s: float = 0.0
+    refusal: str | None = None
+
+    def __str__(self) -> str:
+        return self.fault.reason
 
 
 def pause_s(attempts: int, delay_s: float, asked_s: float) -> float:
@@ -148,15 +147,11 @@ def asked_wait(headers: Mapping[str, str], body: Any) -> float:
 
 
 def _seconds(header: str | None) -> float:
-    if header is None:
-        return 0.0
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
-        except (TypeError, ValueError):
-            return 0.0
+    seconds = 0.0
+    with suppress(TypeError, ValueError):  # it is a date
+        seconds = (parsedate_to_datetime(header or "") - datetime.now(UTC)).total_seconds()
+    with suppress(ValueError):
+        seconds = float(header or "")
     return max(0.0, seconds) if isfinite(seconds) else 0.0
 
 
@@ -438,10 +433,8 @@ def register_api(
         return make(config, access, on_retry)
 
     async def find_models(backend: ApiBackend, models: Sequence[str]) -> None:
-        try:
+        async with aclosing(backend):
             await asyncio.gather(*(backend.check(model) for model in models))
-        finally:
-            await backend.aclose()
 
     def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
         models = set()
