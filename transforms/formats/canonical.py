@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import inf
 from typing import Annotated, Any
 
@@ -351,7 +352,7 @@ def _conversation(value: JsonObject) -> JsonObject:
         end = endings.reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
     fields["ended"], fields["ended_detail"] = end
     _repair(fields, _turn, "turns")
-    _repair(fields, _outcome, "expected")
+    _repair(fields, partial(_expected, ExpectedOutcome), "expected")
     if "tools" in fields:
         fields["tools"] = endings.declared_tools(fields["tools"])
     return fields
@@ -368,22 +369,16 @@ def _turn(value: JsonObject) -> JsonObject:
     _repair(fields, endings.usage_fields, "usage")
     if parts:
         fields["usage"]["parts"] = parts
-    _repair(fields, _expected_turn, "expected")
+    _repair(fields, partial(_expected, ExpectedTurn), "expected")
     return fields
 
 
-def _expected_turn(value: JsonObject) -> JsonObject:
-    fields: JsonObject = known_fields(value, ExpectedTurn, _SPELLINGS)
-    _repair(fields, endings.call_fields, "tool_calls")
+def _expected(kind: type[ExpectedTurn] | type[ExpectedOutcome], value: JsonObject) -> JsonObject:
+    fields: JsonObject = known_fields(value, kind, _SPELLINGS)
+    _repair(fields, endings.call_fields, "tool_calls", "user_actions")
     for expectation in fields.get("expectations") or ():
         if isinstance(expectation, dict):
             _repair(expectation, endings.call_fields, "tool_call")
-    return fields
-
-
-def _outcome(value: JsonObject) -> JsonObject:
-    fields: JsonObject = known_fields(value, ExpectedOutcome, _SPELLINGS)
-    _repair(fields, endings.call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
         fields["actions"], by_user = endings.split_actions(fields["actions"])
         fields["user_actions"] = fields.get("user_actions") or by_user

@@ -333,7 +333,15 @@ def _read_community(
         if not name:
             raise ValueError(f"conversations.{index}: it has no name under conversation")
         state = shared | as_object(case.get("session_parameters")) | as_object(case.get("variables"))
-        return _golden(name, case, state, settings) if "turns" in case else _checks(name, case, state)
+        if "turns" not in case:
+            return _checks(name, case, state)
+        _refuse(case, _GOLDEN_KEYS, name)
+        turns = [_turn(turn, f"{name}: turns.{i}") for i, turn in enumerate(objects(case["turns"], "turns"))]
+        golden = {"turns": turns, "evaluationExpectations": listed(case.get("expectations"), "expectations")}
+        wire = {"displayName": name, "tags": listed(case.get("tags"), "tags"), "golden": golden}
+        golden_case = eval_case(dump_json(wire), settings.ces)
+        golden_case.session_state = state
+        return golden_case
 
     return read_each(enumerate(objects(value["conversations"], "conversations")), read)
 
@@ -342,16 +350,6 @@ def _refuse(given: JsonObject, known: frozenset[str], path: str) -> None:
     unknown = sorted(given.keys() - known)
     if unknown:
         raise ValueError(f"{path}: unknown field {', '.join(unknown)}")
-
-
-def _golden(name: str, case: JsonObject, state: JsonObject, settings: ReadSettings) -> EvalCase:
-    _refuse(case, _GOLDEN_KEYS, name)
-    turns = [_turn(turn, f"{name}: turns.{i}") for i, turn in enumerate(objects(case["turns"], "turns"))]
-    golden = {"turns": turns, "evaluationExpectations": listed(case.get("expectations"), "expectations")}
-    wire = {"displayName": name, "tags": listed(case.get("tags"), "tags"), "golden": golden}
-    golden_case = eval_case(dump_json(wire), settings.ces)
-    golden_case.session_state = state
-    return golden_case
 
 
 def _turn(turn: JsonObject, path: str) -> JsonObject:

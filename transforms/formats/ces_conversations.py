@@ -11,7 +11,6 @@ from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.ces.conversation import SessionOutput, Span
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
-from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
@@ -29,19 +28,12 @@ _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
 }
 _SPAN_NAMES = {"Tool": "name", "LLM": "model", "Callback": "stage", "Guardrail": "name"}
 _MS = 1_000_000
-
-
-def _spellings(model: type[Message]) -> frozenset[str]:
-    """Returns the fields of a message, in both spellings."""
-    fields = model.model_fields.items()
-    return frozenset(spelling for name, field in fields for spelling in (name, field.alias or name))
-
-
-_READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
+_READ_KEYS = endings.spelt(*ces.Chunk.model_fields) - {"blob", "image"}
 _NAMELESS = ("user", "agent", "model", "")
 """Roles that name no agent."""
 _HOLDER_KEYS = endings.spelt("chunks", "messages", "root_span")
-_RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
+_BESIDE = key_set("evaluation eval_id eval_set_id tools")
+_RECORD_KEYS = endings.spelt(*ces.CesConversation.model_fields) | _BESIDE
 _CELLS = endings.spelt("turns", "messages", "start_time", "end_time")
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
@@ -246,7 +238,7 @@ def _nanos(span: ces.Span) -> int | None:
 
 
 _LARGEST_INDEX = 2**31 - 1
-_PAYLOAD_KEYS = _spellings(SessionOutput) - {"tool_calls", "toolCalls"}
+_PAYLOAD_KEYS = endings.spelt(*SessionOutput.model_fields) - {"tool_calls", "toolCalls"}
 _OUTPUT_KEYS = (SessionOutput.model_fields.keys() | {"turnCompleted", "diagnosticInfo"}) - {"turn_index"}
 _ENTRY_KEYS = key_set(
     "labels jsonPayload resource httpRequest operation sourceLocation split errorGroups apphub "

@@ -64,14 +64,21 @@ def _conversation(
     log = Dialogue()
     usage: dict[str, tuple[int, JsonObject]] = {}
     for entry, following in zip(kept, [*kept[1:], {}], strict=True):
-        command = _typed_command(_content_of(entry), entry, following)
-        if command:
-            log.user(command, entry.get("timestamp"))
+        content = _content_of(entry)
+        command = _COMMAND.search(content) if isinstance(content, str) else None
+        if command and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid"):
+            # The user typed a command, unless that gave the agent nothing to do.
+            answer = _content_of(following)
+            first = answer[0] if isinstance(answer, list) and answer else answer
+            text = first.get("text") if isinstance(first, dict) else first
+            args = _ARGS.search(str(content))
+            if not (isinstance(text, str) and _CAVEAT.match(text)):
+                log.user(f"{command[1]} {args[1].strip() if args else ''}".strip(), entry.get("timestamp"))
         _add(entry, log)
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
-            name = _message_id(entry) or str(entry["uuid"])
-            usage[name] = (len(log.turns) - 1, as_object(entry.get("message")))
+            message_id = _message_id(entry) or str(entry["uuid"])
+            usage[message_id] = (len(log.turns) - 1, as_object(entry.get("message")))
     # Each line of a message repeats its tokens.
     for turn_index, reply in usage.values():
         turn = log.turns[turn_index]
@@ -260,20 +267,6 @@ _CAVEAT = re.compile(
 _SKILL = "Base directory for this skill:"
 
 
-def _typed_command(content: JsonValue, entry: JsonObject, following: JsonObject) -> str | None:
-    """Returns the command that the user typed; None: none, or it gave the agent nothing to do."""
-    name = _COMMAND.search(content) if isinstance(content, str) else None
-    if not (name and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid")):
-        return None
-    answer = _content_of(following)
-    first = answer[0] if isinstance(answer, list) and answer else answer
-    text = first.get("text") if isinstance(first, dict) else first
-    if isinstance(text, str) and _CAVEAT.match(text):
-        return None
-    args = _ARGS.search(str(content))
-    return f"{name[1]} {args[1].strip() if args else ''}".strip()
-
-
 def _add_user(entry: JsonObject, log: Dialogue) -> bool:
     """Adds a user's message without what the program wrote; returns whether anything else is in it.
 
@@ -422,7 +415,14 @@ class _RolloutReader:
             if self.typed:  # the log says what the user wrote
                 is_typed = "\n".join(texts).strip().startswith(tuple(self.typed))
             if payload.get("role") != "user" or is_typed:
-                read_items([{"timestamp": line.get("timestamp"), **_marked(payload)}], log)
+                output = payload.get("output")
+                held = output if isinstance(output, str) else str(as_object(output).get("content") or "")
+                # An exit code stands in the metadata of the output, or before what the command wrote.
+                metadata = as_object(as_object(json_structure(held)).get("metadata"))
+                exited = _EXIT.search(held.partition("Output:")[0])
+                code = metadata.get("exit_code", exited[1] if exited else 0)
+                error = {} if str(code) == "0" else {"error": f"exit code {code}"}
+                read_items([{"timestamp": line.get("timestamp"), **payload, **error}], log)
                 self.end = None
         elif kind == "event_msg":
             text = str(payload.get("message")).strip()
@@ -544,17 +544,6 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
         log.unread.add("AgentError", f"an error: {str(item.get('message'))[:200]}")
     elif kind not in _CODEX_STEPLESS:
         log.unread.part(kind)
-
-
-def _marked(payload: JsonObject) -> JsonObject:
-    """Returns an item, with an error if its output states an exit code that is not 0."""
-    output = payload.get("output")
-    text = output if isinstance(output, str) else str(as_object(output).get("content") or "")
-    # It stands in the metadata of the output, or in the lines before what the command wrote.
-    metadata = as_object(as_object(json_structure(text)).get("metadata"))
-    line = _EXIT.search(text.partition("Output:")[0])
-    code = metadata.get("exit_code", line[1] if line else 0)
-    return payload if str(code) == "0" else {**payload, "error": f"exit code {code}"}
 
 
 def _texts(payload: JsonObject) -> list[str]:
