@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from statistics import median_low
@@ -239,21 +239,18 @@ class VotedQuestion(NamedTuple):
 
 def criterion_figures(
     names: Sequence[str], voted: Sequence[VotedQuestion], errors: Mapping[str, int], number: int
-) -> list[CheckedCriterion]:
-    """Returns the figures of every judged criterion; one that asks nothing has none."""
-    of_criteria = []
+) -> Iterator[CheckedCriterion]:
+    """Yields the figures of every judged criterion; one that asks nothing has none."""
     for name in names:
         questions = [asked for asked in voted if asked.checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
-        checked = CheckedCriterion(
+        yield CheckedCriterion(
             criterion=name,
             conversations=len({asked.checked.conversation for asked in questions}),
             questions=len(questions),
             errors=errors.get(name, 0),
             **figures,
         )
-        of_criteria.append(checked)
-    return of_criteria
 
 
 def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:

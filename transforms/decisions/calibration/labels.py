@@ -1,7 +1,7 @@
 """Labels: joined with scores, by several people, and what to label next; unused lines are named."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
 from math import inf
@@ -58,14 +58,13 @@ class Scale(Struct, frozen=True):
 _OUTCOMES = {"PASS": True, "FAIL": False}
 
 
-def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> list[JudgedScore]:
-    """Returns the scores of a run; a value below the scale (no claim) is none."""
-    scores = []
+def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> Iterator[JudgedScore]:
+    """Yields the scores of a run; a value below the scale (no claim) is none."""
     for row in rows:
         value, turn = row["value"], row["turn_index"]
         bounds = scales.get(row["criterion"], Scale()).bounds
         language = [f"language:{row['language']}"] if row["language"] else []
-        judged = JudgedScore(
+        yield JudgedScore(
             score_id=row.get("score_id"),
             conversation_id=row["conversation_id"],
             turn_index=turn,
@@ -77,8 +76,6 @@ def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> list
             passed=_OUTCOMES.get(row["outcome"] or ""),
             threshold=row["threshold"],
         )
-        scores.append(judged)
-    return scores
 
 
 _NAMED = 5

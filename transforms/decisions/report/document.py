@@ -63,7 +63,7 @@ def build_report(
     omitted = len(entries) - len(placed.chunk_of)
     drawn = (sample or set()) if omitted else None
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
-    infos, versions = figures.report_runs(runs, collected), _versions(runs, collected)
+    infos, versions = [*figures.report_runs(runs, collected)], _versions(runs, collected)
     rows = figures.criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     score_counts = [[0, 0] for _ in infos]
@@ -89,9 +89,9 @@ def build_report(
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
         criteria=rows,
-        slices=figures.slices(collected),
-        tools=tool_figures(collected),
-        curves=figures.curves(collected),
+        slices=[*figures.slices(collected)],
+        tools=[*tool_figures(collected)],
+        curves=[*figures.curves(collected)],
         no_score=figures.without_score(collected, entries),
         failures=figures.failure_groups(collected.failures),
         names=names,
@@ -371,8 +371,8 @@ def expected_calls(turn: figures.AnyRow) -> list[figures.AnyRow] | None:
     return expected.get("tool_calls") if isinstance(expected, dict) else None
 
 
-def tool_figures(collected: figures.CollectedRuns) -> list[ToolFigure]:
-    """Returns the figures of every tool that was called, by name and version."""
+def tool_figures(collected: figures.CollectedRuns) -> Iterator[ToolFigure]:
+    """Yields the figures of every tool that was called, by name and version."""
     places = {version: index for index, version in enumerate(collected.versions)}
     calls: defaultdict[tuple[str, int], list[figures.AnyRow]] = defaultdict(list)
     wrong: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
@@ -385,7 +385,6 @@ def tool_figures(collected: figures.CollectedRuns) -> list[ToolFigure]:
             for pair in call_pairs(expected_calls(turn) or [], made):
                 if pair.actual is not None:
                     wrong[keys[pair.actual]].update(pair.wrong)
-    of_tools = []
     for (name, version), of_tool in sorted(calls.items(), key=itemgetter(0)):
         stated = (call.get("seconds") for call in of_tool)
         seconds = sorted(value for value in stated if isinstance(value, int | float))
@@ -393,5 +392,4 @@ def tool_figures(collected: figures.CollectedRuns) -> list[ToolFigure]:
         errors = sum(bool(call.get("error")) for call in of_tool)
         effects = dict(Counter(str(call.get("effect") or "unknown") for call in of_tool))
         most_wrong = wrong[name, version].most_common(_MOST_WRONG)
-        of_tools.append(ToolFigure(name, version, len(of_tool), errors, p50, p95, effects, most_wrong))
-    return of_tools
+        yield ToolFigure(name, version, len(of_tool), errors, p50, p95, effects, most_wrong)
