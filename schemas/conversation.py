@@ -457,10 +457,8 @@ class Usage(CanonicalModel):
     parts: "list[Usage]" = []
 
     def plus(self, other: "Usage") -> "Usage":
-        """Returns the sum of two reports; what neither states stays unknown.
-
-        Reports of one model that state the same counts are one part.
-        """
+        """Returns the sum of two reports; what neither states stays unknown."""
+        # Reports of one model that state the same counts are one part.
         parts: dict[tuple[str | None, bool, bool], Usage] = {}
         for part in (*(self.parts or [self]), *(other.parts or [other])):
             key = (part.model, part.input_tokens is None, part.output_tokens is None)

@@ -188,10 +188,9 @@ def error_text(error: BaseException) -> str:
 
 @cache
 def _distributions() -> dict[str, Distribution]:
-    """Returns the installed distributions that extend turnwise; of two of one name the first on the path.
-
-    `importlib.metadata.entry_points` parses the files of all distributions, which takes three times as long.
-    """
+    """Returns the installed distributions that extend turnwise; of two of one name the first on the path."""
+    # `importlib.metadata.entry_points` parses the files of all distributions, which takes three times as
+    # long.
     named = [item for item in distributions() if "[turnwise." in (item.read_text("entry_points.txt") or "")]
     return {item.metadata["Name"]: item for item in reversed(named)}
 

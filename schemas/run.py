@@ -44,10 +44,8 @@ class StreamRules(Struct, frozen=True):
 
     @property
     def window_lateness(self) -> float:
-        """Time after its end during which a window accepts changes.
-
-        It includes the closing delay of a conversation, and another one at the end of the stream.
-        """
+        """Time after its end during which a window accepts changes."""
+        # It includes the closing delay of a conversation, and another one at the end of the stream.
         return self.allowed_lateness + 2 * self.longest_wait
 
 

@@ -175,10 +175,8 @@ def _value_at(text: str, index: int) -> tuple[JsonValue, int]:
 
 
 def block_stream(events: list[JsonObject]) -> JsonObject:
-    """Returns the message that events of Anthropic's or Bedrock's streams make.
-
-    Texts, thoughts and the JSON text of arguments come in pieces, by the index of their block.
-    """
+    """Returns the message that events of Anthropic's or Bedrock's streams make."""
+    # Texts, thoughts and the JSON text of arguments come in pieces, by the index of their block.
     message: JsonObject = {"type": "message", "role": "assistant", "stop_reason": None, "usage": {}}
     blocks: dict[JsonValue, JsonObject] = {}
     is_ended = False

@@ -230,11 +230,9 @@ _EMPTY = SpanStep()
 
 
 def _read_reply(span: TraceSpan, step: SpanStep) -> None:
-    """Leaves the reply alone of an output that repeats the request.
-
-    A span that is marked as a model's is a function around it where its output is the request alone, or where
-    it is a private function without an output.
-    """
+    """Leaves the reply alone of an output that repeats the request."""
+    # A span that is marked as a model's is a function around it where its output is the request alone, or
+    # where it is a private function without an output.
     output = step.output or []
     if any(message.role == SYSTEM or message.is_users for message in output):
         last = max(index for index, message in enumerate(output) if message.role != AGENT)

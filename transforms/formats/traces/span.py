@@ -227,10 +227,8 @@ def dropped_count(held: JsonObject) -> int:
 
 
 def any_value(value: JsonValue) -> JsonValue:
-    """Returns what an OTLP AnyValue holds; any other value as it is.
-
-    A table has a column for each kind, of which all but one are null.
-    """
+    """Returns what an OTLP AnyValue holds; any other value as it is."""
+    # A table has a column for each kind, of which all but one are null.
     if not isinstance(value, dict):
         return value if value else None
     if len(value) > 1 and value.keys() <= _KINDS:
