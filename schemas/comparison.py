@@ -305,10 +305,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that measured the sides differently.
-
-    What: the path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
-    """
+    """What differed in measuring the sides: `criteria.safety_v1.threshold`, `judge model`, `prompt version`."""
 
     what: str
     baseline: str

@@ -159,10 +159,7 @@ _NOT_SETTINGS = {
 
 
 def generation_settings(value: JsonObject) -> JsonObject:
-    """Returns generation settings with their names in snake_case.
-
-    Raises ValueError for two spellings of a name, and for a part of the request (`response_schema`).
-    """
+    """Returns settings with names in snake_case; raises ValueError for one spelt twice, and for no setting."""
     named = {snake_case(key): item for key, item in value.items()}
     if len(named) < len(value):
         raise ValueError("a setting is given in two spellings")

@@ -229,10 +229,7 @@ _ROUNDS = 20
 
 
 class ReadProblems(NamedTuple):
-    """Problems of a message, one line each with the path.
-
-    Unreadable values are omitted or replaced; unknown values of enums are kept.
-    """
+    """Values that are left out or replaced, and unknown ones of enums, which are kept: one line each."""
 
     unreadable: list[str]
     unknown: list[str]

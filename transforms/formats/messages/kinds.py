@@ -141,10 +141,8 @@ _DECODER = json.JSONDecoder()
 
 
 def events_of(text: JsonValue) -> list[JsonObject]:
-    """Returns the events of a streamed reply; empty: it is none.
-
-    It is server-sent events, JSON Lines, JSON objects in a row, AWS's binary stream as text, or a list.
-    """
+    """Returns the events of a streamed reply; empty: it is none."""
+    # It is server-sent events, JSON Lines, JSON objects in a row, AWS's binary stream as text, or a list.
     if isinstance(text, list):
         return objects_in(text)
     if not isinstance(text, str):

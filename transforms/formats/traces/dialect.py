@@ -189,10 +189,7 @@ _MERGED = ("(merged tools)", "(merged)")
 
 
 def read_span(span: TraceSpan) -> SpanStep:
-    """Returns what all dialects read in a span; where several state the same, the first by rank counts.
-
-    Nobody may change the step of a span that says nothing.
-    """
+    """Returns what all dialects read in a span; where several state the same, the first by rank counts."""
     words = words_of(span)
     step = _EMPTY
     for dialect in _asked(words, span.name.partition(" ")[0], DIALECTS.changes):
@@ -226,7 +223,7 @@ def read_span(span: TraceSpan) -> SpanStep:
     return step
 
 
-_EMPTY = SpanStep()
+_EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
 
 
 def _read_reply(span: TraceSpan, step: SpanStep) -> None:
