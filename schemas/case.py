@@ -52,12 +52,7 @@ class UserFact(conversation.CanonicalModel):
 
 
 class CaseKey(NamedTuple):
-    """Unique key of an eval case.
-
-    Attributes:
-        eval_set_id: Eval set of the case; "": none is stated.
-        eval_id: Name in the set.
-    """
+    """Unique key of an eval case: its name in an eval set; "": no set is stated."""
 
     eval_set_id: str
     eval_id: str

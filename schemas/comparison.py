@@ -93,12 +93,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """One quantile of a latency or count, the candidate's divided by the baseline's.
-
-    Attributes:
-        quantile: 0.5, 0.9 or 0.99.
-        ratio: the candidate's divided by the baseline's; None: the baseline's is 0.
-    """
+    """A quantile (0.5, 0.9 or 0.99) of latencies or counts; `ratio`: candidate by baseline, None: by 0."""
 
     quantile: float
     baseline_value: float
@@ -133,12 +128,7 @@ class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference at one 0-based turn index.
-
-    Attributes:
-        q: p-value adjusted by Benjamini and Hochberg over all slices and turn indices.
-        stands_out: q is below the level.
-    """
+    """The difference at one 0-based turn index; `q` and `stands_out` are those of `SliceDifference`."""
 
     turn_index: int
     difference: VersionDifference
@@ -305,7 +295,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What differed in measuring the sides: `criteria.safety_v1.threshold`, `judge model`, `prompt version`."""
+    """What differed in measuring: `criteria.safety_v1.threshold`, `judge model`, `prompt version` ..."""
 
     what: str
     baseline: str
@@ -462,12 +452,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation to read first.
-
-    Attributes:
-        alike: Number of conversations of the same problem type, with itself.
-        position: 1-based line or index.
-    """
+    """A conversation to read first, one of `alike` of its problem type; `position`: 1-based line or index."""
 
     conversation_id: str
     app_version: str | None

@@ -74,12 +74,7 @@ class InputFile(msgspec.Struct, frozen=True, order=True):
 
 
 class InputFiles(msgspec.Struct, frozen=True):
-    """All files.
-
-    Attributes:
-        digest: Digest over names, sizes and times of all files.
-        files: The files by name; None: there are more than `MOST_LISTED`.
-    """
+    """All files, and a digest over names, sizes and times; `files`: None if more than `MOST_LISTED`."""
 
     count: int
     bytes: int

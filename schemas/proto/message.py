@@ -334,13 +334,9 @@ def _is_lenient(info: ValidationInfo) -> bool:
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How pydantic reads a value, and prints it.
+    """How pydantic reads a value, and prints it; without `write`, as it is."""
 
-    `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
-
-    Attributes:
-        write: Returns the JSON value; None: it is the value.
-    """
+    # `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
 
     read: Callable[[JsonValue, ValidationInfo], Any]
     write: Callable[[Any], JsonValue] | None = None

@@ -124,12 +124,7 @@ def _set_depth(node: SpanNode) -> None:
 
 
 class WorkSteps(Struct, eq=False, kw_only=True):
-    """Steps of agents, in order.
-
-    Attributes:
-        main: Model calls of the main line: those of no agent that a tool called.
-        inner: All other model calls.
-    """
+    """Steps of agents, in order; `main`: model calls of no agent that a tool called, `inner`: the others."""
 
     main: list[SpanNode] = []
     inner: list[SpanNode] = []
