@@ -134,13 +134,7 @@ class WithoutScore(msgspec.Struct, frozen=True):
 
 
 class FailureGroup(msgspec.Struct, frozen=True):
-    """Failures or findings of one kind.
-
-    Attributes:
-        stage: Stage of the failure; `check`: findings, which lose nothing.
-        sentence: What failed how often, and the next step if there is one.
-        rows: The first of them, with their records.
-    """
+    """Failures of a kind, or findings (stage `check`): how often, and the next step; the first `rows`."""
 
     stage: str
     error_type: str
@@ -308,13 +302,7 @@ Applies = Literal["scored", "judge", "cases", "no"]
 
 
 class Noted(msgspec.Struct):
-    """Something that was not read, or not all of it.
-
-    Attributes:
-        what: The kind: an error, or the kind of a finding.
-        message: The first message, one line.
-        position: 1-based line or index of the first one in that file; 0: the file as a whole.
-    """
+    """What was not read: kind and first message; `position`: 1-based line or index, 0: the whole file."""
 
     what: str
     message: str

@@ -316,13 +316,7 @@ T = TypeVar("T")
 
 
 class ParseState(msgspec.Struct):
-    """State of one parse.
-
-    Attributes:
-        lenient: Whether values are accepted that only Python's protobuf parser accepts.
-        depth: Nesting depth of messages.
-        keeps_names: Whether unknown enum names are kept (up to 100 characters).
-    """
+    """State of a parse: is it lenient, as Python's parser; depth of messages; do unknown enum names stay."""
 
     lenient: bool
     depth: int = 0

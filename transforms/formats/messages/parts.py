@@ -85,13 +85,7 @@ class MessageCall(msgspec.Struct, gc=False):
 
 
 class MessageResult(msgspec.Struct, gc=False):
-    """A result that is given to a model, with the id and name of its call.
-
-    Attributes:
-        error: The mark of a failure; None: none.
-        after: How many texts of the message stand before it.
-        unread: Types of its parts that are not read, beside its texts.
-    """
+    """A result given to a model; `after`: texts that stand before it; `unread`: types of its other parts."""
 
     response: JsonValue = None
     id: str | None = None

@@ -24,13 +24,7 @@ INVOCATION = f"{ADK_EVENTS}invocation"
 
 
 class SpanEvent(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
-    """An event of a span, or a log record that names the span.
-
-    Attributes:
-        name: Name of the event; "": none is stated.
-        time: Nanoseconds since the epoch; 0: not stated.
-        body: Body of a log record.
-    """
+    """An event of a span, or a log record with a `body`; `time`: nanoseconds since the epoch, 0: none."""
 
     name: str = ""
     time: int = 0
