@@ -114,13 +114,7 @@ class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a judge disagrees with itself.
-
-    Attributes:
-        voted: Verdicts of a judge with two votes or more.
-        flipped: Those of them whose votes are not all the same.
-        flip_rate: Their share, 0..1.
-    """
+    """How much a judge disagrees with itself: verdicts with two votes or more, and those not unanimous."""
 
     voted: int
     flipped: int

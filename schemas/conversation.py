@@ -311,10 +311,7 @@ class GroundedAnswer(msgspec.Struct, omit_defaults=True):
         return self.state != FAILED and self.state not in UNFINISHED
 
     def why_unread(self, *parts: str) -> str | None:
-        """Returns why parts of the answer are not known in full; None: they were read.
-
-        A part covers what is below it: `steps` covers `steps.state`.
-        """
+        """Returns why parts are not known in full (`steps` covers `steps.state`); None: they were read."""
         for unread in self.unread:
             for part in parts:
                 if f"{unread}.".startswith(f"{part}.") or f"{part}.".startswith(f"{unread}."):

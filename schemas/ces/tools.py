@@ -415,10 +415,7 @@ class ReasonCount(Message):
 
 
 class VersionVerdict(MeasuredDifference):
-    """What `turnwise compare --store` says of the candidate against the baseline.
-
-    Word, sentence and figures are those of the verdicts.
-    """
+    """What `turnwise compare --store` says of the candidate against the baseline, by the verdicts."""
 
     refusal: Text = field(
         "Why the versions are not compared, such as another judge; every other field is absent then."

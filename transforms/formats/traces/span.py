@@ -147,10 +147,7 @@ _SERVICE = ("service.", "deployment.", "app.version", "app_version", "eval_", "t
 
 
 def as_id(value: JsonValue) -> str:
-    """Returns an id of a trace or span: hexadecimal in small letters, also of base64; others as they are.
-
-    Zeros and what is no text or number are "", which is no id.
-    """
+    """Returns an id: hexadecimal in small letters, also of base64, others as they are; "": zeros, no id."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:x}" if value else ""
     return _text_id(value) if isinstance(value, str) else ""
