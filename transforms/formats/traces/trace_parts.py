@@ -232,28 +232,30 @@ def register_export(
     rank: int,
     help: str,
     recognises: registry.Test,
-    spans: _Spans,
     *keys: tuple[str, ...],
     places: Places = OF_SPANS,
     **more: Any,
-) -> None:
-    """Adds a format of records that hold spans of any traces; `keys` and `more` are for `Format`."""
+) -> Callable[[_Spans], _Spans]:
+    """Adds a format of records, of which the decorated function yields spans of any traces; see `Format`."""
 
-    def last_time(value: JsonObject) -> float | None:
-        return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
+    def add(spans: _Spans) -> _Spans:
+        registry.register_built_in(
+            name=name,
+            help=help,
+            rank=rank,
+            recognises=recognises,
+            keys=keys[0],
+            other_keys=keys[1:],
+            splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
+            time=lambda value: (
+                max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
+            ),
+            places=places,
+            **more,
+        )
+        return spans
 
-    registry.register_built_in(
-        name=name,
-        help=help,
-        rank=rank,
-        recognises=recognises,
-        keys=keys[0],
-        other_keys=keys[1:],
-        splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
-        time=last_time,
-        places=places,
-        **more,
-    )
+    return add
 
 
 registry.register_built_in(
