@@ -309,6 +309,45 @@ registry.register_built_in(
 )
 
 
+_SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
+_BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
+
+
+def _register_log(
+    name: str,
+    help: str,
+    keys: tuple[str, ...],
+    recognises: registry.Test,
+    time: str,
+    places: Places = _BESIDE,
+) -> Callable[[_Exchanged], _Exchanged]:
+    """Adds a format of rows, which the decorated function makes exchanges."""
+
+    def add(exchange: _Exchanged) -> _Exchanged:
+        registry.register_built_in(
+            name=name,
+            help=help,
+            keys=keys,
+            rank=117,
+            recognises=recognises,
+            events=_exchange_events(exchange, time),
+            places=places,
+            time_keys=(time,),
+        )
+        return exchange
+
+    return add
+
+
+# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
+@_register_log(
+    "vertex_log",
+    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
+    ("endpoint", "logging_time", "full_request", "full_response"),
+    lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
+    "logging_time",
+    (("", ANY), ("full_request.labels", ANY)),
+)
 def _of_vertex(row: JsonObject) -> JsonObject:
     """Returns a row of Vertex AI's log as a request with its reply."""
     # Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where
@@ -323,6 +362,14 @@ def _of_vertex(row: JsonObject) -> JsonObject:
     return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
 
 
+# For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
+@_register_log(
+    "litellm_log",
+    "LiteLLM's spend logs; those of one conversation are joined",
+    ("request_id", "call_type", "spend", "session_id", "messages", "response"),
+    lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
+    "startTime",
+)
 def _of_litellm(row: JsonObject) -> JsonObject:
     """Returns a row of LiteLLM's table of spending, whose columns may be JSON texts, as an exchange."""
     # Words are there only if the proxy stores prompts; else the columns hold empty objects.
@@ -351,6 +398,14 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     }
 
 
+# For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
+@_register_log(
+    "posthog_generations",
+    "PostHog's events of generations; those of one session or trace are joined",
+    ("event", "timestamp", "properties"),
+    lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
+    "timestamp",
+)
 def _of_posthog(event: JsonObject) -> JsonObject:
     if event.get("event") != "$ai_generation":
         raise registry.NoConversation(f"an event of the type {event.get('event')} is not read")
@@ -380,51 +435,14 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     }
 
 
-_SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
-_BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
-
-
-def _register_log(
-    name: str,
-    help: str,
-    keys: tuple[str, ...],
-    recognises: registry.Test,
-    exchange: _Exchanged,
-    time: str,
-    places: Places = _BESIDE,
-) -> None:
-    registry.register_built_in(
-        name=name,
-        help=help,
-        keys=keys,
-        rank=117,
-        recognises=recognises,
-        events=_exchange_events(exchange, time),
-        places=places,
-        time_keys=(time,),
-    )
-
-
-# For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
-_register_log(
-    "litellm_log",
-    "LiteLLM's spend logs; those of one conversation are joined",
-    ("request_id", "call_type", "spend", "session_id", "messages", "response"),
-    lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
-    _of_litellm,
-    "startTime",
-)
-# For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
-_register_log(
-    "posthog_generations",
-    "PostHog's events of generations; those of one session or trace are joined",
-    ("event", "timestamp", "properties"),
-    lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
-    _of_posthog,
+# For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
+@_register_log(
+    "bedrock_log",
+    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
+    ("schemaType", "modelId", "input", "output"),
+    lambda row: row.get("schemaType") == "ModelInvocationLog",
     "timestamp",
 )
-
-
 def _of_bedrock(row: JsonObject) -> JsonObject:
     sent, got = kinds.as_object(row.get("input")), kinds.as_object(row.get("output"))
     if "inputBodyJson" not in sent:
@@ -436,27 +454,6 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
         "metadata": kinds.as_object(row.get("requestMetadata")),
         "source": "bedrock_log",
     }
-
-
-# For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
-_register_log(
-    "bedrock_log",
-    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
-    ("schemaType", "modelId", "input", "output"),
-    lambda row: row.get("schemaType") == "ModelInvocationLog",
-    _of_bedrock,
-    "timestamp",
-)
-# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
-_register_log(
-    "vertex_log",
-    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
-    ("endpoint", "logging_time", "full_request", "full_response"),
-    lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
-    _of_vertex,
-    "logging_time",
-    (("", ANY), ("full_request.labels", ANY)),
-)
 
 
 def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
