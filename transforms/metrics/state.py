@@ -513,10 +513,8 @@ class MetricsState(Struct):
 
         What falls to nothing goes, so that adding and taking back leaves no trace.
         """
-        self.conversations += sign * other.conversations
-        self.turns += sign * other.turns
-        self.passes += sign * other.passes
-        self.fails += sign * other.fails
+        for name in ("conversations", "turns", "passes", "fails"):
+            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
         for key, tally in other.tallies.items():
             mine = self.tallies.setdefault(key, Tally())
             mine.merge(tally, sign)
@@ -527,11 +525,11 @@ class MetricsState(Struct):
         self.units.merge(other.units, sign)
         add_counts(self.panels, other.panels, sign)
         add_counts(self.sampled_out, other.sampled_out, sign)
-        for name, state in other.slices.items():
-            part = self.slices.setdefault(name, MetricsState())
+        for part_name, state in other.slices.items():
+            part = self.slices.setdefault(part_name, MetricsState())
             part.merge(state, sign)
             if part.is_empty:
-                del self.slices[name]
+                del self.slices[part_name]
 
     @property
     def is_empty(self) -> bool:

@@ -423,19 +423,13 @@ def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_C
         if passed + failed and rest_passed + rest_failed:
             sides[key] = passed, passed + failed, rest_passed, rest_passed + rest_failed
     stands_out: dict[_CellKey, bool] = {}
-    for version in {version for _, (_, version) in sides}:
-        keys = [key for key in sides if key[1][1] == version]
+    for keys in grouped((version, (key, (name, version))) for key, (name, version) in sides).values():
         adjusted = benjamini_hochberg([exact_p(*sides[key]) for key in keys])
         stands_out |= {key: p < FALSE_DISCOVERY_RATE for key, p in zip(keys, adjusted, strict=True)}
-    for of in {of for _, of in sides}:
-        differences = {
-            key: side[0] / side[1] - side[2] / side[3] for key, side in sides.items() if key[1] == of
-        }
-        drawn = shrink(
-            [*differences.values()],
-            [_variance(*sides[key][:2]) + _variance(*sides[key][2:]) for key in differences],
-        )
-        for (key, difference), shrunk in zip(differences.items(), drawn, strict=True):
+    for keys in grouped((of, (key, of)) for key, of in sides).values():
+        differences = [sides[key][0] / sides[key][1] - sides[key][2] / sides[key][3] for key in keys]
+        variances = [_variance(*sides[key][:2]) + _variance(*sides[key][2:]) for key in keys]
+        for key, difference, shrunk in zip(keys, differences, shrink(differences, variances), strict=True):
             passes, size, base_passes, base_size = sides[key]
             pooled = (passes + base_passes) / (size + base_size)
             seen = detectable_of_groups(pooled, (size, base_size))
@@ -487,15 +481,12 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Wi
 
 def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
     """Returns failures and findings by stage and error, failures first, then the most frequent first."""
-    by_kind: dict[tuple[str, str], list[AnyRow]] = {}
-    for index, rows in enumerate(failures):
-        for row in rows:
-            key = (row.get("stage") or "", row.get("error_type") or "")
-            by_kind.setdefault(key, []).append({**row, "run": index})
-    groups = []
-    for key, rows in by_kind.items():
-        sentence = failure_sentence(*key, len(rows))
-        groups.append(FailureGroup(*key, len(rows), sentence, [*map(_shown, rows[:_ROWS])]))
+    with_run = [{**row, "run": index} for index, rows in enumerate(failures) for row in rows]
+    kinds = grouped(((row.get("stage") or "", row.get("error_type") or ""), row) for row in with_run)
+    groups = [
+        FailureGroup(*key, len(rows), failure_sentence(*key, len(rows)), [*map(_shown, rows[:_ROWS])])
+        for key, rows in kinds.items()
+    ]
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
 
