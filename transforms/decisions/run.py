@@ -40,7 +40,7 @@ ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
 
 
-class Run:
+class Run(Struct, dict=True, eq=False):
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
     Attributes:
@@ -50,17 +50,12 @@ class Run:
         name: How texts call it; "": by its id, or as the only run.
     """
 
-    def __init__(
-        self,
-        directory: str,
-        document: RunDocument,
-        rows: ReadRows,
-        calibration: Callable[[], Calibration | None] = lambda: None,
-        gaps: Iterable[str] = (),
-        name: str = "",
-    ) -> None:
-        self.directory, self.document, self.name = directory, document, name
-        self.rows, self.calibration, self.gaps = rows, calibration, [*gaps]
+    directory: str
+    document: RunDocument
+    rows: ReadRows
+    calibration: Callable[[], Calibration | None] = lambda: None
+    gaps: Sequence[str] = ()
+    name: str = ""
 
     def scores(self) -> Iterator[ScoreRow]:
         """Yields the scores that count, those of one conversation in a row."""

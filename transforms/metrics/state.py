@@ -378,15 +378,11 @@ def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
 
 
 class Units(Struct):
-    """Conversations by their unit: the named case, or else the conversation itself.
+    """Conversations by their unit: the named case, or else the conversation itself; `total` are all.
 
-    Up to 500 units are counted exactly. Of more, a sample is kept: those whose hash has `level` leading zeros
-    (distinct sampling, Gibbons and Tirthapura 2001), so that memory is bounded and sums add up in any order.
-
-    Attributes:
-        kept: Hash of a unit -> conversations of it.
-        level: Number of leading zero bits of the hashes that are kept.
-        total: All conversations.
+    `kept` is hash of a unit -> conversations of it, exact for up to 500 units. Of more, a sample is kept:
+    those whose hash has `level` leading zero bits (distinct sampling, Gibbons and Tirthapura 2001), so that
+    memory is bounded and sums add up in any order.
     """
 
     kept: dict[int, int] = field(default_factory=dict)

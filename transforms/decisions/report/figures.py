@@ -74,14 +74,11 @@ class Entry(Struct):
 
 
 class CollectedRuns(Struct, frozen=True):
-    """The conversations of some runs.
+    """The conversations of some runs; `versions` are in display order.
 
-    Attributes:
-        versions: The columns, in display order.
-        sampled_out: Run -> conversations about which the judge was not asked.
-        idle: Run -> criteria with a threshold that applied to no conversation.
-        bounds: (criterion, whether it is of whole conversations, version) -> interval of the share that
-            passes, as the metrics have it; of a stream, there are only those of its windows.
+    Of every run, `sampled_out` conversations were not judged, and `idle` criteria with a threshold applied to
+    none. `bounds`: (criterion, whether it is of whole conversations, version) -> interval of the share that
+    passes, as the metrics have it; of a stream, there are only those of its windows.
     """
 
     versions: list[VersionKey]
