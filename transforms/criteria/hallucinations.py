@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, grouped
+from turnwise.schemas.jsonio import JsonObject, grouped, listed
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.citations import was_skipped
@@ -379,8 +379,7 @@ def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str
     wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
     if not wrong:
         return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
-    more = f"; and {len(wrong) - 1} more." if len(wrong) > 1 else "."
-    return f"{wrong[0][0].upper()}{wrong[0][1:]}{more}"
+    return f"{wrong[0][0].upper()}{listed(wrong, 1, mark='; ')[1:]}."
 
 
 class ReportedFailures(MeasuredCriterion, UsesToolEffects):

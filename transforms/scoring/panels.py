@@ -280,10 +280,7 @@ def asked_otherwise(ask: Ask, **changes: bool) -> Ask:
 
 
 def counting(figures: Counter[str], recorded: Recorder) -> Ask:
-    """Counts what a judge would have been asked that agrees with the recorded answers of another one.
-
-    `figures` gets the answers (`calls`), and about how many tokens they and their prompts have.
-    """
+    """Counts in `figures` the `calls` and about the tokens of a judge that agrees with recorded answers."""
 
     async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
         prompt, number = question.prompt, len(samples)
@@ -298,11 +295,7 @@ def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None
     """Decides a score and returns its verdict; None: it has none.
 
     It is the outcome by the threshold. Without a threshold a value passes from the middle of the scale
-    upwards. A value that the criterion names as special is OTHER, whatever its outcome.
-
-    Raises:
-        TypeError: The value is no number, or the details hold what JSON cannot.
-        ValueError: The value is outside the scale, or the outcome is impossible.
+    upwards. A value that the criterion names as special is OTHER. Raises what `check_score` raises.
     """
     if score is None:
         return None
