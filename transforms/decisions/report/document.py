@@ -9,19 +9,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from turnwise.schemas import report
 from turnwise.schemas.comparison import FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.report import (
-    Conversations,
-    CriterionRow,
-    Detail,
-    Report,
-    ReportRun,
-    ReportVersion,
-    Sentence,
-    ToolFigure,
-)
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
@@ -48,7 +39,7 @@ PlaceChunks = Callable[[str, Iterable["tuple[list[int], str]"]], PlacedChunks]
 
 def build_report(
     runs: Sequence[Run], compared: figures.Compared, store: PlaceChunks, *, keeps_few: bool = False
-) -> Report:
+) -> report.Report:
     """Returns the report of some runs.
 
     `store` stores transcripts and scores. If the report `keeps_few`, the chunks hold a random sample first,
@@ -70,12 +61,14 @@ def build_report(
     for entry in entries:
         score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
         score_counts[entry.version.run][1] += len(entry.scores)
-    problems = [Sentence(text, i) for i, run in enumerate(infos) for text in figures.problem_sentences(run)]
-    problems += [Sentence(text) for text in compared.refused]
+    problems = [
+        report.Sentence(text, i) for i, run in enumerate(infos) for text in figures.problem_sentences(run)
+    ]
+    problems += [report.Sentence(text) for text in compared.refused]
     pages = [*compared.pages]
     if versions and not pages:
         pages = [_uncompared(versions, rows, entries, infos)]
-    return Report(
+    return report.Report(
         report_id=report_id,
         runs=infos,
         versions=versions,
@@ -83,7 +76,7 @@ def build_report(
         reasons=[reasons_of(page) for page in pages],
         sentences=problems,
         coverage=[
-            Sentence(figures.coverage_sentence(*pair, *counts), i)
+            report.Sentence(figures.coverage_sentence(*pair, *counts), i)
             for i, (pair, counts) in enumerate(zip(by_run, score_counts, strict=True))
         ],
         comparisons=list(compared.comparisons),
@@ -106,10 +99,10 @@ def build_report(
 
 
 def _uncompared(
-    versions: Sequence[ReportVersion],
-    rows: Sequence[CriterionRow],
+    versions: Sequence[report.ReportVersion],
+    rows: Sequence[report.CriterionRow],
     entries: Sequence[figures.Entry],
-    runs: Sequence[ReportRun],
+    runs: Sequence[report.ReportRun],
 ) -> FirstPage:
     verdicts = [sum(getattr(v, name) for v in versions) for name in ("passed", "failed", "no_verdict")]
     shown = next((row.figures[0] for row in rows if row.name == STATUS), None)
@@ -123,7 +116,7 @@ def _listed_first(
     page: FirstPage,
     entries: Sequence[figures.Entry],
     collected: figures.CollectedRuns,
-    versions: Sequence[ReportVersion],
+    versions: Sequence[report.ReportVersion],
 ) -> list[int]:
     """Returns the places of the conversations that a first page lists."""
     keys = zip(collected.versions, versions, strict=True)
@@ -136,7 +129,7 @@ def _listed_first(
     return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
-def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> list[ReportVersion]:
+def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> list[report.ReportVersion]:
     verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
     turns, conversations = (
         Counter[figures.VersionKey](),
@@ -146,7 +139,7 @@ def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> list[Rep
         turns[entry.version] += entry.row["turns"] or 0
     names = figures.short_names(collected.versions, figures.run_names(runs))
     return [
-        ReportVersion(
+        report.ReportVersion(
             name=name,
             app_version=version.app_version or None,
             run=version.run,
@@ -202,7 +195,7 @@ def chunks(entries: Sequence[figures.Entry], places: Sequence[int]) -> Iterator[
         yield held, f"{{{','.join(texts)}}}"
 
 
-def detail(entry: figures.Entry) -> Detail:
+def detail(entry: figures.Entry) -> report.Detail:
     """Returns transcript and scores of a conversation; expected calls are paired with actual ones.
 
     Calls that a score of their effects found fault with have it under `fault`.
@@ -269,7 +262,7 @@ def columns(
     versions: Sequence[figures.VersionKey],
     chunk_of: dict[int, int],
     sample: set[int] | None,
-) -> tuple[Conversations, list[str]]:
+) -> tuple[report.Conversations, list[str]]:
     """Returns the columns of conversations in reading order, and the texts that they name by place.
 
     `chunk_of`: place of a conversation -> its chunk; `sample`: places of the random sample, None: nothing is
@@ -294,7 +287,7 @@ def columns(
             seen = (score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn)
             by_name[name].append(places(seen))
         by_name["labels"].append(places(s["label"] for s in entry.own_scores if s.get("label")))
-    conversations = Conversations(
+    conversations = report.Conversations(
         **by_name,
         version=[versions.index(entry.version) for entry in entries],
         tags=[places(row["tags"]) for row in rows],
@@ -371,7 +364,7 @@ def expected_calls(turn: figures.AnyRow) -> list[figures.AnyRow] | None:
     return expected.get("tool_calls") if isinstance(expected, dict) else None
 
 
-def tool_figures(collected: figures.CollectedRuns) -> Iterator[ToolFigure]:
+def tool_figures(collected: figures.CollectedRuns) -> Iterator[report.ToolFigure]:
     """Yields the figures of every tool that was called, by name and version."""
     places = {version: index for index, version in enumerate(collected.versions)}
     calls: defaultdict[tuple[str, int], list[figures.AnyRow]] = defaultdict(list)
@@ -392,4 +385,4 @@ def tool_figures(collected: figures.CollectedRuns) -> Iterator[ToolFigure]:
         errors = sum(bool(call.get("error")) for call in of_tool)
         effects = dict(Counter(str(call.get("effect") or "unknown") for call in of_tool))
         most_wrong = wrong[name, version].most_common(_MOST_WRONG)
-        yield ToolFigure(name, version, len(of_tool), errors, p50, p95, effects, most_wrong)
+        yield report.ToolFigure(name, version, len(of_tool), errors, p50, p95, effects, most_wrong)

@@ -8,20 +8,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas import report
 from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonValue, grouped, listed
-from turnwise.schemas.report import (
-    CriterionFigure,
-    CriterionRow,
-    Curve,
-    FailureGroup,
-    ReportRun,
-    ReportVersion,
-    Slice,
-    SliceFigure,
-    WithoutScore,
-)
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
@@ -243,7 +233,7 @@ def _tagged(value: JsonValue) -> JsonValue:
 _IDS_SHOWN = 3
 
 
-def problem_sentences(run: ReportRun) -> Iterator[str]:
+def problem_sentences(run: report.ReportRun) -> Iterator[str]:
     """Yields why a run cannot be relied on: gates, gaps, no transcripts; counts say what was rejected."""
     name = run.name
     if run.exit_status:
@@ -266,7 +256,9 @@ class Compared(Struct, frozen=True):
     pages: Sequence[FirstPage] = ()
 
 
-def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_score: int, scores: int) -> str:
+def coverage_sentence(
+    run: report.ReportRun, versions: Sequence[report.ReportVersion], no_score: int, scores: int
+) -> str:
     """Returns the balance of a run: what came in, and what became of all of it."""
     passed, failed, no_verdict = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
@@ -293,7 +285,7 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     return f"{run.name}: {text} {', '.join(parts)}.{hidden}"
 
 
-def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[ReportRun]:
+def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[report.ReportRun]:
     """Yields what a report says about its runs."""
     silent = {entry.version.run for entry in collected.entries}
     silent -= {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
@@ -318,7 +310,7 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[Repor
             )
         not_applicable = "has a threshold, and is not applicable to any conversation."
         gaps += [f"{name}: {criterion} {not_applicable}" for criterion in collected.idle[i]]
-        yield ReportRun(
+        yield report.ReportRun(
             run_id=document.run_id,
             name=name,
             directory=run.directory,
@@ -386,7 +378,7 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
 
 
-def slices(collected: CollectedRuns) -> Iterator[Slice]:
+def slices(collected: CollectedRuns) -> Iterator[report.Slice]:
     """Yields the slices that do not hold every conversation, the largest first within their kind."""
     sizes: Counter[SliceKey] = Counter()
     counts: dict[SliceKey, OutcomeCounts] = {}
@@ -403,7 +395,7 @@ def slices(collected: CollectedRuns) -> Iterator[Slice]:
     for key, size in chosen:
         names = dict.fromkeys(name for name, _ in counts[key])
         by_name = {name: [figures.get((key, (name, v))) for v in collected.versions] for name in names}
-        yield Slice(*key, size, by_name)
+        yield report.Slice(*key, size, by_name)
 
 
 def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str | None]) -> None:
@@ -411,9 +403,9 @@ def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str |
         counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
 
 
-def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
+def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, report.SliceFigure]:
     """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
-    figures = {key: SliceFigure(counts[0], counts[1], counts[2]) for key, counts in cells.items()}
+    figures = {key: report.SliceFigure(counts[0], counts[1], counts[2]) for key, counts in cells.items()}
     sides: dict[_CellKey, tuple[int, int, int, int]] = {}
     for key, (passed, failed, _) in cells.items():
         rest_passed, rest_failed = totals[key[1]][0] - passed, totals[key[1]][1] - failed
@@ -431,7 +423,9 @@ def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_C
             pooled = (passes + base_passes) / (size + base_size)
             seen = detectable_of_groups(pooled, (size, base_size))
             passed, failed, unknown = cells[key]
-            figures[key] = SliceFigure(passed, failed, unknown, difference, shrunk, stands_out[key], seen)
+            figures[key] = report.SliceFigure(
+                passed, failed, unknown, difference, shrunk, stands_out[key], seen
+            )
     return figures
 
 
@@ -451,7 +445,7 @@ _EXAMPLES = 10
 _ROWS = 25
 
 
-def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[WithoutScore]:
+def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[report.WithoutScore]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
     Places in the reading order of `entries` are given as examples.
@@ -471,17 +465,17 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Wi
             if len(names) < _EXAMPLES and index not in names:
                 names.append(index)
     ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
-    rows = [WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
+    rows = [report.WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
     rest = sum(number for _, number in ranked[_MOST_REASONS:])
-    return [*rows, WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
+    return [*rows, report.WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
 
 
-def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
+def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[report.FailureGroup]:
     """Returns failures and findings by stage and error, failures first, then the most frequent first."""
     with_run = [{**row, "run": index} for index, rows in enumerate(failures) for row in rows]
     kinds = grouped(((row.get("stage") or "", row.get("error_type") or ""), row) for row in with_run)
     groups = [
-        FailureGroup(*key, len(rows), failure_sentence(*key, len(rows)), [*map(_shown, rows[:_ROWS])])
+        report.FailureGroup(*key, len(rows), failure_sentence(*key, len(rows)), [*map(_shown, rows[:_ROWS])])
         for key, rows in kinds.items()
     ]
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
@@ -501,7 +495,7 @@ def _shown(row: AnyRow) -> AnyRow:
 STEPS = 100
 
 
-def curves(collected: CollectedRuns) -> Iterator[Curve]:
+def curves(collected: CollectedRuns) -> Iterator[report.Curve]:
     """Yields the distributions of every criterion without a scale, and of tokens a conversation."""
     places = {version: index for index, version in enumerate(collected.versions)}
     by_place: dict[tuple[str, int, str], list[float | None]] = {}
@@ -514,7 +508,7 @@ def curves(collected: CollectedRuns) -> Iterator[Curve]:
         (quantity, version, unit), values = key, known[key]
         quantiles = [quantile(values, i / STEPS) for i in range(STEPS + 1)] if values else []
         missing = len(by_place[key]) - len(values)
-        yield Curve(quantity, unit, version, len(values), missing, quantiles)
+        yield report.Curve(quantity, unit, version, len(values), missing, quantiles)
 
 
 def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
@@ -575,7 +569,9 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-def criterion_rows(collected: CollectedRuns, documents: Iterable[RunDocument] = ()) -> list[CriterionRow]:
+def criterion_rows(
+    collected: CollectedRuns, documents: Iterable[RunDocument] = ()
+) -> list[report.CriterionRow]:
     """Returns the rows of the table, in the order of all tables: verdicts first, then as configured."""
     table = _Table(collected)
     measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
@@ -612,7 +608,7 @@ class _Table:
                     if turn is not None and 0 <= turn < _MOST_TURNS:
                         self._turns[name, version][turn].add(*given, case)
 
-    def row(self, name: str) -> CriterionRow:
+    def row(self, name: str) -> report.CriterionRow:
         # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
         kind, versions = CRITERIA.get(name), self._collected.versions
         wanted = name == STATUS or _scale(name) is not None or (kind is not None and kind.unit == "money")
@@ -621,7 +617,7 @@ class _Table:
         totals = [self._sums.get((name, is_whole, version)) for version in versions]
         has_outcomes = any(total is not None and total.share is not None for total in totals)
         scale = _SHARE if has_outcomes else _scale(name)
-        figures: list[CriterionFigure | None] = []
+        figures: list[report.CriterionFigure | None] = []
         for version, total in zip(versions, totals, strict=True):
             if total is None:
                 figures.append(None)
@@ -642,7 +638,7 @@ class _Table:
             low, high = interval or (None, None)
             turns = self._turns[name, version]
             in_order = (turns[i] for i in range(max(turns, default=-1) + 1))
-            figure = CriterionFigure(
+            figure = report.CriterionFigure(
                 count=total.scored + total.no_score,
                 scored=total.scored,
                 no_score=total.no_score,
@@ -662,7 +658,7 @@ class _Table:
         of_values = (total for total in totals if total and total.scored)
         is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
         about = " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
-        return CriterionRow(name, unit, level, lowest, highest, figures, about, is_share)
+        return report.CriterionRow(name, unit, level, lowest, highest, figures, about, is_share)
 
 
 def _scale(name: str) -> tuple[float, float] | None:
