@@ -86,9 +86,8 @@ def problems_of(
             gaps = [gap_of(criterion, score) for _, score in failed]
             turn, score = failed[gaps.index(max(gaps))] if failed else (None, overall)
             term, gap = criterion.severity_reason, gap_of(criterion, overall)
-            compares_calls = criterion.needs_expected_calls
-            problem = ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=compares_calls)
-            problems.append(problem)
+            of_calls = criterion.needs_expected_calls
+            problems.append(ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=of_calls))
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":

@@ -587,13 +587,9 @@ def same_as_verdict(criteria: Sequence[CriterionComparison], sides: Sequence[Com
     return name if is_alone and of_criterion.get(STATUS) == of_criterion[name] else ""
 
 
-COMPARED = "compared cases"
-"""What the figures of a table of differences are of."""
-
-
 def criteria_lines(comparison: Comparison) -> list[list[str]]:
     """Returns the cells of the table of criteria, the head first."""
-    head = [COMPARED, *side_names(comparison), "cases", "difference", "p (Holm)", ""]
+    head = ["compared cases", *side_names(comparison), "cases", "difference", "p (Holm)", ""]
     return [head, *map(_line, comparison.criteria)]
 
 

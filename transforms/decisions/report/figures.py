@@ -30,8 +30,6 @@ AnyRow = dict[str, Any]
 _OF_CONVERSATION = frozenset(
     ("run_id", "conversation_id", "eval_id", "app_version", "language", "tags", "revision", "event_time")
 )
-ScoredKey = tuple[str, "str | None", "str | None"]
-"""Conversation, case and app version: what joins scores with a conversation."""
 
 
 class VersionKey(NamedTuple):
@@ -144,7 +142,8 @@ def _joined(run_number: int, run: Run) -> list[Entry]:
     return entries
 
 
-def _key(row: Mapping[str, Any]) -> ScoredKey:
+def _key(row: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
+    """Returns what joins scores with a conversation."""
     return row["conversation_id"], row.get("eval_id"), row.get("app_version")
 
 
