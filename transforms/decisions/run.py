@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, cast
@@ -40,7 +41,8 @@ ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
 
 
-class Run(Struct, dict=True, eq=False):
+@dataclass(eq=False)
+class Run:
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
     Attributes:
