@@ -529,10 +529,9 @@ def apply_rules(
     Without a version, no rule can be decided. `not_allowed` is the part of what was rejected that the
     options of the run do not allow for; None: all of it.
     """
-    tolerant: dict[str, float] = {}
-    for rule in config.rules:
-        if isinstance(rule, CoverageRule):
-            tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
+    coverage = (rule for rule in config.rules if isinstance(rule, CoverageRule))
+    shares = grouped((rule.criterion, rule.at_least) for rule in coverage)
+    tolerant = {criterion: max(of_criterion) for criterion, of_criterion in shares.items()}
     for rule in config.rules:
         if isinstance(rule, AllPassRule):
             not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)

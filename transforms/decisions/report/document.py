@@ -13,6 +13,7 @@ from turnwise.schemas import report
 from turnwise.schemas.comparison import FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
@@ -54,7 +55,7 @@ def build_report(
     omitted = len(entries) - len(placed.chunk_of)
     drawn = (sample or set()) if omitted else None
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
-    infos, versions = [*figures.report_runs(runs, collected)], _versions(runs, collected)
+    infos, versions = [*figures.report_runs(runs, collected)], [*_versions(runs, collected)]
     rows = figures.criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     score_counts = [[0, 0] for _ in infos]
@@ -129,28 +130,21 @@ def _listed_first(
     return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
-def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> list[report.ReportVersion]:
-    verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
-    turns, conversations = (
-        Counter[figures.VersionKey](),
-        Counter(entry.version for entry in collected.entries),
-    )
-    for entry in collected.entries:
-        turns[entry.version] += entry.row["turns"] or 0
+def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> Iterator[report.ReportVersion]:
+    rows = grouped((entry.version, entry.row) for entry in collected.entries)
     names = figures.short_names(collected.versions, figures.run_names(runs))
-    return [
-        report.ReportVersion(
+    for version, name in zip(collected.versions, names, strict=True):
+        verdicts = Counter(row["verdict"] for row in rows[version])
+        yield report.ReportVersion(
             name=name,
             app_version=version.app_version or None,
             run=version.run,
-            conversations=conversations[version],
-            turns=turns[version],
-            passed=verdicts[version, "PASS"],
-            failed=verdicts[version, "FAIL"],
-            no_verdict=verdicts[version, None],
+            conversations=len(rows[version]),
+            turns=sum(row["turns"] or 0 for row in rows[version]),
+            passed=verdicts["PASS"],
+            failed=verdicts["FAIL"],
+            no_verdict=verdicts[None],
         )
-        for version, name in zip(collected.versions, names, strict=True)
-    ]
 
 
 # The conversations of a report: reading order, columns, and what a chunk holds of each.
@@ -307,20 +301,15 @@ def _values(entries: Sequence[figures.Entry]) -> dict[str, list[float | None]]:
     """Returns criterion -> value of each conversation, with the digits that a table shows."""
     values: dict[str, list[float | None]] = {}
     for index, entry in enumerate(entries):
-        sums: dict[str, tuple[bool, int, float]] = {}
-        for score in entry.own_scores:
-            name, value = score["criterion"], score.get("value")
+        scored = (score for score in entry.own_scores if score.get("value") is not None)
+        for name, scores in grouped((score["criterion"], score) for score in scored).items():
             kind = CRITERIA.get(name)
-            if value is None or (kind and value in kind.special_values):
-                continue
-            is_whole = "turn_index" not in score
-            was_whole, count, total = sums.get(name, (is_whole, 0, 0.0))
-            if is_whole == was_whole:
-                sums[name] = is_whole, count + 1, total + value
-            elif is_whole:
-                sums[name] = True, 1, value
-        for name, (_, count, total) in sums.items():
-            values.setdefault(name, [None] * len(entries))[index] = float(f"{total / count:.6g}")
+            counted = [s for s in scores if not (kind and s["value"] in kind.special_values)]
+            # The scores of the whole conversation, or else those of its turns.
+            chosen = [s["value"] for s in counted if "turn_index" not in s] or [s["value"] for s in counted]
+            if chosen:
+                mean = sum(chosen) / len(chosen)
+                values.setdefault(name, [None] * len(entries))[index] = float(f"{mean:.6g}")
     return values
 
 
@@ -367,18 +356,17 @@ def expected_calls(turn: figures.AnyRow) -> list[figures.AnyRow] | None:
 def tool_figures(collected: figures.CollectedRuns) -> Iterator[report.ToolFigure]:
     """Yields the figures of every tool that was called, by name and version."""
     places = {version: index for index, version in enumerate(collected.versions)}
-    calls: defaultdict[tuple[str, int], list[figures.AnyRow]] = defaultdict(list)
+    calls: list[tuple[tuple[str, int], figures.AnyRow]] = []
     wrong: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     for entry in collected.entries:
         for turn in figures.turns_of(entry.row):
             made = turn.get("tool_calls") or []
             keys = [(call.get("name") or "", places[entry.version]) for call in made]
-            for key, call in zip(keys, made, strict=True):
-                calls[key].append(call)
+            calls += zip(keys, made, strict=True)
             for pair in call_pairs(expected_calls(turn) or [], made):
                 if pair.actual is not None:
                     wrong[keys[pair.actual]].update(pair.wrong)
-    for (name, version), of_tool in sorted(calls.items(), key=itemgetter(0)):
+    for (name, version), of_tool in sorted(grouped(calls).items(), key=itemgetter(0)):
         stated = (call.get("seconds") for call in of_tool)
         seconds = sorted(value for value in stated if isinstance(value, int | float))
         p50, p95 = (figures.quantile(seconds, share) if seconds else None for share in (0.5, 0.95))

@@ -286,25 +286,21 @@ def coverage_sentence(
 
 def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[report.ReportRun]:
     """Yields what a report says about its runs."""
-    silent = {entry.version.run for entry in collected.entries}
-    silent -= {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
-    repeated: list[set[str]] = [set() for _ in runs]
-    for entry in collected.entries:
-        if entry.is_repeated:
-            repeated[entry.version.run].add(entry.row["conversation_id"])
+    by_run = grouped((entry.version.run, entry) for entry in collected.entries)
     for i, run in enumerate(runs):
-        document = run.document
+        document, entries = run.document, by_run.get(i, [])
+        repeated = sorted({entry.row["conversation_id"] for entry in entries if entry.is_repeated})
         name = run.name or (document.run_id if len(runs) > 1 else "This run")
         gaps = []  # what was asked for and not measured at all
         if unused := document.counts.get("unused_cases") or 0:
             cases = _counted(document.counts.get("cases") or unused, "eval case")
             verb = "has" if unused == 1 else "have"
             gaps.append(f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them.")
-        if repeated[i]:
-            ids = listed(sorted(repeated[i]), _IDS_SHOWN)
+        if repeated:
+            ids = listed(repeated, _IDS_SHOWN)
             gaps.append(
                 f"{name}: several recordings of one app version and case have the same id: "
-                f"{_counted(len(repeated[i]), 'conversation id')} ({ids}); "
+                f"{_counted(len(repeated), 'conversation id')} ({ids}); "
                 "their scores cannot be told apart, and are not shown beside them."
             )
         not_applicable = "has a threshold, and is not applicable to any conversation."
@@ -321,7 +317,7 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[repor
             counts=document.counts,
             criteria=document.criteria,
             judge=document.judge,
-            has_transcripts=i not in silent,
+            has_transcripts=not entries or any(entry.row["transcript"] is not None for entry in entries),
             redacted=redacted_text(document.redacted),
             sampled_out=collected.sampled_out[i],
             gaps=gaps,
