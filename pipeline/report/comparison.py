@@ -19,7 +19,6 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import (
-    beyond_verdicts,
     criteria_lines,
     difference_cell,
     run_places,
@@ -487,7 +486,8 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
     changes = [
         f"{change.what} ({change.baseline} for {a.name}, {change.candidate} for {b.name})"
-        for change in beyond_verdicts(settings_changes(a, b))
+        for change in settings_changes(a, b)
+        if change.criteria != [STATUS]  # it concerns more than the verdicts
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = f"{', '.join(changes[:_SHOWN])}{more}"
