@@ -32,7 +32,6 @@ from turnwise.pipeline.io.terminal import (
 from turnwise.pipeline.report.calibration import (
     calibration_text,
     criterion_rows,
-    merge_lines,
     merged,
     read_labels,
     run_scales,
@@ -339,14 +338,14 @@ def calibrate_run(argv: Sequence[str]) -> int:
         earlier = run.calibration()
     except ConfigError:  # it is replaced
         earlier = None
-    whole = merged(earlier, calibration)
+    whole, merge_lines = merged(earlier, calibration)
     path = write_calibration(run, whole) if calibration.criteria else None
     if options.format == "json":
         say(indented_json(whole))
     else:
         say(calibration_text(calibration, terminal_width()))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
-        list(map(say, merge_lines(earlier, calibration)))
+        list(map(say, merge_lines))
     wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
     if not calibration.criteria:
         stays = run.calibration_path()

@@ -296,10 +296,23 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
     image = options.view_as(WorkerOptions).sdk_container_image
     image = image or options.view_as(PortableOptions).environment_config or None
     lacking: list[str] = []
-    if setup.setup_file is not None and not _setup_brings(setup.setup_file):
-        lacking.append(f"--setup_file {setup.setup_file}: does not install turnwise")
-    if setup.requirements_file is not None and not _requirements_bring(setup.requirements_file):
-        lacking.append(f"--requirements_file {setup.requirements_file}: does not list turnwise")
+    if setup.setup_file is not None:
+        file = Path(setup.setup_file)
+        if not (file.is_absolute() and file.is_file() and file.name in _SETUP_FILES):
+            what = "must be the whole path of a pyproject.toml or setup.py"
+            raise ConfigError(f"--setup_file {setup.setup_file}: {what}")
+        if file.name == "pyproject.toml":
+            check_extra(f"--setup_file {setup.setup_file}", "build")
+        # A project is turnwise, or may depend on it.
+        beside = [project for pattern in _BESIDE for project in file.parent.glob(pattern)]
+        if not any(_NAMED.search(_without_comments(project)) for project in beside):
+            lacking.append(f"--setup_file {setup.setup_file}: does not install turnwise")
+    if setup.requirements_file is not None:
+        if not Path(setup.requirements_file).is_file():
+            raise ConfigError(f"--requirements_file {setup.requirements_file}: there is no such file")
+        text = _without_comments(Path(setup.requirements_file))
+        if not (_NAMED.search(text) or _OTHER_FILES.search(text)):  # other files may list it
+            lacking.append(f"--requirements_file {setup.requirements_file}: does not list turnwise")
     if image and _STOCK_IMAGE.match(image):
         lacking.append(f"--sdk_container_image {image}: is Beam's own image, without turnwise")
     for package in setup.extra_packages or ():
@@ -325,26 +338,6 @@ def _is_turnwise(file: Path) -> bool:
     """Returns whether a project is turnwise itself, and not one that depends on it."""
     projects = filter(Path.is_file, (file, file.with_name("pyproject.toml")))
     return any(_OWN_NAME.search(_without_comments(project)) for project in projects)
-
-
-def _setup_brings(path: str) -> bool:
-    """Returns whether a project is turnwise or may depend on it; raises ConfigError if it does not exist."""
-    file = Path(path)
-    if not (file.is_absolute() and file.is_file() and file.name in _SETUP_FILES):
-        raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
-    if file.name == "pyproject.toml":
-        check_extra(f"--setup_file {path}", "build")
-    beside = [project for pattern in _BESIDE for project in file.parent.glob(pattern)]
-    return any(_NAMED.search(_without_comments(project)) for project in beside)
-
-
-def _requirements_bring(path: str) -> bool:
-    """Returns whether requirements list turnwise, or other files whose content is unknown."""
-    file = Path(path)
-    if not file.is_file():
-        raise ConfigError(f"--requirements_file {path}: there is no such file")
-    text = _without_comments(file)
-    return _NAMED.search(text) is not None or _OTHER_FILES.search(text) is not None
 
 
 def _without_comments(file: Path) -> str:
