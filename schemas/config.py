@@ -39,7 +39,8 @@ _SHOWN = 200
 
 def _checked(expression: str) -> str:
     try:
-        problem = next(_problems(jmespath.compile(expression).parsed), None)
+        nodes = _nodes(jmespath.compile(expression).parsed)
+        problem = next(filter(None, map(_fault, nodes)), None)
     except JMESPathError as error:
         problem = " ".join(str(error).split())[:_SHOWN]
     except RecursionError:
@@ -49,26 +50,28 @@ def _checked(expression: str) -> str:
     return expression
 
 
-def _problems(node: dict[str, Any]) -> Iterator[str]:
-    """Yields what no record can be read by: functions that there are not, and the like."""
+def _fault(node: dict[str, Any]) -> str | None:
+    """Returns why no record can be read by a part of an expression, such as a function that there is not."""
     children = node.get("children", [])
-    if node["type"] == "slice":
-        if children[2:] == [0]:
-            yield "the step of a slice is 0"
-        return
-    if node["type"] == "function_expression":
-        name = node["value"]
-        table = Functions.FUNCTION_TABLE
-        if name not in table:
-            yield f"there is no function {name}(){did_you_mean(name, table)}"
-            return
-        wanted = table[name]["signature"]
-        is_open = bool(wanted and wanted[-1].get("variadic"))
-        if len(children) < len(wanted) or (len(children) > len(wanted) and not is_open):
-            few = "at least " if is_open else ""
-            yield f"{name}() takes {few}{len(wanted)} arguments, not {len(children)}"
-    for child in children:
-        yield from _problems(child)
+    if node["type"] == "slice" and children[2:] == [0]:
+        return "the step of a slice is 0"
+    if node["type"] != "function_expression":
+        return None
+    name, table = node["value"], Functions.FUNCTION_TABLE
+    if name not in table:
+        return f"there is no function {name}(){did_you_mean(name, table)}"
+    wanted = table[name]["signature"]
+    is_open = bool(wanted and wanted[-1].get("variadic"))
+    if len(children) == len(wanted) or (is_open and len(children) > len(wanted)):
+        return None
+    return f"{name}() takes {'at least ' if is_open else ''}{len(wanted)} arguments, not {len(children)}"
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields all parts of a parsed expression, each before those inside it."""
+    yield node
+    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
+        yield from _nodes(child)
 
 
 Path = Annotated[str, AfterValidator(_checked)]
@@ -144,12 +147,6 @@ def states_no_calls(expression: str) -> bool:
     none = {"type": "literal", "value": [], "children": []}
     pairs = (node for node in _nodes(jmespath.compile(expression).parsed) if node["type"] == "key_val_pair")
     return any(pair["value"] == "tool_calls" and pair["children"] == [none] for pair in pairs)
-
-
-def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield node
-    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
-        yield from _nodes(child)
 
 
 DEFAULT_MODEL = "gemini-2.5-flash"
@@ -251,8 +248,7 @@ class Cascade(Settings):
     same verdict, or if it states less confidence than is needed.
 
     Attributes:
-        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
-            to state one.
+        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it states none.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -343,8 +339,7 @@ class RedactConfig(Settings):
         paths: Paths in conversations, such as `tool_calls.args.password`, whose values are replaced.
         keep: Paths in conversations whose values are not replaced, wherever they stand.
         regions: Countries (ISO 3166) in whose form phone numbers without a country code may be written.
-        backend: What looks for values: `builtin`, or beside it `presidio` or `google` (Sensitive Data
-            Protection).
+        backend: What finds values: `builtin`, beside it `presidio` or `google` (Sensitive Data Protection).
         project: Project of Google Cloud that pays for `google`, `projects/P` or `projects/P/locations/L`.
     """
 
@@ -377,8 +372,7 @@ class BoundRule(Settings):
 
     Attributes:
         measure: `pass_rate`: share of PASS in the outcomes, 0..1; `mean`: mean of the values.
-        side: What is held against the bound: the `lower` or `upper` bound of the 95 % interval, or the
-            `estimate`.
+        side: What is held against the bound: `lower` or `upper` end of the 95 % interval, or the `estimate`.
     """
 
     rule: Literal["bound"]
@@ -404,8 +398,7 @@ class NotWorseRule(Settings):
     It passes if the whole interval of the difference lies above the margin, and fails if it lies below.
 
     Attributes:
-        margin: Largest loss that does not matter, as a share of the criterion's scale, 0..1; 0.02 of a pass
-            rate are 2 points.
+        margin: Largest loss that does not matter, as a share of the scale: 0.02 of a pass rate are 2 points.
         criterion: A criterion, or `verdict`; None: each of the `primary` ones.
     """
 
@@ -594,8 +587,7 @@ class CesConfig(Settings):
     """Settings of CES cases that neither the case nor the API defines.
 
     Attributes:
-        evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case overrides
-            single fields.
+        evaluation_metrics_thresholds: The app's message in proto3 JSON; a case overrides single fields.
     """
 
     evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)

@@ -22,7 +22,7 @@ from turnwise.pipeline.io.run_writer import publish
 from turnwise.pipeline.io.sinks import TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, is_local
+from turnwise.schemas.jsonio import JsonObject, is_local, listed
 from turnwise.schemas.rows import (
     DATE,
     WAREHOUSE_TABLES,
@@ -132,20 +132,22 @@ def lost_rows(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     for table in WAREHOUSE_TABLES:
         lost = [line for part in staged if part.table == table for line in part.lost]
         if lost:
-            more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
-            what = f"{len(lost)} rows of {table} were not written: {'; '.join(lost[:_SHOWN])}{more}"
+            what = f"{len(lost)} rows of {table} were not written: {listed(lost, _SHOWN, mark='; ')}"
             lines.append(f"--store {sink_place.url}: {what}")
     return lines
 
 
-def make_folder(folder: str) -> None:
-    """Makes a folder and tries to write into it; raises OSError if that fails."""
-    if is_local(folder):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    tried = FileSystems.join(folder, f"tried.{uuid4().hex}")
-    with _created(tried) as file:
-        file.write(b"")
-    FileSystems.delete([tried])
+def make_folder(folder: str, what: str) -> None:
+    """Makes a folder and tries to write into it; raises ConfigError, which begins with `what`: it failed."""
+    try:
+        if is_local(folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        tried = FileSystems.join(folder, f"tried.{uuid4().hex}")
+        with _created(tried) as file:
+            file.write(b"")
+        FileSystems.delete([tried])
+    except Exception as error:  # Beam's file systems raise errors of many libraries.
+        raise ConfigError(f"{what}: {' '.join(str(error).split())}") from None
 
 
 def run_stem(run_id: str) -> str:
@@ -228,12 +230,7 @@ def partition(column: str, value: str | None) -> str:
 
 def prepare_dataset(sink_place: SinkPlace) -> None:
     """Makes the folder in which rows of a run are staged; raises ConfigError if it cannot be written."""
-    try:
-        make_folder(staging_folder(sink_place))
-    except Exception as error:  # Beam's file systems raise errors of many libraries.
-        raise ConfigError(
-            f"--store {sink_place.url}: cannot be written: {' '.join(str(error).split())}"
-        ) from None
+    make_folder(staging_folder(sink_place), f"--store {sink_place.url}: cannot be written")
 
 
 def complete_dataset(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:

@@ -436,7 +436,7 @@ def checked(
     voted, used = _votes_on(questions, settings.judge, votes)
     stated = [criterion.name for criterion in selection.judged]
     names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
-    figures = criterion_figures([*names], voted, errors, votes)
+    figures = [*criterion_figures([*names], voted, errors, votes)]
     return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
 
 

@@ -13,7 +13,7 @@ from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import GATE_PROBLEM, Comparison, FirstPage, Flip, Missing, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import is_store_url, listed, shown_url
+from turnwise.schemas.jsonio import grouped, is_store_url, listed, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -164,9 +164,7 @@ def _slices(comparison: Comparison) -> list[str]:
 def _flips(comparison: Comparison, width: int) -> list[str]:
     if not comparison.flips:
         return []
-    by_case: dict[tuple[str, str], list[Flip]] = {}
-    for flip in comparison.flips:
-        by_case.setdefault((flip.kind, flip.case), []).append(flip)
+    by_case = grouped(((flip.kind, flip.case), flip) for flip in comparison.flips)
     counts = Counter(kind for kind, _ in by_case)
     shown = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items())
     lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]

@@ -17,6 +17,7 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,
@@ -161,12 +162,12 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
 
 def _changes(flips: Sequence[Flip]) -> str:
     """Returns how the criteria of a case or conversation changed."""
-    by_change: dict[str, list[str]] = {}
-    for flip in flips:
-        change = _CHANGES.get(flip.kind, flip.kind)
-        if flip.kind == "newly_missing" and flip.criterion != STATUS:
-            change = "no score any more"
-        by_change.setdefault(change, []).append(flip.criterion)
+
+    def change(flip: Flip) -> str:
+        is_lost = flip.kind == "newly_missing" and flip.criterion != STATUS
+        return "no score any more" if is_lost else _CHANGES.get(flip.kind, flip.kind)
+
+    by_change = grouped((change(flip), flip.criterion) for flip in flips)
     return "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in by_change.items())
 
 
@@ -202,9 +203,7 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case: dict[str, list[Flip]] = {}
-    for flip in flips:
-        by_case.setdefault(flip.case, []).append(flip)
+    by_case = grouped((flip.case, flip) for flip in flips)
     if by_case:
         short = last_parts(by_case)
         rows = [

@@ -37,7 +37,6 @@ from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.schemas.run import RunDocument, scoring_settings
-from turnwise.transforms.decisions.comparison.collect import raised_errors
 from turnwise.transforms.decisions.comparison.sides import (
     Bools,
     CodedColumn,
@@ -325,8 +324,7 @@ class StoredRuns:
         for row in rows:
             row["conversation_id"] = key_text(row["conversation_id"] or "")
             row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
-        if rows:
-            conversations.add_errors(raised_errors(rows))
+        conversations.add_errors(rows)
         versions = {*conversations.app_versions.used()}
         side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in versions))
         conversations.criteria = dict(sorted(conversations.criteria.items()))

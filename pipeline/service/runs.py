@@ -95,27 +95,19 @@ class Service:
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summaries` reads."""
 _ABORTED, _INTERNAL = 10, 13
-_Summaries = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
 
 
-def list_evaluation_runs(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
-    """Returns a page of the runs of an app, without the names of their results."""
-    return _listed(service, request, _run_values)
-
-
-def list_run_summaries(service: Service, request: tools.ListEvaluationRunsRequest) -> JsonObject:
-    """Returns a page of the runs of an app as turnwise tells them."""
-    return _listed(service, request, run_summaries)
-
-
-def _listed(service: Service, request: tools.ListEvaluationRunsRequest, summaries: _Summaries) -> JsonObject:
-    app = checked("app", request.parent)
+def list_evaluation_runs(
+    service: Service, request: tools.ListEvaluationRunsRequest, as_summaries: bool = False
+) -> JsonObject:
+    """Returns a page of the runs of an app: without the names of their results, or as turnwise tells them."""
+    app, tell = checked("app", request.parent), run_summaries if as_summaries else _run_values
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
     identity = ("runs", app, request.filter, request.order_by)
 
     def runs(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
-        return summaries(connection, app, [row._mapping for row in rows])
+        return tell(connection, app, [row._mapping for row in rows])
 
     return listed(service, request, "evaluationRuns", listing, runs, *identity)
 
@@ -139,11 +131,11 @@ def listed(
     return service.store.read(work)
 
 
-def get_evaluation_run(service: Service, name: str) -> JsonObject:
+def get_evaluation_run(service: Service, request: tools.GetEvaluationRunRequest) -> JsonObject:
     """Returns a run with the names of its results and its counts by evaluation."""
 
     def work(connection: Connection) -> JsonObject:
-        row = find_run(connection, name)
+        row = find_run(connection, request.name)
         counted = stored_runs.count_by_evaluation(connection, row["name"], row["execution"])
         of_run = RESULTS.c.evaluation_run == row["name"]
         names = connection.execute(select(RESULTS.c.name).where(of_run).order_by(RESULTS.c.name)).scalars()
@@ -381,7 +373,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
         return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | _stated(
             {
-                "unreadRuns": [] if request.evaluation_run else _later(connection, app, run),
+                "unreadRuns": [] if request.evaluation_run else _unread_later(connection, app, run),
                 "conversations": briefs,
                 "conversationCount": sum(counts.values()),
                 "failCount": counts.get("FAIL", 0),
@@ -440,7 +432,7 @@ def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
     return run
 
 
-def _later(connection: Connection, app: str, run: str) -> list[str]:
+def _unread_later(connection: Connection, app: str, run: str) -> list[str]:
     """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
     names = [stored_runs.run_key(state, run.rsplit("/", 1)[-1]) for state in (app, LOCAL_APP)]
     states = stored_runs.run_states(connection, {app, LOCAL_APP})
@@ -481,11 +473,12 @@ class View(NamedTuple):
         """Returns the selected fields of a message in canonical proto3 JSON."""
         return value if self.paths is None else select_fields(value, self.paths)
 
-    def computed(self, with_last_ten: bool) -> Collection[str]:
-        """Returns the computed fields of an evaluation that this view needs."""
+    @property
+    def computed(self) -> Collection[str]:
+        """The computed fields of an evaluation that this view needs."""
         seen = {path[0] for path in self.paths or ()}
         wanted = set(COMPUTED if self.paths is None else COMPUTED & seen)
-        return wanted | ({LAST_TEN} if with_last_ten or self.asks_for_last_ten else set())
+        return wanted | {LAST_TEN} if self.asks_for_last_ten else wanted
 
 
 SUMMARY = View(

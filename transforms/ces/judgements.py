@@ -156,14 +156,11 @@ def _outcome(score: float) -> Outcome:
 
 
 def _with_values(
-    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Iterable[JudgedItem]
+    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Sequence[JudgedItem]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
-    by_place: dict[int, list[JudgedItem]] = {}
-    for value in values:
-        by_place.setdefault(value.position, []).append(value)
     return [
-        _with_verdicts(case, outcome, by_place[index]) if index in by_place else outcome
+        _with_verdicts(case, outcome, [value for value in values if value.position == index])
         for index, outcome in enumerate(outcomes)
     ]
 
@@ -209,145 +206,116 @@ class VersionSums(NamedTuple):
 
 def aggregated_metrics(versions: Mapping[str, VersionSums]) -> JsonObject:
     """Returns the AggregatedMetrics message; `versions` is keyed by version id ("": the draft)."""
-    entries = [_version_message(version_id, *sums) for version_id, sums in sorted(versions.items())]
+    entries: list[JsonObject] = []
+    for version_id, (passes, fails, sums) in sorted(versions.items()):
+        total: Sums = {}
+        turns: dict[int, Sums] = {}
+        for (turn, kind, name), pair in sums.items():
+            add_sums(total, {(None, kind, name): pair})
+            if turn is not None:
+                turns.setdefault(turn, {})[turn, kind, name] = pair
+        message: JsonObject = {"appVersionId": version_id} if version_id else {}
+        message |= _sums_message(total) | _counts(passes, fails)
+        by_turn = [({"turnIndex": i} if i else {}) | _sums_message(turns[i]) for i in sorted(turns)]
+        entries.append(message | ({"metricsByTurn": by_turn} if by_turn else {}))
     return {"metricsByAppVersion": entries} if entries else {}
 
 
-def _version_message(version_id: str, passes: int, fails: int, sums: Sums) -> JsonObject:
-    total: Sums = {}
-    turns: dict[int, Sums] = {}
-    for (turn, kind, name), pair in sums.items():
-        add_sums(total, {(None, kind, name): pair})
-        if turn is not None:
-            turns.setdefault(turn, {})[turn, kind, name] = pair
-    message: JsonObject = {"appVersionId": version_id} if version_id else {}
-    message |= _sums_message(total)
-    message |= {name: n for name, n in (("passCount", passes), ("failCount", fails)) if n}
-    by_turn = [
-        ({"turnIndex": index} if index else {}) | _sums_message(turn) for index, turn in sorted(turns.items())
-    ]
-    return message | ({"metricsByTurn": by_turn} if by_turn else {})
+def _counts(passes: int, fails: int) -> JsonObject:
+    return {name: n for name, n in (("passCount", passes), ("failCount", fails)) if n}
+
+
+_FIELDS = {
+    "tool": "toolMetrics",
+    "semantic": "semanticSimilarityMetrics",
+    "hallucination": "hallucinationMetrics",
+    "tool_latency": "toolCallLatencyMetrics",
+    "turn_latency": "turnLatencyMetrics",
+}
 
 
 def _sums_message(sums: Sums) -> JsonObject:
-    parts: dict[str, list[JsonObject]] = {}
-    for (_, kind, tool), pair in sorted(sums.items(), key=lambda entry: entry[0][2]):
-        name, message = _entry(kind, tool, *pair)
-        parts.setdefault(name, []).append(message)
-    return parts
-
-
-def _entry(kind: str, tool: str, first: int, second: int) -> tuple[str, JsonObject]:
-    if kind == "tool":
-        counts = {name: n for name, n in (("passCount", first), ("failCount", second)) if n}
-        return "toolMetrics", {"tool": tool, **counts}
-    if kind == "semantic" or kind == "hallucination":
-        name = "semanticSimilarityMetrics" if kind == "semantic" else "hallucinationMetrics"
-        return name, {"score": float32(second / first)} if second else {}
-    latency: JsonObject = {"averageLatency": nanos_duration(second // first)}
-    if kind == "tool_latency":
-        return "toolCallLatencyMetrics", {"tool": tool, **latency}
-    return "turnLatencyMetrics", latency
+    fields: dict[str, list[JsonObject]] = {}
+    for (_, kind, tool), (first, second) in sorted(sums.items(), key=lambda entry: entry[0][2]):
+        message: JsonObject = {"tool": tool} if kind in ("tool", "tool_latency") else {}
+        if kind == "tool":
+            message |= _counts(first, second)
+        elif kind.endswith("latency"):
+            message["averageLatency"] = nanos_duration(second // first)
+        elif second:
+            message["score"] = float32(second / first)
+        fields.setdefault(_FIELDS[kind], []).append(message)
+    return fields
 
 
 # The verdict on a conversation that is held against a CES case.
 
 
 def ces_verdict(scored: ScoredConversation) -> Verdict:
-    """Decides a conversation that is held against a golden or a scenario of CES."""
-    case = scored.sample.eval_case
-    decide = golden_verdict if case is None or case.kind == "golden" else scenario_verdict
-    return decide(scored.sample, Judgements(scored.scores))
+    """Decides a conversation that is held against a golden or a scenario of CES.
 
-
-def golden_verdict(sample: Sample, judgements: Judgements) -> Verdict:
-    """Decides a golden case: FAIL if a check failed; PASS if all passed; none where a judgement lacks.
-
-    Checks: every expectation outcome (SKIPPED does not count), every turn's tool score and similarity,
-    hallucinations where they count, extra calls, and the statements about the whole conversation.
+    FAIL if a check failed; PASS if all passed; none where a judgement lacks or nothing is checked. Checks:
+    every outcome of an expectation (SKIPPED does not count) and extra calls; of a golden every turn's tool
+    score and similarity, of a scenario the user goal; hallucinations where they count; and the statements
+    about the whole conversation.
     """
-    pairs = [pair for pair in sample.pairs if pair.expected is not None or pair.label]
-    if not pairs:
+    sample, case, judgements = scored.sample, scored.sample.eval_case, Judgements(scored.scores)
+    turns = [pair for pair in sample.pairs if pair.expected is not None or pair.label]
+    if case is None or (case.kind == "golden" and not turns):
         return Verdict(None, ("the golden has no turns",))
-    outcomes = [judgements.golden_outcomes(sample, pair) for pair in pairs]
-    is_short = any(pair.label == MISSING_TURN for pair in pairs)
-    have_failed = any(map(_failed, outcomes)) or any(_turn_failed(sample, pair, judgements) for pair in pairs)
-    if is_short or have_failed or _statement_failed(judgements):
+    if case.kind == "golden":
+        results, reasons = _checked_turns(sample, turns, judgements)
+        gated = [pair for pair in turns if hallucination_gates(sample, pair)]
+    else:
+        results, reasons = _checked_scenario(sample, case, judgements)
+        counts = case.thresholds.scenario_hallucination == "ENABLED"
+        gated = [pair for pair in sample.pairs if counts and needs_hallucination_check(pair)]
+    clean = {pair.index: is_clean(pair, judgements) for pair in gated}
+    statements = [statement.score for statement in judgements.items(EvaluationExpectations.name)]
+    if "FAIL" in results or False in clean.values() or 0.0 in statements:
         return Verdict("FAIL")
-    open_turns = [pair.index for pair, of_turn in zip(pairs, outcomes, strict=True) if _is_open(of_turn)]
-    reasons = []
-    if open_turns:
-        names = (SemanticSimilarity.name, SemanticMatch.name)
-        why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
-        turns = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
-        reasons.append(f"{turns} a judge to compare meaning{why}")
-    unchecked = [
-        pair.index
-        for pair in pairs
-        if hallucination_gates(sample, pair) and is_clean(pair, judgements) is None
-    ]
-    is_checked = any(o.outcome == "PASS" for of_turn in outcomes for o in of_turn) or any(
-        judgements.similarity(sample, pair) or hallucination_gates(sample, pair) for pair in pairs
-    )
-    return _not_failed(sample, judgements, reasons, unchecked, is_checked)
-
-
-def _turn_failed(sample: Sample, pair: TurnPair, judgements: Judgements) -> bool:
-    similarity = judgements.similarity(sample, pair)
-    return (
-        sample.replay(pair).tool_outcome == "FAIL"
-        or (similarity is not None and similarity[1] == "FAIL")
-        or (hallucination_gates(sample, pair) and is_clean(pair, judgements) is False)
-    )
-
-
-def _is_open(outcomes: Iterable[ExpectationOutcome]) -> bool:
-    return any(outcome.outcome is None for outcome in outcomes)
-
-
-def _statement_failed(judgements: Judgements) -> bool:
-    return any(statement.score == 0.0 for statement in judgements.items(EvaluationExpectations.name))
-
-
-def _not_failed(
-    sample: Sample, judgements: Judgements, reasons: list[str], unchecked: Sequence[int], is_checked: bool
-) -> Verdict:
-    """Returns PASS, or no verdict for these reasons, missing judgements, and where nothing was checked."""
-    case = sample.eval_case
-    stated = len(case.evaluation_expectations) if case else 0
-    judged = judgements.items(EvaluationExpectations.name)
-    missing = stated - sum(statement.score is not None for statement in judged)
+    stated = len(case.evaluation_expectations)
+    missing = stated - sum(score is not None for score in statements)
     if missing:
         need = "expectation needs" if missing == 1 else "expectations need"
         reasons.append(f"{missing} evaluation {need} a judge{judgements.why(EvaluationExpectations.name)}")
-    if unchecked:
+    if unchecked := [index for index, verdict in clean.items() if verdict is None]:
         reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
-    if not (reasons or is_checked or stated):
-        reasons.append(f"the {case.kind if case else 'golden'} checks nothing")
+    if not (reasons or stated or gated or "PASS" in results):
+        reasons.append(f"the {case.kind} checks nothing")
     return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
 
 
-def scenario_verdict(sample: Sample, judgements: Judgements) -> Verdict:
-    """Decides a scenario by its expectations, the user goal, hallucinations if they count, and statements."""
-    outcomes = judgements.scenario_outcomes(sample)
-    goal = judgements.of_whole(UserGoalSatisfaction.name)
-    gates = sample.eval_case is not None and sample.eval_case.thresholds.scenario_hallucination == "ENABLED"
-    checked = [pair for pair in sample.pairs if gates and needs_hallucination_check(pair)]
-    justified = {pair.index: is_clean(pair, judgements) for pair in checked}
-    has_goal_failed = goal is not None and goal.outcome == "FAIL"
-    if has_goal_failed or _failed(outcomes) or _statement_failed(judgements) or False in justified.values():
-        return Verdict("FAIL")
+def _checked_turns(
+    sample: Sample, turns: Iterable[TurnPair], judgements: Judgements
+) -> tuple[list[Outcome | None], list[str]]:
+    """Returns the results of the turns of a golden, and why some are open."""
+    results: list[Outcome | None] = []
+    open_turns = []
+    for pair in turns:
+        outcomes = [outcome.outcome for outcome in judgements.golden_outcomes(sample, pair)]
+        similarity = judgements.similarity(sample, pair)
+        results += [*outcomes, sample.replay(pair).tool_outcome, similarity[1] if similarity else None]
+        results += ["FAIL"] if pair.label == MISSING_TURN else []
+        open_turns += [pair.index] if None in outcomes else []
+    if not open_turns:
+        return results, []
+    names = (SemanticSimilarity.name, SemanticMatch.name)
+    why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
+    need = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
+    return results, [f"{need} a judge to compare meaning{why}"]
+
+
+def _checked_scenario(
+    sample: Sample, case: EvalCase, judgements: Judgements
+) -> tuple[list[Outcome | None], list[str]]:
+    """Returns the results of the expectations of a scenario and of its user goal, and why some are open."""
+    results = [outcome.outcome for outcome in judgements.scenario_outcomes(sample)]
     reasons = []
-    if _is_open(outcomes):
+    if None in results:
         reasons.append("expectations need a judge" + judgements.why(ScenarioExpectations.name))
-    case = sample.eval_case
-    has_goal = case is not None and case.user_goal_enabled and case.user_goal != "IGNORED"
-    if has_goal and (goal is None or goal.outcome is None):
+    goal = judgements.of_whole(UserGoalSatisfaction.name)
+    reached = goal.outcome if goal else None
+    if reached is None and case.user_goal_enabled and case.user_goal != "IGNORED":
         reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
-    unchecked = [index for index, verdict in justified.items() if verdict is None]
-    has_passed = any(o.outcome == "PASS" for o in outcomes) or (goal is not None and goal.outcome == "PASS")
-    return _not_failed(sample, judgements, reasons, unchecked, has_passed or bool(checked))
-
-
-def _failed(outcomes: Iterable[ExpectationOutcome]) -> bool:
-    return any(outcome.outcome == "FAIL" for outcome in outcomes)
+    return [*results, reached], reasons

@@ -174,7 +174,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
         if pair.label:
             message["errorInfo"] = {"errorMessage": why_unpaired(pair)}
         if pair.actual is not None and pair.actual.latency_ms is not None:
-            message["turnLatency"] = nanos_duration(nanos(pair.actual.latency_ms / 1000))
+            message["turnLatency"] = _length(pair.actual.latency_ms / 1000)
         if pair.actual is not None and pair.actual.spans:
             add_spans(message, pair.actual.spans)
         if judgements or engine:
@@ -259,7 +259,7 @@ def _scenario_result(scored: ScoredConversation, verdict: Verdict, judgements: J
         message["evaluationExpectationResults"] = [*statements, *failed]
     engine = engine_scores(scored) if sample.has_answers else ()
     if engine and "hallucinationResult" not in message:
-        message["hallucinationResult"] = _hallucination_results(engine)
+        message["hallucinationResult"] = list(map(judgement, engine))
     return message
 
 
@@ -277,7 +277,7 @@ def _add_scenario_judgements(
         ]
     hallucinations = [judged_hallucination(pair, judgements) for pair in sample.pairs]
     if any(score is not None for score in hallucinations):
-        message["hallucinationResult"] = _hallucination_results(hallucinations)
+        message["hallucinationResult"] = list(map(judgement, hallucinations))
     if goal is not None and goal.value is not None:
         message["userGoalSatisfactionResult"] = judgement(goal)
     if sample.eval_case is None or sample.eval_case.kind != "scenario":
@@ -294,8 +294,20 @@ def _scenario_outcomes(
     sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Judgements
 ) -> list[JsonObject]:
     """Returns the ScenarioExpectationOutcomes, with the agent's messages that quotes of met ones are from."""
-    responses = responses_by_call(sample.conversation)
-    shown = [_outcome(outcome, responses) for outcome in outcomes]
+    responses, shown = responses_by_call(sample.conversation), list[JsonObject]()
+    for outcome in outcomes:
+        message: JsonObject = {}
+        if outcome.expectation is not None:
+            message["expectation"] = scenario_expectation(outcome.expectation)
+        if outcome.observed_as is not None:
+            key, convert = _OBSERVED[outcome.observed_as]
+            message[key] = convert(outcome.observed)
+        if isinstance(outcome.observed, ToolCall):
+            response = responses.get(id(outcome.observed))
+            message["observedToolCall"] = {"toolCall": message["observedToolCall"]}
+            if response is not None:
+                message["observedToolCall"]["toolResponse"] = tool_response(response)
+        shown.append(message | ({"outcome": outcome.outcome} if outcome.outcome else {}))
     texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
     for answer in judgements.items(ScenarioExpectations.name):
         if outcomes[answer.position].outcome == "PASS" and answer.quote:
@@ -305,31 +317,10 @@ def _scenario_outcomes(
     return shown
 
 
-def _hallucination_results(scores: Sequence[Score | None]) -> list[JsonObject]:
-    """Returns HallucinationResults, one a turn; an empty one of a turn that is not checked."""
-    return [{} if score is None else judgement(score) for score in scores]
-
-
 def _add_satisfied(message: JsonObject, outcomes: Sequence[ExpectationOutcome]) -> None:
     statuses = [outcome.outcome for outcome in outcomes]
     if "FAIL" in statuses or (statuses and None not in statuses):
         message["allExpectationsSatisfied"] = "FAIL" not in statuses
-
-
-def _outcome(outcome: ExpectationOutcome, responses: dict[int, ToolResponse]) -> JsonObject:
-    message: JsonObject = {}
-    if outcome.expectation is not None:
-        message["expectation"] = scenario_expectation(outcome.expectation)
-    if isinstance(outcome.observed, ToolCall):
-        message["observedToolCall"] = {"toolCall": tool_call(outcome.observed)}
-        response = responses.get(id(outcome.observed))
-        if response is not None:
-            message["observedToolCall"]["toolResponse"] = tool_response(response)
-    elif outcome.observed_as == "text":
-        message["observedAgentResponse"] = agent_message(str(outcome.observed))
-    if outcome.outcome:
-        message["outcome"] = outcome.outcome
-    return message
 
 
 # Hallucination scores of the turns of a result: a judge's, or an answer engine's own.
@@ -497,8 +488,10 @@ def tool_scores(share: float, ordered: float, outcome: Outcome | None) -> JsonOb
     return {"toolOrderedInvocationScore": float32(ordered), "overallToolInvocationResult": overall}
 
 
-def judgement(score: Score) -> JsonObject:
-    """Returns a HallucinationResult or UserGoalSatisfactionResult; without a score where none was given."""
+def judgement(score: Score | None) -> JsonObject:
+    """Returns a HallucinationResult or UserGoalSatisfactionResult; an empty one of what is not checked."""
+    if score is None:
+        return {}
     if score.value is None:
         return {"explanation": f"not judged: {score.reason or 'an error'}"}
     return {"score": int(score.value), "label": score.label, **_explained(score)}
@@ -536,9 +529,8 @@ def case_thresholds(thresholds: CaseThresholds) -> JsonObject:
 # Timed steps of a turn: latencies as CES messages, and what they add to the sums.
 
 
-def nanos(seconds: float) -> int:
-    """Returns a length of time in nanoseconds, rounded."""
-    return round(seconds * 1e9)
+def _length(seconds: float) -> str:
+    return nanos_duration(round(seconds * 1e9))
 
 
 def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
@@ -560,7 +552,7 @@ def _timestamp(text: str) -> str | None:
 
 def _span_times(span: TimedSpan) -> JsonObject:
     """Returns the fields that ToolCallLatency and SpanLatency share."""
-    message: JsonObject = {"executionLatency": nanos_duration(nanos(span.seconds))}
+    message: JsonObject = {"executionLatency": _length(span.seconds)}
     if span.name:
         message["displayName"] = span.name
     for name, text in (("startTime", span.start_time), ("endTime", span.end_time)):
@@ -573,13 +565,10 @@ def _span_times(span: TimedSpan) -> JsonObject:
 def _span_latency(span: TimedSpan) -> JsonObject:
     """Returns a SpanLatency; its identifier follows from its type."""
     message = {"type": span.type, **_span_times(span)}
-    identifier = tool_identity(span)
-    if span.type == "LLM":
+    identifier, key = tool_identity(span), {"LLM": "model", "USER_CALLBACK": "callback"}.get(span.type)
+    if key is not None:
         message.pop("displayName", None)
-        message["model"] = identifier
-    elif span.type == "USER_CALLBACK":
-        message.pop("displayName", None)
-        message["callback"] = identifier
+        message[key] = identifier
     elif span.type == "TOOL" and "/toolsets/" in identifier:
         message["toolset"] = tool_reference(None, identifier)["toolsetTool"]
     else:

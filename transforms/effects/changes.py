@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from math import isfinite
@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from turnwise.schemas import jsonio
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
@@ -56,18 +56,18 @@ def calls_by(actor: Actor, calls: Iterable[ToolCall]) -> list[ActorCall]:
     return [ActorCall(call, actor) for call in calls]
 
 
-def without_repeats(calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
-    """Returns calls without repetitions of idempotent calls."""
+def without_repeats(calls: Iterable[ActorCall], catalog: ToolCatalog) -> list[ActorCall]:
+    """Returns calls without repetitions of idempotent calls by one actor."""
     seen: set[Hashable] = set()
     distinct = []
-    for call in calls:
-        effect = catalog.effect_of(call)
+    for item in calls:
+        effect = catalog.effect_of(item.call)
         if effect.idempotent:
-            key = call_key(call, effect.effect == "handoff")
+            key = item.actor, call_key(item.call, effect.effect == "handoff")
             if key in seen:
                 continue
             seen.add(key)
-        distinct.append(call)
+        distinct.append(item)
     return distinct
 
 
@@ -91,22 +91,16 @@ def without_undone(
 
     Calls of one actor are paired with each other first, then calls of different actors.
     """
-    if len(made) < 2:
-        return list(made), []
     keys = [call_key(item.call) if _is_toggle(item.call, catalog) else None for item in made]
-    if not any(keys):
-        return list(made), []
-    counts = Counter((key, item.actor) for key, item in zip(keys, made, strict=True) if key is not None)
-    left = {pair: count % 2 for pair, count in counts.items()}
-    for key in {key for key, _ in counts if left.get((key, "agent")) and left.get((key, "user"))}:
-        left[key, "agent"] = left[key, "user"] = 0
+    counts = Counter((key, item.actor) for key, item in zip(keys, made, strict=True))
+    odd = {(key, actor) for (key, actor), count in counts.items() if count % 2}
+    left = {(key, actor) for key, actor in odd if not {(key, "agent"), (key, "user")} <= odd}
     distinct: list[ActorCall] = []
     undone: list[ActorCall] = []
     for key, item in zip(keys, made, strict=True):
-        stays = key is None or left[key, item.actor] > 0
-        if key is not None:
-            left[key, item.actor] -= 1
+        stays = key is None or (key, item.actor) in left
         (distinct if stays else undone).append(item)
+        left.discard((key, item.actor))
     return distinct, undone
 
 
@@ -150,25 +144,13 @@ class Matching(NamedTuple):
     wrong: list[Pair]
 
 
-def match_calls(
-    expected: Sequence[ActorCall], actual: Sequence[ActorCall], compare: ArgumentComparison
-) -> Matching:
-    """Pairs as many equivalent calls as possible, then the remaining calls by similarity.
-
-    The cost is bounded: of hundreds of calls of one tool, only those are paired by value that differ in
-    nothing but the spelling of single values; the rest is paired in order.
-    """
-    matching = match_same(expected, actual, compare)
-    match_rest(matching, compare)
-    return matching
-
-
 def match_same(
     expected: Sequence[ActorCall], actual: Sequence[ActorCall], compare: ArgumentComparison
 ) -> Matching:
     """Pairs as many equivalent calls as possible, calls of one actor first.
 
-    A call of the other actor is paired only if the expected actor made no equivalent call.
+    A call of the other actor is paired only if the expected actor made no equivalent call. Of hundreds
+    of calls of one tool, only those are paired that differ in nothing but the spelling of single values.
     """
     matching = Matching([], [], [], [])
     others = _by_name(actual)
@@ -200,7 +182,7 @@ def match_same(
 
 
 def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
-    """Pairs missing calls with extra calls of the same tool, in place."""
+    """Pairs missing calls with extra calls of the same tool by similarity, hundreds in order; in place."""
     made, missing = _by_name(matching.extra), _by_name(matching.missing)
     matching.missing.clear()
     matching.extra.clear()
@@ -224,9 +206,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
 
 
 def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
-    groups: dict[str | None, list[ActorCall]] = {}
-    for item in made:
-        groups.setdefault(item.call.name, []).append(item)
+    groups = grouped((item.call.name, item) for item in made)
     return groups
 
 
@@ -275,32 +255,6 @@ def _in_place_of(
     return best_assignment([[similarity(want, item) for item in made] for want in wanted])
 
 
-class _Applied(NamedTuple):
-    """Calls of tools that write or hand over: those with an effect, failed ones, and those without effect."""
-
-    succeeded: list[ToolCall]
-    failed: list[ToolCall]
-    no_ops: list[ToolCall]
-
-    def of_tools(self, names: set[str | None]) -> "_Applied":
-        return _Applied(*([call for call in calls if call.name in names] for calls in self))
-
-
-def _applied(pairs: Iterable[tuple[ToolCall, ToolResponse | None]], catalog: ToolCatalog) -> _Applied:
-    applied = _Applied([], [], [])
-    for call, response in pairs:
-        if catalog.effect_of(call).effect != "read":
-            if has_failed(response, called_tool(call), call.args):
-                applied.failed.append(call)
-            else:
-                (applied.no_ops if changed_nothing(response) else applied.succeeded).append(call)
-    return applied
-
-
-def _changing(calls: Iterable[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
-    return [call for call in calls if catalog.effect_of(call).effect != "read"]
-
-
 class ExpectedCalls(NamedTuple):
     """Required calls of the agent (None: not stated) and the user, and optional ones of the agent."""
 
@@ -310,29 +264,19 @@ class ExpectedCalls(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Expected, optional and made changes.
-
-    Attributes:
-        no_ops: Calls that had nothing to change.
-        undone: Calls that undid each other.
-        last_set: Expected calls that are the last to set something, with the last one that was made, if it
-            sets another value.
-        failed: Calls whose response is an error.
-        lookups: Failed look-ups on which the agent's words may rest, see `_failed_lookups`.
-        counts_extra: Whether unexpected calls of the agent count.
-        guesses: Tool -> its effect, for inferred effects.
-    """
+    """Expected, optional and made changes."""
 
     expected: list[ActorCall]
     optional: list[ActorCall]
     actual: list[ActorCall]
-    no_ops: list[ActorCall]
-    undone: list[ActorCall]
+    no_ops: list[ActorCall]  # had nothing to change
+    undone: list[ActorCall]  # undid each other
+    # Expected calls that are the last to set something, with the last made one, if it sets another value.
     last_set: list[tuple[ToolCall, ToolCall]]
-    failed: list[ToolCall]
-    lookups: list[ToolCall]
-    counts_extra: bool
-    guesses: dict[str, str]
+    failed: list[ToolCall]  # the response is an error
+    lookups: list[ToolCall]  # failed, and the agent's words may rest on them: see `_failed_lookups`
+    counts_extra: bool  # whether unexpected calls of the agent count
+    guesses: dict[str, str]  # tool -> its effect, for inferred effects
 
 
 def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCatalog) -> Changes:
@@ -342,41 +286,53 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
     or was called by the agent.
     """
     by_agent = expected.by_agent or ()
-
-    def distinct(agents: Iterable[ToolCall], users: Iterable[ToolCall]) -> list[ActorCall]:
-        kept = (without_repeats(_changing(calls, catalog), catalog) for calls in (agents, users))
-        return [*calls_by("agent", next(kept)), *calls_by("user", next(kept))]
-
-    wanted, _ = without_undone(distinct(by_agent, expected.by_user), catalog)
+    stated = [*calls_by("agent", by_agent), *calls_by("user", expected.by_user)]
+    changing = [item for item in stated if catalog.effect_of(item.call).effect != "read"]
+    wanted, _ = without_undone(without_repeats(changing, catalog), catalog)
     names = {item.call.name for item in wanted}
     called = [call for turn in turns for call in turn.tool_calls]
     pairs: Iterable[tuple[ToolCall, ToolResponse | None]] = chain.from_iterable(map(answered_calls, turns))
-    if expected.by_agent is not None:  # what destroys counts, whoever called it
+    if expected.by_agent is None:
+        pairs = (pair for pair in pairs if pair[0].name in names)
+    else:  # what destroys counts, whoever called it
         held = set(map(id, held_calls(called, by_agent)))
         pairs = (pair for pair in pairs if id(pair[0]) in held or catalog.effect_of(pair[0]).destructive)
-    agents = _applied(pairs, catalog)
-    for turn in turns:
-        if turn.transfers:
-            agents.succeeded.extend(recorded_handoffs(turn, catalog, by_agent))
-    if expected.by_agent is None:
-        agents = agents.of_tools(names)
-    names.update(call.name for call in agents.succeeded)
+    results = list(_results("agent", pairs, catalog))
+    for call in (call for turn in turns for call in recorded_handoffs(turn, catalog, by_agent)):
+        if expected.by_agent is not None or call.name in names:
+            results.append(("succeeded", ActorCall(call, "agent")))
+    names.update(item.call.name for result, item in results if result == "succeeded")
     by_users = ((turn.user_tool_calls, turn.user_tool_responses) for turn in turns)
     pairs = chain.from_iterable(zip(side[0], pair_responses(*side), strict=True) for side in by_users)
-    users = _applied(pairs, catalog).of_tools(names)
-    made, undone = without_undone(distinct(agents.succeeded, users.succeeded), catalog)
+    results += _results("user", (pair for pair in pairs if pair[0].name in names), catalog)
+    made, failed, no_ops = (
+        [item for result, item in results if result == name] for name in ("succeeded", "failed", "no_ops")
+    )
+    by_agents, by_others = ([d.call for d in made if d.actor == actor] for actor in ("agent", "user"))
+    actual, undone = without_undone(without_repeats(made, catalog), catalog)
     return Changes(
         wanted,
         calls_by("agent", expected.optional),
-        made,
-        distinct(agents.no_ops, users.no_ops),
+        actual,
+        without_repeats(no_ops, catalog),
         undone,
-        _last_set(by_agent, expected.by_user, agents.succeeded, catalog),
-        [*agents.failed, *users.failed],
+        _last_set(by_agent, expected.by_user, by_agents, catalog),
+        [item.call for item in failed],
         _failed_lookups(by_agent, turns, catalog),
         expected.by_agent is not None,
-        catalog.guesses((*by_agent, *expected.by_user, *called, *users.succeeded)),
+        catalog.guesses((*by_agent, *expected.by_user, *called, *by_others)),
     )
+
+
+def _results(
+    actor: Actor, pairs: Iterable[tuple[ToolCall, ToolResponse | None]], catalog: ToolCatalog
+) -> Iterator[tuple[str, ActorCall]]:
+    """Yields the calls that are no look-ups, each with its result: succeeded, failed, or no_ops."""
+    for call, response in pairs:
+        if catalog.effect_of(call).effect != "read":
+            has_failed_call = has_failed(response, called_tool(call), call.args)
+            result = "failed" if has_failed_call else "no_ops" if changed_nothing(response) else "succeeded"
+            yield result, ActorCall(call, actor)
 
 
 def _last_set(
@@ -486,7 +442,9 @@ def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparis
     match_rest(matching, compare)
     matching.extra[:] = [item for item in matching.extra if item.actor == "agent"]
     if work.optional:
-        matching.extra[:] = match_calls(work.optional, matching.extra, compare).extra
+        optional = match_same(work.optional, matching.extra, compare)
+        match_rest(optional, compare)
+        matching.extra[:] = optional.extra
     return matching
 
 

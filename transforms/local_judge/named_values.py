@@ -244,7 +244,7 @@ def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
         return sentence
 
     def whole(ending: re.Match[str]) -> str:
-        number = _first(text.ending_in(ending[1]) for text in texts) or ""
+        number = next(filter(None, (text.ending_in(ending[1]) for text in texts)), "")
         return number if len(number) >= _FEWEST_DIGITS else ending[0]
 
     return "".join(_respelled(_ENDING.sub(whole, sentence), texts))
@@ -278,7 +278,7 @@ def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
             code = "".join(run[0] for run in runs[first : last + 1])
             least = _FEWEST_DIGITS if code.isdigit() else _SHORTEST
             is_code = len(code) >= least and any(map(str.isdigit, code))
-            if is_code and (held := _first(text.find(code) for text in texts)):
+            if is_code and (held := next(filter(None, (text.find(code) for text in texts)), None)):
                 yield sentence[done : runs[first].start()] + held
                 done, first = runs[last].end(), last
                 break
@@ -288,10 +288,6 @@ def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
 
 def _is_part(run: str) -> bool:
     return any(map(str.isdigit, run)) or (run.isupper() and len(run) <= _LONGEST_LETTERS)
-
-
-def _first(texts: Iterable[str | None]) -> str | None:
-    return next((text for text in texts if text), None)
 
 
 # A card or booking number, a phone number with hyphens, an address of e-mail or the internet, a version, and

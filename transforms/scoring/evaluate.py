@@ -25,8 +25,9 @@ from turnwise.transforms.criteria.ces import SemanticMatch, items_of
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.formats.registry import REACHED
-from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.judge import Judge
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
 from turnwise.transforms.matching.sample import (
     Sample,
@@ -114,7 +115,7 @@ def evaluate(
         scored.comparer = criteria.comparer
     if ask is None or not (criteria.judged or scored.comparer):
         return scored, None
-    if isinstance(ask, Rationed):
+    if isinstance(ask, Judge):
         case, conversation = sample.eval_case, sample.conversation
         # Another place than that of `--sample_rate`, which leaves only low ones.
         name = (case.eval_id if case else None) or conversation.conversation_id
@@ -146,10 +147,7 @@ async def judge_conversation(
     """Adds the scores of every judged criterion; all questions are asked at once.
 
     Those about values that measured criteria leave open are among them. A criterion that raises becomes a
-    failure, as a measured one does.
-
-    Raises:
-        AuthenticationError: The judge's credentials are refused, so that no question has an answer.
+    failure, as a measured one does. Raises AuthenticationError if the judge's credentials are refused.
     """
     settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
     judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]

@@ -18,7 +18,7 @@ from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import argument_paths, leaves
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.effects.changes import without_repeats
+from turnwise.transforms.effects.changes import calls_by, without_repeats
 from turnwise.transforms.effects.claims import (
     Action,
     ActionClaim,
@@ -177,7 +177,7 @@ def catalog(config, declared, name, wanted):
 def kept(calls, wanted):
     """What is idempotent counts once."""
     guessed = ToolCatalog({})
-    assert len(without_repeats(msgspec.convert(calls, list[ToolCall]), guessed)) == wanted
+    assert len(without_repeats(calls_by("agent", msgspec.convert(calls, list[ToolCall])), guessed)) == wanted
 
 
 def test_the_log_goes_before_the_case():

@@ -12,7 +12,7 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
-from tests.compared_sides import F, P, U, observed
+from tests.compared_sides import F, P, U, observed, raised_row
 from tests.compared_sides import compared as compared_sides
 from tests.tables import lines_beside, stated
 from turnwise.pipeline.report.gate import rule_line
@@ -27,7 +27,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import GateConfig
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate import (
     GatedVersion,
@@ -174,8 +174,7 @@ def test_what_a_run_allows_to_be_lost_is_not_held_against_it():
 
 def test_turns_that_pass_do_not_hide_that_the_whole_raised():
     gated = version([{"safety_v1": "pf"}], {})
-    errors = {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}}
-    gated.conversations.add_errors(errors)
+    gated.conversations.add_errors([raised_row(f"c{i}", None, "safety_v1", "no such key") for i in range(2)])
     rules = GateConfig.model_validate({"rules": [{**ALL_PASS, "criterion": "safety_v1"}]})
     (told,) = apply_rules(rules, [gated], NOTHING_REJECTED)
     assert (told.why, told.conversations) == ("1 failed, 1 without an outcome", ["c1", "c0"])

@@ -332,9 +332,8 @@ def _read_llo(span: TraceSpan, step: SpanStep) -> None:
                 step.kind = None
 
 
-def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
+def _add(entered: JsonValue, left: JsonValue, step: SpanStep) -> None:
     """Adds what a record says; what it is, is told by the shape of its output."""
-    entered, left = given[0] if len(given) == 1 else given, back[0] if len(back) == 1 else back
     if isinstance(left, dict) and left.get("type") == "tool":
         step.kind, step.args = "tool", entered
         name, call_id = left.get("name"), left.get("tool_call_id")
@@ -351,13 +350,11 @@ def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
         step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
 
 
-def _content(side: JsonValue) -> list[JsonValue]:
-    messages = side.get("messages") if isinstance(side, dict) else None
-    if not isinstance(messages, list):
-        return [] if messages is None else [loaded(messages)]
-    if len(messages) > 1:
-        return [messages]
-    return [loaded(message.get("content")) if isinstance(message, dict) else message for message in messages]
+def _content(side: JsonValue) -> JsonValue:
+    messages = as_object(side).get("messages")
+    if isinstance(messages, list) and len(messages) == 1:
+        return loaded(messages[0].get("content")) if isinstance(messages[0], dict) else messages[0]
+    return [] if messages is None else messages if isinstance(messages, list) else loaded(messages)
 
 
 # Spans without a word for what they are: by the keys of their content.
@@ -392,6 +389,7 @@ _KINDS: dict[str, Kind] = {
 }
 _OF_LANGSMITH = "langsmith.span.kind"
 """Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
+_OF_LANGFUSE = "langfuse.observation.type"
 
 
 def _reader(
@@ -435,6 +433,8 @@ def _reader(
         elif step.kind != "other":
             step.input, step.output = messages(entered, USER), messages(left, AGENT)
             step.usage = usage_at(value_at(held, usage_key)) if step.kind == "model" else None
+        if kind_key == _OF_LANGFUSE and held.get("langfuse.observation.level") == "ERROR":
+            step.error = text_at(held, "langfuse.observation.status_message") or "error"
 
     return read
 
@@ -455,7 +455,7 @@ _LANGSMITH = _reader(
     "langsmith.usage",
 )
 _LANGFUSE = _reader(
-    "langfuse.observation.type",
+    _OF_LANGFUSE,
     ("langfuse.observation.input", "input.value", "gen_ai.prompt"),
     ("langfuse.observation.output", "output.value", "gen_ai.completion"),
     ("langfuse.observation.model.name", "gen_ai.request.model"),
@@ -469,12 +469,6 @@ _MLFLOW = _reader(
     ("mlflow.llm.model",),
     "mlflow.chat.tokenUsage",
 )
-
-
-def _langfuse(span: TraceSpan, step: SpanStep) -> None:
-    _LANGFUSE(span, step)
-    if step.kind is not None and span.attributes.get("langfuse.observation.level") == "ERROR":
-        step.error = text_at(span.attributes, "langfuse.observation.status_message") or "error"
 
 
 # Vercel's AI SDK, versions 3 to 6.
@@ -753,7 +747,7 @@ for name, rank, prefixes, read, is_guess, names in (
     ("litellm", 60, "", _read_litellm, False, (_NAME,)),
     ("adk", 60, "gcp", _read_adk, False, tuple(start.partition(" ")[0] for start, _ in _NAMES)),
     ("mlflow", 70, "mlflow", _MLFLOW, False, ()),
-    ("langfuse", 85, "langfuse", _langfuse, False, ()),
+    ("langfuse", 85, "langfuse", _LANGFUSE, False, ()),
     ("content_keys", 90, "gen_ai llm", _read_content_keys, True, ()),
 ):
     words = key_set(prefixes)

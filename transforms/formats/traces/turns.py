@@ -344,32 +344,22 @@ def _is_contested(line: tree.TurnLine) -> bool:
         return False
     for node in line.main:
         texts, has_calls = _spoken(node.step.output or ())
-        is_answer = node is not last and bool(texts) and not has_calls
-        if is_answer and (_is_at_one_time(node, last) or _is_asked_apart(node, last)):
+        if node is last or not texts or has_calls:
+            continue
+        # The calls overlap, or the agents that made them if each has one of its own.
+        made = [next((n for n in call.above() if n.step.kind == "agent"), call) for call in (node, last)]
+        is_one = made[0] is made[1] or made[0] in made[1].above() or made[1] in made[0].above()
+        a, b = (node.span, last.span) if is_one else (made[0].span, made[1].span)
+        if 0 < a.start < b.end and 0 < b.start < a.end:
+            return True
+        # Or both were asked the same, and the later was not told the reply before. A short reply may stand in
+        # a prompt by chance.
+        words = {text.strip() for text in texts}
+        given = [text.strip() for message in last.step.input or () for text in message.texts]
+        is_told = any(text == held or (len(text) > 20 and text in held) for text in words for held in given)
+        if _asked_text(node) == _asked_text(last) != "" and not is_told:
             return True
     return False
-
-
-def _is_asked_apart(node: tree.SpanNode, last: tree.SpanNode) -> bool:
-    """Returns whether two model calls were asked the same, and the later was not told the reply before."""
-    asked = _asked_text(last)
-    if not asked or _asked_text(node) != asked:
-        return False
-    words = {text.strip() for text in _spoken(node.step.output or ())[0]}
-    given = [text.strip() for message in last.step.input or () for text in message.texts]
-    # A short reply may stand in a prompt by chance.
-    return not any(text == held or (len(text) > 20 and text in held) for text in words for held in given)
-
-
-def _is_at_one_time(other_node: tree.SpanNode, other: tree.SpanNode) -> bool:
-    """Returns whether two model calls overlap, or the agents that made them if each has one of its own."""
-    first, second = (
-        next((above for above in node.above() if above.step.kind == "agent"), node)
-        for node in (other_node, other)
-    )
-    is_apart = first is not second and first not in second.above() and second not in first.above()
-    a, b = (first.span, second.span) if is_apart else (other_node.span, other.span)
-    return 0 < a.start < b.end and 0 < b.start < a.end
 
 
 def _add_times(turn: Turn, line: tree.TurnLine) -> None:
