@@ -125,15 +125,14 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
     table = outcomes.confusion
     no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
     precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
-    yield from _table(
-        [
-            ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
-            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
-            *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
-            ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
-        ]
-    )
+    rows = [
+        ["", "people PASS", "people FAIL", "precision"],
+        ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+        ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
+        *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
+        ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
+    ]
+    yield from (f"  {line}" for line in aligned(rows))
 
 
 def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
@@ -194,13 +193,9 @@ def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
                 _figure(figure.value, is_rate, figure.interval) if figure else "-",
             ]
         )
-    yield from _table(rows)
+    yield from (f"  {line}" for line in aligned(rows))
     if len(keys) > _GROUPS_SHOWN:
         yield f"  and {len(keys) - _GROUPS_SHOWN} more"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"  {line}" for line in aligned(rows)]
 
 
 def _percent(figure: LabelFigure) -> str:

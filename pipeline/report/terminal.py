@@ -486,19 +486,6 @@ def _most(numbers: Mapping[str, int]) -> str:
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
 
 
-def guesses_text(guesses: JsonObject) -> str:
-    """Returns the lines about tools of guessed or unknown effects."""
-    unknown = [printable(name) for name, tool in guesses.items() if tool["effect"] == UNKNOWN]
-    by_effect = Counter(tool["effect"] for tool in guesses.values() if tool["effect"] != UNKNOWN)
-    counts, lines = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items())), []
-    if counts:
-        lines.append(f"tools: the effect of {by_effect.total()} is guessed by name ({counts})")
-    if unknown:
-        shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
-        lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
-    return "\n".join(lines)
-
-
 class EndComparison(NamedTuple):
     """What the end of a run says of its versions.
 
@@ -552,6 +539,12 @@ def summary_text(
     is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
     custom = printable(", ".join(is_custom))
     absent = ", ".join(document.get("absent_paths", ()))
+    guesses = {name: tool["effect"] for name, tool in document["guessed_tools"].items()}
+    unknown = [printable(name) for name, effect in guesses.items() if effect == UNKNOWN]
+    guessed = Counter(effect for effect in guesses.values() if effect != UNKNOWN)
+    effects = ", ".join(f"{number} {effect}" for effect, number in sorted(guessed.items()))
+    shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
+    state = "state it in the config"
     parts = [
         "".join(f"{line}\n" for line in ended.refused),
         "\n".join(first_page_lines(page, width)) if page else "",
@@ -567,7 +560,8 @@ def summary_text(
         redacted_text(document.get("redacted")),
         f"no conversation has {absent}" if absent else "",
         f"custom_metrics: no score, because their functions are not run: {custom}" if custom else "",
-        guesses_text(document["guessed_tools"]),
+        f"tools: the effect of {guessed.total()} is guessed by name ({effects})" if guessed else "",
+        f"tools: the effect of {len(unknown)} is unknown ({shown}); {state}" if unknown else "",
     ]
     lines_of_text: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):
