@@ -236,8 +236,14 @@ def _with_overall(
             gap = conversation_gap(criterion, sample) if isinstance(criterion, MeasuredCriterion) else None
             whole = withheld(whole, gap) if gap else whole
             decide_score(criterion, sample, None, whole)
-            if criterion.turns_count and result.turns and whole.outcome == "PASS":
-                _hold_turns(result, whole)
+            counts_turns = criterion.turns_count and result.turns and whole.outcome == "PASS"
+            by_turn = criterion.overall([score for _, score in result.turns]) if counts_turns else None
+            if by_turn is not None and by_turn.outcome != "PASS":
+                whole.outcome = by_turn.outcome
+                whole.reason = f"the turns do not pass{f': {by_turn.reason}' if by_turn.reason else ''}"
+                if by_turns := why_overall(result.turns):
+                    as_whole = f"As a whole: {whole.explanation} " if whole.explanation else ""
+                    whole.explanation = f"{as_whole}By turns: {by_turns}"
             result.overall = whole
         overall, errors = result.overall, result.errors
         if errors and overall is not None and overall.outcome == "PASS":
@@ -252,18 +258,6 @@ def _with_overall(
     except RAISED as error:
         _note(result, failures, error, sample, None)
     return result
-
-
-def _hold_turns(result: CriterionScores, whole: Score) -> None:
-    """Takes the pass of a whole whose turns, summed up, do not pass, and says which."""
-    by_turn = result.criterion.overall([score for _, score in result.turns])
-    if by_turn is not None and by_turn.outcome != "PASS":
-        whole.outcome = by_turn.outcome
-        whole.reason = f"the turns do not pass{f': {by_turn.reason}' if by_turn.reason else ''}"
-        by_turns = why_overall(result.turns)
-        if by_turns:
-            as_whole = f"As a whole: {whole.explanation} " if whole.explanation else ""
-            whole.explanation = f"{as_whole}By turns: {by_turns}"
 
 
 async def _judge(
