@@ -248,8 +248,7 @@ class Cascade(Settings):
     same verdict, or if it states less confidence than is needed.
 
     Attributes:
-        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
-            to state one.
+        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it states none.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -340,8 +339,7 @@ class RedactConfig(Settings):
         paths: Paths in conversations, such as `tool_calls.args.password`, whose values are replaced.
         keep: Paths in conversations whose values are not replaced, wherever they stand.
         regions: Countries (ISO 3166) in whose form phone numbers without a country code may be written.
-        backend: What looks for values: `builtin`, or beside it `presidio` or `google` (Sensitive Data
-            Protection).
+        backend: What finds values: `builtin`, beside it `presidio` or `google` (Sensitive Data Protection).
         project: Project of Google Cloud that pays for `google`, `projects/P` or `projects/P/locations/L`.
     """
 
@@ -374,8 +372,7 @@ class BoundRule(Settings):
 
     Attributes:
         measure: `pass_rate`: share of PASS in the outcomes, 0..1; `mean`: mean of the values.
-        side: What is held against the bound: the `lower` or `upper` bound of the 95 % interval, or the
-            `estimate`.
+        side: What is held against the bound: `lower` or `upper` end of the 95 % interval, or the `estimate`.
     """
 
     rule: Literal["bound"]
@@ -401,8 +398,7 @@ class NotWorseRule(Settings):
     It passes if the whole interval of the difference lies above the margin, and fails if it lies below.
 
     Attributes:
-        margin: Largest loss that does not matter, as a share of the criterion's scale, 0..1; 0.02 of a pass
-            rate are 2 points.
+        margin: Largest loss that does not matter, as a share of the scale: 0.02 of a pass rate are 2 points.
         criterion: A criterion, or `verdict`; None: each of the `primary` ones.
     """
 
@@ -591,8 +587,7 @@ class CesConfig(Settings):
     """Settings of CES cases that neither the case nor the API defines.
 
     Attributes:
-        evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case overrides
-            single fields.
+        evaluation_metrics_thresholds: The app's message in proto3 JSON; a case overrides single fields.
     """
 
     evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)

@@ -520,8 +520,7 @@ class Expectation(CanonicalModel, forbid_unknown_fields=True):
         tool_response: Expected response (`tool_response`, `mock_tool_response`).
         text: Expected text of the agent (`agent_response`).
         target_agent: Agent that must take over (`agent_transfer`).
-        variables: Session variables that the agent must update in the turn, with their values
-            (`updated_variables`).
+        variables: Session variables, with their values, that the agent must update (`updated_variables`).
         parameter_threshold: Threshold of this call's parameter correctness, 0..1; None: the case's.
         wire: Original CES message in canonical proto3 JSON; None: another format.
 
@@ -591,10 +590,8 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         turn_index: 0-based position in the conversation.
         user: Message of the user; None: the agent opened the conversation.
         agent: Final response; None or "": there is none.
-        agent_messages: All texts of the agent in order, with the final response; empty: only the final
-            response is logged.
-        speakers: Agents that said `agent_messages`, or `agent` where these are empty, one each ("": unknown);
-            empty: none is known.
+        agent_messages: All texts of the agent in order, the final response too; empty: only that is logged.
+        speakers: Agents that said `agent_messages`, or `agent`, one each ("": unknown); empty: none is known.
         transfers: Agents that took over in this turn, in order.
         given_variables: Those `variables` that the user's message or a default set, not the agent.
         timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.
@@ -603,8 +600,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         inference_calls: Number of model calls; None: not logged.
         expected: Golden turn contained in the record.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `agent`.
-        adk_reads: Whether google-adk reads the turn without an error, so that what is unknown of it is
-            nothing to google-adk.
+        adk_reads: Whether google-adk reads the turn without an error: what is unknown of it is nothing to it.
         grounded: Annotations of an answer engine on `agent`; None: the turn holds no such answer.
         unknown_calls: Why calls, responses or hand-offs may be missing; None: complete.
         unknown_words: Why texts of the agent may be missing; None: complete.

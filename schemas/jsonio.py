@@ -1,10 +1,10 @@
-"""Writes JSON, and reads JSON in texts of logs."""
+"""Writes JSON, and reads JSON in texts of logs; names in one line, and items by key."""
 
 import json
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import orjson
@@ -15,6 +15,9 @@ JsonValue: TypeAlias = Any
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""
+
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 
 
 def no_items() -> list[Any]:
@@ -41,6 +44,14 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
     """Returns the first names in one line, and how many of the whole `number` (all given) are left out."""
     more = (len(names) if number is None else number) - len(names[:most])
     return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """Returns the items of every key, both in the order in which they come."""
+    groups: dict[_Key, list[_Item]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
 
 
 def dump_json(value: JsonValue) -> bytes:

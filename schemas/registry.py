@@ -43,8 +43,7 @@ T = TypeVar("T", bound=Named)
 class Registry(Mapping[str, T], Generic[T]):
     """Implementations by name.
 
-    The modules of the built-in package and the entry points of installed packages are imported at the first
-    lookup, not before.
+    Modules of the built-in package and entry points of installed ones are imported at the first lookup.
 
     Args:
         kind: What an implementation is called in messages, such as `input format`.
@@ -258,8 +257,8 @@ def import_plugin(plugin: str) -> None:
 
 def _check(module: ModuleType) -> None:
     """Raises TypeError if a module defines an implementation that is not added, and should be."""
-    own = [item for item in vars(module).values() if getattr(item, "__module__", None) == module.__name__]
+    made = [item for item in vars(module).values() if getattr(item, "__module__", None) == module.__name__]
     for registry in REGISTRIES:
-        lost = [item for item in filter(registry._is_left_out, own) if item not in registry._items.values()]
+        lost = [item for item in filter(registry._is_left_out, made) if item not in registry._items.values()]
         if lost:
             raise TypeError(f"{_shown(lost[0])} cannot be used as {registry.kind}: it has no name of its own")

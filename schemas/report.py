@@ -61,8 +61,7 @@ class SliceFigure(msgspec.Struct, frozen=True):
     """Outcomes of one criterion in one slice of one version.
 
     Attributes:
-        difference: Pass share minus that of the version's other conversations, -1..1; None: one of the two
-            groups has no outcome.
+        difference: Pass share minus that of the version's others, -1..1; None: one of the two has no outcome.
         shrunk: The difference, drawn towards the mean of its criterion by its uncertainty.
         stands_out: Whether it is found at a false discovery rate of 10 % over all slices of the version.
         detectable: Smallest difference that Fisher's exact test of so many conversations sees with a power of
@@ -171,8 +170,7 @@ class Conversations(msgspec.Struct, frozen=True):
         by_turn: Places of the names of the criteria with scores of turns.
         scores: Criterion -> value of each conversation: its own, or else the mean of its turns; None: none.
         chunk: Place of the chunk with transcript and scores; -1: left out of the report.
-        is_random: Whether it belongs to the random sample of a report with few transcripts, or to a report
-            with all of them.
+        is_random: Whether it is of the random sample of a report with few transcripts; true if all are there.
     """
 
     id: list[str]
@@ -361,8 +359,7 @@ class FileInspection(msgspec.Struct):
         formats: Format -> number of records; "": not recognised.
         conversations: Number of conversations; one joined of events counts in the file of its first event.
         results: Number of the tools' responses.
-        joined: Number of events (records, or parts of records such as spans) that were joined into
-            conversations.
+        joined: Number of events (records, or parts of them: spans) that were joined into conversations.
         names_case: Conversations that name an eval case and do not bring it along.
         without_version: Conversations that state no app version, by their source.
         not_read: What could not be read, by message; those beyond the first 20 kinds are counted together.

@@ -615,12 +615,8 @@ def plain_rows(rows: Sequence[Any]) -> list[Any]:
     return [msgspec.structs.asdict(row) if isinstance(row, _Made) else row for row in rows]
 
 
-def _other(value: object) -> msgspec.Raw:
-    """Returns the JSON of what only the general encoder can write, such as a subclass of str."""
-    return msgspec.Raw(dump_json(value))
-
-
-_ENCODER = msgspec.json.Encoder(enc_hook=_other)
+# Only the general encoder can write a value such as a subclass of str.
+_ENCODER = msgspec.json.Encoder(enc_hook=lambda value: msgspec.Raw(dump_json(value)))
 
 
 def score_lines(rows: Sequence[Any]) -> bytes:

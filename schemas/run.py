@@ -184,8 +184,7 @@ class RunAlerts(msgspec.Struct, frozen=True):
 
     Attributes:
         night: Number of this run in the row of those that are compared, from 1; it grows with the dates.
-        before: Output directory of the run that it was compared with, or `#` and its name in the store; None:
-            there was none.
+        before: Directory of the run that it was compared with, or `#` and its name in the store; None: none.
         untested: Names of rules that were not tested, and why, one line a reason.
     """
 

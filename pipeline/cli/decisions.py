@@ -328,7 +328,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
     scales = run_scales(names)
-    scores = judged_scores(criterion_rows(run, names), scales)
+    scores = [*judged_scores(criterion_rows(run, names), scales)]
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):

@@ -55,7 +55,7 @@ from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow, ReadAgain, plain_rows
 from turnwise.schemas.run import RUN_FILE, RunInfo
 from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
-from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.review.problems import add_candidates, to_read
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
@@ -233,10 +233,7 @@ def name_full_disk(error: OSError, directory: str) -> OSError:
 
 
 def write_run_file(directory: str, document: JsonObject, folder: str = "") -> None:
-    """Writes or replaces `run.json` in one step; it marks a finished run.
-
-    A local file is written first in the run's `folder`.
-    """
+    """Writes or replaces `run.json`, which marks a finished run, in one step (by a file in `folder`)."""
     path, content = join_path(directory, RUN_FILE), document_content(document)
     if not is_local(directory):
         with FileSystems.create(path) as file:
@@ -406,9 +403,7 @@ class Written(NamedTuple):
     """Output of one bundle for a table: a file, or, for a small table, the rows.
 
     Attributes:
-        table: Name of the table or document.
         shard: Path of the file; None: there is none.
-        row_count: Number of rows.
         rows: The rows, where there is no file.
         packed: Rows that this program encoded and compressed, in place of `rows`.
     """
@@ -445,15 +440,15 @@ class _AllTold:
 
     def __init__(self, parts: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
-        to_read = ReadingList()
+        candidates: list[ConversationRow] = []
         for item in parts:
             if isinstance(item, dict):
                 self.counts.update(item)
             elif isinstance(item, Written):
                 self.written.append(item)
             elif isinstance(item, list):
-                to_read.add(item)
-        self.to_read = to_read.rows()
+                add_candidates(candidates, item)
+        self.to_read = to_read(candidates)
 
     def rows(self, table: str) -> Iterator[Any]:
         """Yields the rows of a small table."""
@@ -642,10 +637,7 @@ class RunSink(ShardSink):
         self._conclude = conclude
 
     def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
-        """Gives all files their final names, and writes `run.json`.
-
-        Elsewhere than on a local disk, the workers share the renaming.
-        """
+        """Gives files their final names, by the workers where no disk is local, and writes `run.json`."""
         begun = self.begun(root)
         parts, folder = [*self.written, *reports, begun], AsSingleton(begun)  # there may be nothing else
         if not is_local(self._directory):

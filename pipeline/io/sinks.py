@@ -320,10 +320,10 @@ def file_formats() -> dict[str, SinkKind]:
     return {name: kind for name, kind in SINKS.items() if kind.writer}
 
 
-def services(option: str) -> str:
-    """Returns the address patterns of the services that an option names."""
-    kinds = [kind for _, kind in sorted(SINKS.items()) if kind.schemes and kind.option == option]
-    return ", ".join(map(_addresses, kinds))
+def services(option: str, is_streaming: bool = False) -> str:
+    """Returns the address patterns of the services, or of those that take streams, that an option names."""
+    kinds = (kind for _, kind in sorted(SINKS.items()) if kind.append or (kind.schemes and not is_streaming))
+    return ", ".join(_addresses(kind) for kind in kinds if kind.option == option)
 
 
 def _addresses(kind: SinkKind) -> str:
@@ -396,11 +396,7 @@ def open_changes(places: Sequence[SinkPlace]) -> ChangeWriter:
 def check_appends(sink_place: SinkPlace) -> None:
     """Raises ConfigError if a service takes no streams."""
     if not find_service(sink_place.option, sink_place.url).append:
-        able = ", ".join(
-            _addresses(kind)
-            for _, kind in sorted(SINKS.items())
-            if kind.append and kind.option == sink_place.option
-        )
+        able = services(sink_place.option, is_streaming=True)
         raise ConfigError(
             f"{sink_place.option} {shown_url(sink_place.url)}: takes no stream; one goes to {able}, "
             "or into JSON Lines in --output, which DuckDB reads"

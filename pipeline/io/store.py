@@ -176,10 +176,7 @@ def replaced_in_store(sink_place: SinkPlace, results: int) -> int | None:
 
 
 class StoreSource(NamedTuple):
-    """Reads the evaluations of stores, each in one transaction, and the records of another source.
-
-    `app` is the one whose evaluations are read; "": those of all.
-    """
+    """Reads the evaluations of an app ("": all) from stores, one transaction each, and another source."""
 
     urls: list[str]
     app: str

@@ -16,7 +16,7 @@ from turnwise.pipeline.io.terminal import aligned, complain, counted, cut, print
 from turnwise.pipeline.python.evaluate import Collected
 from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.report.terminal import money_text
-from turnwise.pipeline.runs.directory import CALIBRATION_FILE
+from turnwise.pipeline.runs.directory import CALIBRATION_FILE, write_whole
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.calibration import (
     Calibration,
@@ -224,17 +224,16 @@ def _figure(value: float | None, is_rate: bool, bounds: Bounds | None = None) ->
 
 def write_calibration(run: Run, calibration: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
-    content = f"{indented_json(calibration)}\n".encode()
-    if not is_local(run.directory):
-        from turnwise.pipeline.io.run_writer import publish, write_partial
+    text = f"{indented_json(calibration)}\n"
+    if is_local(run.directory):
+        path = Path(run.directory) / CALIBRATION_FILE
+        write_whole(path, text)
+        return str(path)
+    from turnwise.pipeline.io.run_writer import publish, write_partial
 
-        publish(run.directory, [(write_partial(run.directory, CALIBRATION_FILE, content), CALIBRATION_FILE)])
-        return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
-    path = Path(run.directory) / CALIBRATION_FILE
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)
-    return str(path)
+    partial = write_partial(run.directory, CALIBRATION_FILE, text.encode())
+    publish(run.directory, [(partial, CALIBRATION_FILE)])
+    return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
 
 
 def run_scales(names: Collection[str]) -> dict[str, Scale]:
@@ -444,7 +443,7 @@ def checked(
     voted, used = _votes_on(questions, settings.judge, votes)
     stated = [criterion.name for criterion in selection.judged]
     names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
-    figures = criterion_figures([*names], voted, errors, votes)
+    figures = [*criterion_figures([*names], voted, errors, votes)]
     return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
 
 

@@ -47,7 +47,8 @@ from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
 from turnwise.transforms.formats.registry import REACHED
-from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.review.problems import add_candidates
+from turnwise.transforms.review.problems import to_read as chosen_to_read
 from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
 _PATHS = ("app_version_from", "eval_id_from", "eval_set_id_from")
@@ -110,7 +111,9 @@ def end_run(
     }
     if settings.is_streaming and of_run["results"] <= _MOST_READ_AGAIN:
         # A batch chose them while it wrote its rows; those of a stream may have been replaced since.
-        document["to_read"] = list(map(_to_read, ReadingList(read(document).conversations()).rows()))
+        candidates: list[ConversationRow] = []
+        add_candidates(candidates, read(document).conversations())
+        document["to_read"] = list(map(_to_read, chosen_to_read(candidates)))
     if config.gate.rules:
         of_rules = rule_problems(settings, partial(read, document), unused)
         problems = problems + [line for line in of_rules if not any(known in line for known in problems)]

@@ -17,6 +17,7 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,
@@ -124,14 +125,18 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
     kinds = {
         name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.candidate_conversations
     }
-    others = _lost_criteria(flips)
+    lost_criteria: dict[str, list[Flip]] = {}
+    for flip in flips:
+        if flip.criterion != STATUS and flip.kind in _LOST:
+            for name in flip.candidate_conversations:
+                lost_criteria.setdefault(name, []).append(flip)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for check in listed:
         kind, verdict = kinds.get(check.conversation_id), _VERDICTS.get(check.verdict, "no verdict")
         change = verdict if kind is None else _CHANGES.get(kind, kind)
         change = f"{verdict}, no verdict before" if kind == "newly_measured" else change
         key = check.eval_id or check.conversation_id, check.app_version
-        lost = others.get(check.conversation_id) if kind not in _LOST else None
+        lost = "" if kind in _LOST else _changes(lost_criteria.get(check.conversation_id, ()))
         why = check.why or "no reason is known"
         rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
     if rows:
@@ -155,23 +160,15 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
             yield from (f"{counted(left, 'more case')} {now}: the details below list changed cases.", "")
 
 
-def _lost_criteria(flips: Sequence[Flip]) -> dict[str, str]:
-    """Returns id of a conversation -> which criteria regressed or have no score any more."""
-    by_kind: dict[str, dict[str, list[str]]] = {}
-    for flip in flips:
-        if flip.criterion != STATUS and flip.kind in _LOST:
-            for name in flip.candidate_conversations:
-                by_kind.setdefault(name, {}).setdefault(_change(flip), []).append(flip.criterion)
-    return {
-        name: "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in changes.items())
-        for name, changes in by_kind.items()
-    }
+def _changes(flips: Sequence[Flip]) -> str:
+    """Returns how the criteria of a case or conversation changed."""
 
+    def change(flip: Flip) -> str:
+        is_lost = flip.kind == "newly_missing" and flip.criterion != STATUS
+        return "no score any more" if is_lost else _CHANGES.get(flip.kind, flip.kind)
 
-def _change(flip: Flip) -> str:
-    if flip.kind == "newly_missing" and flip.criterion != STATUS:
-        return "no score any more"
-    return _CHANGES.get(flip.kind, flip.kind)
+    by_change = grouped((change(flip), flip.criterion) for flip in flips)
+    return "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in by_change.items())
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
@@ -206,18 +203,13 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case: dict[str, list[Flip]] = {}
-    for flip in flips:
-        by_case.setdefault(flip.case, []).append(flip)
+    by_case = grouped((flip.case, flip) for flip in flips)
     if by_case:
         short = last_parts(by_case)
-        rows = []
-        for case, of_case in [*by_case.items()][:_MOST_CASES]:
-            by_change: dict[str, list[str]] = {}
-            for flip in of_case:
-                by_change.setdefault(_change(flip), []).append(flip.criterion)
-            changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in by_change.items())
-            rows.append([flips_reason(of_case), short[case], changes])
+        rows = [
+            [flips_reason(of_case), short[case], _changes(of_case)]
+            for case, of_case in [*by_case.items()][:_MOST_CASES]
+        ]
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
     if len(by_case) > _MOST_CASES:
         yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")

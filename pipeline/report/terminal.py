@@ -210,29 +210,28 @@ def show_progress() -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    thread = threading.Thread(target=_show_until, args=(done,), daemon=True)
+
+    def show() -> None:
+        start, shown = time.monotonic(), False
+        before = (PROGRESS.conversations, PROGRESS.turns)
+        while not done.wait(_EVERY if shown else _FIRST_AFTER):
+            shown = True
+            line = progress_line(
+                PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
+            )
+            line += f", waiting for {counted(len(JUDGING.jobs), 'batch job')}" if JUDGING.jobs else ""
+            sys.stderr.write(f"\r{line}\x1b[K")
+            sys.stderr.flush()
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+
+    thread = threading.Thread(target=show, daemon=True)
     thread.start()
     try:
         yield
     finally:
         done.set()
         thread.join()
-
-
-def _show_until(done: threading.Event) -> None:
-    start, shown = time.monotonic(), False
-    before = (PROGRESS.conversations, PROGRESS.turns)
-    wait = _FIRST_AFTER
-    while not done.wait(wait):
-        wait, shown = _EVERY, True
-        line = progress_line(
-            PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
-        )
-        line += f", waiting for {counted(len(JUDGING.jobs), 'batch job')}" if JUDGING.jobs else ""
-        sys.stderr.write(f"\r{line}\x1b[K")
-        sys.stderr.flush()
-    if shown:
-        sys.stderr.write("\r\x1b[K")
 
 
 def progress_line(conversations: int, turns: int, seconds: float) -> str:
@@ -345,12 +344,10 @@ def version_table(
 
 
 def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], failures: dict[str, int]) -> str:
-    listed, conversations, passed, scored = {*versions}, 0, 0, 0
-    for row in rows:
-        if row["criterion"] == STATUS and (row["app_version"] or "") in listed:
-            conversations += row["conversations"]
-            passed += row["pass_count"]
-            scored += row["scored"]
+    of_others = [row for row in rows if row["criterion"] == STATUS and (row["app_version"] or "") in versions]
+    conversations, passed, scored = (
+        sum(row[name] for row in of_others) for name in ("conversations", "pass_count", "scored")
+    )
     rejected = sum(failures.get(version, 0) for version in versions)
     return (
         f"\n{counted(len(versions), 'other app version')}: "

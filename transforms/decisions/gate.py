@@ -20,7 +20,7 @@ from turnwise.schemas.config import (
     GateConfig,
     NotWorseRule,
 )
-from turnwise.schemas.jsonio import JsonObject, did_you_mean, listed
+from turnwise.schemas.jsonio import JsonObject, did_you_mean, grouped, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison import words
@@ -400,9 +400,7 @@ def _estimate(
     values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
 ) -> _Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
-    by_case: defaultdict[str, list[float]] = defaultdict(list)
-    for case, value in values:
-        by_case[case].append(value)
+    by_case = grouped(values)
     if not by_case:
         return _Estimated(None, None)
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}

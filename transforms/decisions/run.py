@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import (
     ConversationRow,
     FailureRow,
@@ -23,7 +23,6 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.cases import recorded_turns
 from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
     ScoredId,
     Summary,
     collect,
@@ -206,9 +205,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             )
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    by_version: dict[_VersionName, list[ComparedConversation]] = {}
-    for conversation in collect(scores(), summaries()):
-        by_version.setdefault(conversation.app_version, []).append(conversation)
+    by_version = grouped((seen.app_version, seen) for seen in collect(scores(), summaries()))
     columns = {version: columns_of(counts) for version, counts in by_version.items()}
     for of_version in columns.values():
         of_version.add_errors(raised)

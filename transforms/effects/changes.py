@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from turnwise.schemas import jsonio
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
@@ -206,9 +206,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
 
 
 def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
-    groups: dict[str | None, list[ActorCall]] = {}
-    for item in made:
-        groups.setdefault(item.call.name, []).append(item)
+    groups = grouped((item.call.name, item) for item in made)
     return groups
 
 
@@ -266,29 +264,19 @@ class ExpectedCalls(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Expected, optional and made changes.
-
-    Attributes:
-        no_ops: Calls that had nothing to change.
-        undone: Calls that undid each other.
-        last_set: Expected calls that are the last to set something, with the last one that was made, if it
-            sets another value.
-        failed: Calls whose response is an error.
-        lookups: Failed look-ups on which the agent's words may rest, see `_failed_lookups`.
-        counts_extra: Whether unexpected calls of the agent count.
-        guesses: Tool -> its effect, for inferred effects.
-    """
+    """Expected, optional and made changes."""
 
     expected: list[ActorCall]
     optional: list[ActorCall]
     actual: list[ActorCall]
-    no_ops: list[ActorCall]
-    undone: list[ActorCall]
+    no_ops: list[ActorCall]  # had nothing to change
+    undone: list[ActorCall]  # undid each other
+    # Expected calls that are the last to set something, with the last made one, if it sets another value.
     last_set: list[tuple[ToolCall, ToolCall]]
-    failed: list[ToolCall]
-    lookups: list[ToolCall]
-    counts_extra: bool
-    guesses: dict[str, str]
+    failed: list[ToolCall]  # the response is an error
+    lookups: list[ToolCall]  # failed, and the agent's words may rest on them: see `_failed_lookups`
+    counts_extra: bool  # whether unexpected calls of the agent count
+    guesses: dict[str, str]  # tool -> its effect, for inferred effects
 
 
 def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCatalog) -> Changes:

@@ -405,8 +405,19 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
         # What the agent does after an error shows that the error did not end the run.
         acts = event.get("source") == "agent" and ("action" in event or event.get("kind") == "MessageEvent")
         acts = acts or event.get("tool_name") == "finish"
-        error = _openhands_error(event) or (None if acts else error)
-        state = _openhands_state(event) or state
+        extras, now = as_object(event.get("extras")), _openhands_state(event)
+        if now in ("error", "stuck"):
+            error = as_text(extras.get("reason")) or f"state {now}"
+        elif event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
+            error = (
+                ": ".join(str(event[key]) for key in ("code", "detail") if event.get(key)) or event["kind"]
+            )
+        elif event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent":
+            # That of a call ends a run in which nothing follows it.
+            error = as_text(first_of(event, ("content", "error"))) or "error"
+        elif acts:
+            error = None
+        state = now or state
     error = record.get("error") or error
     yield {
         "conversation_id": first_of(record, ("instance_id", "session_id", "id")),
@@ -421,18 +432,6 @@ def _openhands_state(event: JsonObject) -> str | None:
         return as_text(as_object(event.get("extras")).get("agent_state"))
     is_status = event.get("key") in ("execution_status", "agent_status")
     return as_text(event.get("value")) if is_status else None
-
-
-def _openhands_error(event: JsonObject) -> str | None:
-    """Returns the error that an event states; that of a call ends a run in which nothing follows it."""
-    state, extras = _openhands_state(event), as_object(event.get("extras"))
-    if state in ("error", "stuck"):
-        return as_text(extras.get("reason")) or f"state {state}"
-    if event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
-        stated = [str(event[key]) for key in ("code", "detail") if event.get(key)]
-        return ": ".join(stated) or str(event["kind"])
-    is_error = event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent"
-    return as_text(first_of(event, ("content", "error"))) or "error" if is_error else None
 
 
 def _events_of(record: JsonObject) -> list[JsonObject]:

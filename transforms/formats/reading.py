@@ -101,8 +101,7 @@ class LogReader:
     def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
         """Returns the conversations or events of a record, an error in place of one that is bad.
 
-        Raises:
-            ValueError: It cannot be read; one line.
+        Raises ValueError, one line, if it cannot be read.
         """
         try:
             return self._read(record)
@@ -296,23 +295,13 @@ def decoded(value: JsonValue) -> JsonValue:
     Of an array that spells a record (see `Format.from_array`), or of an array of such, it returns these.
     """
     if isinstance(value, list):
-        return _of_arrays(value)
-    if not isinstance(value, str):
-        return value
-    inner = json_structure(value)
-    if not isinstance(inner, dict):
-        return value
-    return inner if any(k.is_in_text and k.recognises(inner) for k in FORMATS.values()) else value
-
-
-def _of_arrays(value: list[JsonValue]) -> JsonValue:
-    """Returns the record that an array spells, or an array with the records that its arrays spell."""
-    record = _of_array(value)
-    if record is not None:
-        return record
-    if not value or _of_array(value[0]) is None:
-        return value
-    return [item if (record := _of_array(item)) is None else record for item in value]
+        record = _of_array(value)
+        if record is None and value and _of_array(value[0]) is not None:
+            return [item if (inner := _of_array(item)) is None else inner for item in value]
+        return value if record is None else record
+    held = json_structure(value) if isinstance(value, str) else None
+    is_record = isinstance(held, dict) and any(k.is_in_text and k.recognises(held) for k in FORMATS.values())
+    return held if is_record else value
 
 
 def _of_array(value: JsonValue) -> JsonObject | None:
@@ -339,10 +328,9 @@ class CaseReader:
         self.config = config
 
     def read(self, record: Record) -> Sequence[EvalCase | ValueError]:
-        """Returns the cases of a record (an error in place of one that is bad).
+        """Returns the cases of a record, an error in place of one that is bad.
 
-        Raises:
-            ValueError: It holds no valid case; one line.
+        Raises ValueError, one line, if it holds no valid case.
         """
         try:
             return self._read(record)
@@ -374,7 +362,7 @@ class CaseReader:
 
 def is_one_record(elements: list[Any]) -> bool:
     """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
-    value = _of_arrays(elements)
+    value = decoded(elements)
     if isinstance(value, dict):
         return True
     first = value[:1] if isinstance(value, list) else []

@@ -10,12 +10,12 @@ the content that the evidence and one passage hold, with a credit of two words.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Container, Sequence, Set
 from itertools import takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
@@ -384,9 +384,7 @@ def supported(questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[Groundin
     if len(questions) > MAX_QUESTIONS:
         size = len(questions)
         raise TooLargeError(f"{size} sentences and sources; the local judge compares {MAX_QUESTIONS}")
-    by_sources = defaultdict[tuple[str, ...], list[str]](list)
-    for sentence, sources in questions:
-        by_sources[sources].append(sentence)
+    by_sources = grouped((sources, sentence) for sentence, sources in questions)
     size = sum(len(source) for sources in by_sources for source in sources)
     if size > MAX_READ:
         raise TooLargeError(f"sources of {size} characters; the local judge reads {MAX_READ}")

@@ -169,23 +169,14 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
     if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
         return 1.0
-    # Bit masks of the expected calls: by name, by name without a resource, by resource.
-    by_name: defaultdict[str | None, int] = defaultdict(int)
-    without_resource: defaultdict[str | None, int] = defaultdict(int)
-    by_resource: defaultdict[str, int] = defaultdict(int)
-    for index, want in enumerate(expected):
-        by_name[want.name] |= 1 << index
-        if want.resource:
-            by_resource[want.resource] |= 1 << index
-        else:
-            without_resource[want.name] |= 1 << index
-    same = (
-        by_resource.get(call.resource, 0) | without_resource.get(call.name, 0)
-        if call.resource
-        else by_name.get(call.name, 0)
-        for call in actual
-    )
-    return common_subsequence(same, len(expected)) / len(expected)
+    # Tool -> bit mask of the expected calls of it.
+    tools = {(call.name, call.resource): call for call in actual}
+    masks = {
+        tool: sum(1 << index for index, want in enumerate(expected) if same_tool(want, call))
+        for tool, call in tools.items()
+    }
+    places = (masks[call.name, call.resource] for call in actual)
+    return common_subsequence(places, len(expected)) / len(expected)
 
 
 def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse | None]:
@@ -298,12 +289,9 @@ class ArgumentMatcher(Settings):
 
     def matches(self, expected: JsonValue, actual: JsonValue) -> bool:
         """Returns whether an actual value is as good as the expected one."""
-        if self.match == "ignore":
-            return True
-        if self.match == "contains":
-            return contains(expected, actual)
-        if self.match == "regexp":
-            return matches_pattern(expected if self.pattern is None else self.pattern, actual)
+        met = _met(self.match, expected if self.pattern is None else self.pattern, actual)
+        if met is not None:
+            return met
         is_number = not any(
             isinstance(v, bool) or not isinstance(v, int | float | str) for v in (expected, actual)
         )
@@ -314,11 +302,13 @@ class ArgumentMatcher(Settings):
         return bool(expected == actual)
 
 
-def contains(expected: JsonValue, actual: JsonValue) -> bool:
-    """Returns whether an actual text or list contains the expected value."""
-    if isinstance(actual, list):
-        return expected in actual
-    return plain_text(expected) in plain_text(actual)
+def _met(kind: str, expected: JsonValue, actual: JsonValue) -> bool | None:
+    """Compares by a kind that matchers and directives share; None: it is another one."""
+    if kind == "contains":
+        return expected in actual if isinstance(actual, list) else plain_text(expected) in plain_text(actual)
+    if kind == "regexp":
+        return pattern_found(plain_text(expected), plain_text(actual))
+    return True if kind == "ignore" else None
 
 
 def plain_text(value: JsonValue) -> str:
@@ -354,11 +344,6 @@ def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:
     if kind is list:
         return all(map(_same_kinds, expected, actual))
     return kind is type(actual) or not (kind is bool or type(actual) is bool)
-
-
-def matches_pattern(pattern: JsonValue, actual: JsonValue) -> bool:
-    """Returns whether a regular expression is found in a value's text; a wrong one raises ValueError."""
-    return pattern_found(plain_text(pattern), plain_text(actual))
 
 
 def is_directive(value: JsonValue) -> bool:
@@ -421,17 +406,11 @@ def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
     """
     if not is_directive(expected):
         return same_value(expected, actual)
-    wanted = expected.get("$matchValue", expected.get("value"))
-    kind = expected["$matchType"]
-    if kind == "ignore":
-        return True
-    if kind == "contains":
-        return contains(wanted, actual)
-    if kind == "regexp":
-        return matches_pattern(wanted, actual)
+    wanted, kind = expected.get("$matchValue", expected.get("value")), expected["$matchType"]
     if kind == "semantic":
         return True if actual in (wanted, expected.get("$originalValue")) else None
-    return same_value(wanted, actual)
+    met = _met(kind, wanted, actual)
+    return same_value(wanted, actual) if met is None else met
 
 
 def arguments_match(
@@ -465,19 +444,12 @@ def arguments_match(
 
 
 class ParameterScore(NamedTuple):
-    """Share of an expected call's parameters that an actual call has.
+    """How many of an expected call's parameters an actual call has."""
 
-    Attributes:
-        matched: Parameters with the same name and a matching value.
-        total: Parameters that count (ignored ones do not).
-        unclear: Parameters that only a judge can compare.
-        wrong: Names of parameters that are missing or differ.
-    """
-
-    matched: int
-    total: int
-    unclear: int = 0
-    wrong: tuple[str, ...] = ()
+    matched: int  # with the same name and a matching value
+    total: int  # of those that count (ignored ones do not)
+    unclear: int = 0  # that only a judge can compare
+    wrong: tuple[str, ...] = ()  # names of those that are missing or differ
 
     @property
     def value(self) -> float | None:

@@ -478,26 +478,14 @@ def to_read(rows: Iterable[ConversationRow], most: int = MOST_READ) -> list[Conv
     return sorted((row for round_of_rows in rounds for row in round_of_rows), key=_step)[:most]
 
 
-class ReadingList:
-    """The conversations of a part of a run to read first, without transcripts; lists of parts can be joined.
+def add_candidates(kept: list[ConversationRow], rows: Iterable[ConversationRow]) -> None:
+    """Adds rows, without transcripts, to some of which `to_read` chooses later; at most hundreds are kept.
 
-    The list of a whole is the list of its parts' lists: a row that is chosen from the whole is chosen from
-    its part, too, where fewer rows stand before it.
+    A row that is chosen from the whole is chosen from its part, too, where fewer rows stand before it.
     """
-
-    def __init__(self, rows: Iterable[ConversationRow] = ()) -> None:
-        self._rows: list[ConversationRow] = []
-        self.add(rows)
-
-    def add(self, rows: Iterable[ConversationRow]) -> None:
-        """Adds rows; at most some hundreds are kept."""
-        self._rows += [{**row, "transcript": None} for row in rows if row["severity_score"] > 0]
-        if len(self._rows) > _MOST_KEPT:
-            self._rows = to_read(self._rows)
-
-    def rows(self) -> list[ConversationRow]:
-        """Returns the chosen rows in the order of reading."""
-        return to_read(self._rows)
+    kept += [{**row, "transcript": None} for row in rows if row["severity_score"] > 0]
+    if len(kept) > _MOST_KEPT:
+        kept[:] = to_read(kept)
 
 
 def type_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:

@@ -147,10 +147,7 @@ async def judge_conversation(
     """Adds the scores of every judged criterion; all questions are asked at once.
 
     Those about values that measured criteria leave open are among them. A criterion that raises becomes a
-    failure, as a measured one does.
-
-    Raises:
-        AuthenticationError: The judge's credentials are refused, so that no question has an answer.
+    failure, as a measured one does. Raises AuthenticationError if the judge's credentials are refused.
     """
     settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
     judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]

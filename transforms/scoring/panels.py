@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model
 
 from turnwise.schemas.config import Cascade
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
 from turnwise.transforms.judging.ask import (
@@ -245,10 +245,8 @@ def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
     verdicts = Counter(member.verdict for member in members if member.verdict is not None)
     needed, usable = len(members) // 2 + 1, sum(verdicts.values())
     if usable < needed:
-        models: dict[str, list[str]] = {}
-        for member in members:
-            if member.verdict is None:
-                models.setdefault(member.reason, []).append(member.model)
+        silent = (member for member in members if member.verdict is None)
+        models = grouped((member.reason, member.model) for member in silent)
         faults = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
         gave = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
         return None, f"{gave}: {faults}"
@@ -282,10 +280,7 @@ def asked_otherwise(ask: Ask, **changes: bool) -> Ask:
 
 
 def counting(figures: Counter[str], recorded: Recorder) -> Ask:
-    """Counts what a judge would have been asked that agrees with the recorded answers of another one.
-
-    `figures` gets the answers (`calls`), and about how many tokens they and their prompts have.
-    """
+    """Counts in `figures` the `calls` and about the tokens of a judge that agrees with recorded answers."""
 
     async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
         prompt, number = question.prompt, len(samples)
@@ -300,11 +295,7 @@ def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None
     """Decides a score and returns its verdict; None: it has none.
 
     It is the outcome by the threshold. Without a threshold a value passes from the middle of the scale
-    upwards. A value that the criterion names as special is OTHER, whatever its outcome.
-
-    Raises:
-        TypeError: The value is no number, or the details hold what JSON cannot.
-        ValueError: The value is outside the scale, or the outcome is impossible.
+    upwards. A value that the criterion names as special is OTHER. Raises what `check_score` raises.
     """
     if score is None:
         return None

@@ -3,8 +3,9 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 from statistics import median_low
 from typing import Any, NamedTuple
 
@@ -178,11 +179,16 @@ def reordered(prompt: Prompt) -> Prompt | None:
     sections = sections_of(prompt.evidence)
     if sections is None:
         return None
-    moved = [
-        section
-        for kind, run in groupby(sections, key=_kind)
-        for section in (_reversed(list(run)) if kind else run)
-    ]
+    moved: list[Section] = []
+    for kind, run in groupby(sections, key=_kind):
+        if kind is None:
+            moved += run
+            continue
+        numbers = ((_NUMBERED.match(section.name), section) for section in run)
+        named = [(match[2] if match else index, section) for index, (match, section) in enumerate(numbers)]
+        # Those with the same number stay together, in their order.
+        units = [[section for _, section in unit] for _, unit in groupby(named, key=itemgetter(0))]
+        moved += chain.from_iterable(units[::-1])
     if moved == sections:
         return None
     code = prompt.evidence[1:9]
@@ -196,14 +202,6 @@ def _kind(section: Section) -> str | None:
         return "answer"
     match = _NUMBERED.match(section.name) or _UNNUMBERED.match(section.name)
     return match and match[1]
-
-
-def _reversed(run: Sequence[Section]) -> list[Section]:
-    """Reverses sections; those with the same number stay together, in their order."""
-    numbers = [_NUMBERED.match(section.name) for section in run]
-    named = [(match[2] if match else index, run[index]) for index, match in enumerate(numbers)]
-    units = [[section for _, section in unit] for _, unit in groupby(named, key=lambda item: item[0])]
-    return [section for unit in units[::-1] for section in unit]
 
 
 def reworded(prompt: Prompt) -> Prompt | None:
@@ -241,21 +239,18 @@ class VotedQuestion(NamedTuple):
 
 def criterion_figures(
     names: Sequence[str], voted: Sequence[VotedQuestion], errors: Mapping[str, int], number: int
-) -> list[CheckedCriterion]:
-    """Returns the figures of every judged criterion; one that asks nothing has none."""
-    of_criteria = []
+) -> Iterator[CheckedCriterion]:
+    """Yields the figures of every judged criterion; one that asks nothing has none."""
     for name in names:
         questions = [asked for asked in voted if asked.checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
-        checked = CheckedCriterion(
+        yield CheckedCriterion(
             criterion=name,
             conversations=len({asked.checked.conversation for asked in questions}),
             questions=len(questions),
             errors=errors.get(name, 0),
             **figures,
         )
-        of_criteria.append(checked)
-    return of_criteria
 
 
 def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:

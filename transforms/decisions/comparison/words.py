@@ -22,7 +22,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import JsonValue, dump_json, listed
+from turnwise.schemas.jsonio import JsonValue, dump_json, grouped, listed
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
@@ -75,9 +75,7 @@ def last_parts(names: Iterable[str], longest: int = 60) -> dict[str, str]:
 
 def _alike(short: Mapping[str, str]) -> list[list[str]]:
     """Returns the names that have one short form, by form."""
-    by_form: dict[str, list[str]] = {}
-    for name, form in short.items():
-        by_form.setdefault(form, []).append(name)
+    by_form = grouped((form, name) for name, form in short.items())
     return [alike for alike in by_form.values() if len(alike) > 1]
 
 
@@ -210,12 +208,10 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
     judged = sorted(a.judges.keys() & b.judges.keys())
     # The judge's model and prompt, by what stands in the scores.
-    by_judges: dict[tuple[str, str], list[str]] = {}
-    for criterion in judged:
-        base, other = a.judges[criterion], b.judges[criterion]
-        if base and other and base != other:
-            by_judges.setdefault(("; ".join(sorted(base)), "; ".join(sorted(other))), []).append(criterion)
-    changes = [_change("judge model, prompt version", *judges, of) for judges, of in by_judges.items()]
+    pairs = [("; ".join(sorted(a.judges[name])), "; ".join(sorted(b.judges[name]))) for name in judged]
+    named = ((pair, name) for pair, name in zip(pairs, judged, strict=True) if all(pair))
+    by_judges = grouped((pair, name) for pair, name in named if pair[0] != pair[1])
+    changes = [_change("judge model, prompt version", *pair, of) for pair, of in by_judges.items()]
     if a.document is None or b.document is None:
         return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
     changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))

@@ -1,12 +1,13 @@
 """Builds a report of the rows of one or several runs."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from turnwise.schemas.comparison import FirstPage
 from turnwise.schemas.config import STATUS
@@ -62,7 +63,7 @@ def build_report(
     omitted = len(entries) - len(placed.chunk_of)
     drawn = (sample or set()) if omitted else None
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
-    infos, versions = figures.report_runs(runs, collected), _versions(runs, collected)
+    infos, versions = [*figures.report_runs(runs, collected)], _versions(runs, collected)
     rows = figures.criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     score_counts = [[0, 0] for _ in infos]
@@ -88,9 +89,9 @@ def build_report(
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
         criteria=rows,
-        slices=figures.slices(collected),
-        tools=tool_figures(collected),
-        curves=figures.curves(collected),
+        slices=[*figures.slices(collected)],
+        tools=[*tool_figures(collected)],
+        curves=[*figures.curves(collected)],
         no_score=figures.without_score(collected, entries),
         failures=figures.failure_groups(collected.failures),
         names=names,
@@ -370,38 +371,25 @@ def expected_calls(turn: figures.AnyRow) -> list[figures.AnyRow] | None:
     return expected.get("tool_calls") if isinstance(expected, dict) else None
 
 
-class _Tool(Struct):
-    calls: int = 0
-    errors: int = 0
-    seconds: list[float] = field(default_factory=list)
-    effects: Counter[str] = field(default_factory=Counter)
-    wrong: Counter[str] = field(default_factory=Counter)
-
-
-def tool_figures(collected: figures.CollectedRuns) -> list[ToolFigure]:
-    """Returns the figures of every tool that was called, by name and version."""
+def tool_figures(collected: figures.CollectedRuns) -> Iterator[ToolFigure]:
+    """Yields the figures of every tool that was called, by name and version."""
     places = {version: index for index, version in enumerate(collected.versions)}
-    tools: dict[tuple[str, figures.VersionKey], _Tool] = {}
+    calls: defaultdict[tuple[str, int], list[figures.AnyRow]] = defaultdict(list)
+    wrong: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     for entry in collected.entries:
         for turn in figures.turns_of(entry.row):
             made = turn.get("tool_calls") or []
-            for call in made:
-                tool = tools.setdefault((call.get("name") or "", entry.version), _Tool())
-                tool.calls += 1
-                tool.errors += bool(call.get("error"))
-                tool.effects[call.get("effect") or "unknown"] += 1
-                if isinstance(seconds := call.get("seconds"), int | float):
-                    tool.seconds.append(seconds)
+            keys = [(call.get("name") or "", places[entry.version]) for call in made]
+            for key, call in zip(keys, made, strict=True):
+                calls[key].append(call)
             for pair in call_pairs(expected_calls(turn) or [], made):
                 if pair.actual is not None:
-                    name = made[pair.actual].get("name") or ""
-                    tools[name, entry.version].wrong.update(pair.wrong)
-    of_tools = []
-    for name, version, tool in sorted(
-        (name, places[version], tool) for (name, version), tool in tools.items()
-    ):
-        seconds, wrong = sorted(tool.seconds), tool.wrong.most_common(_MOST_WRONG)
+                    wrong[keys[pair.actual]].update(pair.wrong)
+    for (name, version), of_tool in sorted(calls.items(), key=itemgetter(0)):
+        stated = (call.get("seconds") for call in of_tool)
+        seconds = sorted(value for value in stated if isinstance(value, int | float))
         p50, p95 = (figures.quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
-        about = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
-        of_tools.append(ToolFigure(name, version, *about))
-    return of_tools
+        errors = sum(bool(call.get("error")) for call in of_tool)
+        effects = dict(Counter(str(call.get("effect") or "unknown") for call in of_tool))
+        most_wrong = wrong[name, version].most_common(_MOST_WRONG)
+        yield ToolFigure(name, version, len(of_tool), errors, p50, p95, effects, most_wrong)

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonValue, listed
+from turnwise.schemas.jsonio import JsonValue, grouped, listed
 from turnwise.schemas.report import (
     CriterionFigure,
     CriterionRow,
@@ -52,11 +52,9 @@ class VersionKey(NamedTuple):
 
 
 class Entry(Struct):
-    """A conversation with its scores.
+    """A conversation, its row of `conversations-*`, and its scores.
 
-    Attributes:
-        row: Its row of `conversations-*`.
-        is_repeated: Whether several conversations of the run have its ids; the first holds the scores of all.
+    `is_repeated`: several conversations of the run have its ids; the first holds the scores of all.
     """
 
     version: VersionKey
@@ -259,11 +257,6 @@ def problem_sentences(run: ReportRun) -> Iterator[str]:
         yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
 
 
-def _count(run: ReportRun, name: str) -> int:
-    number = run.counts.get(name)
-    return number if isinstance(number, int) else 0
-
-
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -281,12 +274,11 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     passed, failed, no_verdict = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
     )
-    rejected = _count(run, "rejected_conversations")
-    records = _counted(_count(run, "records"), "record")
-    lost_cases = _count(run, "rejected_cases")
+    names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
+    records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
     cases = f"{_counted(lost_cases, 'eval case')} rejected. " if lost_cases else ""
     text = (
-        f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'rejected_records'):,} rejected. "
+        f"{_counted(records, 'record')} = {read:,} read + {unread:,} rejected. "
         f"{_counted(passed + failed + no_verdict + rejected, 'conversation')} = {passed:,} passed "
         f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
         f"{cases}"
@@ -304,15 +296,14 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     return f"{run.name}: {text} {', '.join(parts)}.{hidden}"
 
 
-def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
-    """Returns what a report says about its runs."""
+def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[ReportRun]:
+    """Yields what a report says about its runs."""
     silent = {entry.version.run for entry in collected.entries}
     silent -= {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
     repeated: list[set[str]] = [set() for _ in runs]
     for entry in collected.entries:
         if entry.is_repeated:
             repeated[entry.version.run].add(entry.row["conversation_id"])
-    infos = []
     for i, run in enumerate(runs):
         document = run.document
         name = run.name or (document.run_id if len(runs) > 1 else "This run")
@@ -330,7 +321,7 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun
             )
         not_applicable = "has a threshold, and is not applicable to any conversation."
         gaps += [f"{name}: {criterion} {not_applicable}" for criterion in collected.idle[i]]
-        info = ReportRun(
+        yield ReportRun(
             run_id=document.run_id,
             name=name,
             directory=run.directory,
@@ -347,8 +338,6 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun
             sampled_out=collected.sampled_out[i],
             gaps=gaps,
         )
-        infos.append(info)
-    return infos
 
 
 # Where it goes wrong: outcomes by language, tag, tool and length, and which of them stand out.
@@ -400,8 +389,8 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
 
 
-def slices(collected: CollectedRuns) -> list[Slice]:
-    """Returns the slices that do not hold every conversation, the largest first within their kind."""
+def slices(collected: CollectedRuns) -> Iterator[Slice]:
+    """Yields the slices that do not hold every conversation, the largest first within their kind."""
     sizes: Counter[SliceKey] = Counter()
     counts: dict[SliceKey, OutcomeCounts] = {}
     totals: OutcomeCounts = {}
@@ -414,12 +403,10 @@ def slices(collected: CollectedRuns) -> list[Slice]:
     partial = [(key, size) for key, size in sizes.most_common() if size < len(collected.entries)]
     chosen = sorted(partial[:_MOST_SLICES], key=lambda counted: (counted[0][0], -counted[1], counted[0][1]))
     figures = _figures({(key, of): cell for key, _ in chosen for of, cell in counts[key].items()}, totals)
-    made = []
     for key, size in chosen:
         names = dict.fromkeys(name for name, _ in counts[key])
         by_name = {name: [figures.get((key, (name, v))) for v in collected.versions] for name in names}
-        made.append(Slice(*key, size, by_name))
-    return made
+        yield Slice(*key, size, by_name)
 
 
 def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str | None]) -> None:
@@ -526,8 +513,8 @@ def _shown(row: AnyRow) -> AnyRow:
 STEPS = 100
 
 
-def curves(collected: CollectedRuns) -> list[Curve]:
-    """Returns the distributions of every criterion without a scale, and of tokens a conversation."""
+def curves(collected: CollectedRuns) -> Iterator[Curve]:
+    """Yields the distributions of every criterion without a scale, and of tokens a conversation."""
     places = {version: index for index, version in enumerate(collected.versions)}
     by_place: dict[tuple[str, int, str], list[float | None]] = {}
     for entry in collected.entries:
@@ -535,13 +522,11 @@ def curves(collected: CollectedRuns) -> list[Curve]:
             by_place.setdefault((quantity, places[entry.version], unit), []).append(value)
     known = {key: sorted(v for v in values if v is not None) for key, values in by_place.items()}
     measured = {quantity for (quantity, _, _), values in known.items() if values}
-    drawn = []
     for key in sorted(key for key in by_place if key[0] in measured):
         (quantity, version, unit), values = key, known[key]
         quantiles = [quantile(values, i / STEPS) for i in range(STEPS + 1)] if values else []
         missing = len(by_place[key]) - len(values)
-        drawn.append(Curve(quantity, unit, version, len(values), missing, quantiles))
-    return drawn
+        yield Curve(quantity, unit, version, len(values), missing, quantiles)
 
 
 def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
@@ -625,9 +610,7 @@ class _Table:
             for row in rows
             if row.get("stage") == "score" and row.get("criterion")
         )
-        by_version: dict[VersionKey, list[Entry]] = {}
-        for entry in collected.entries:
-            by_version.setdefault(entry.version, []).append(entry)
+        by_version = grouped((entry.version, entry) for entry in collected.entries)
         for version, entries in by_version.items():
             self._cases[version] = cases_of([entry.row for entry in entries])
             for entry, case in zip(entries, self._cases[version], strict=True):

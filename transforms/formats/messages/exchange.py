@@ -176,7 +176,7 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
     """
 
     def time(row: JsonObject) -> float | None:
-        return time_seconds(row.get(time_key)) if time_key else value_time(row) or _link(row).time or None
+        return time_seconds(row.get(time_key)) if time_key else value_time(row) or _link(row)[0] or None
 
     def group(row: JsonObject) -> str:
         value = exchanged(row)
@@ -199,7 +199,7 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
             is_answered, at, session = first < len(log.steps), time(row), as_text(value.get(_SESSION))
             user, steps = messages_base.user_of(about), _digests(log)
             # A group may be read in parts, as a stream reads it: what tells its rows apart is in their names.
-            apart = [part for part in (at, user, _link(value).name) if part is not None]
+            apart = [part for part in (at, user, _link(value)[1]) if part is not None]
             more = (dump_json(apart) if apart else b"") + (b"" if is_answered else dump_json(value))
             name = session or _name(dialect, log.steps[: first + 1], more)
             rows.append(_GroupRow(at, user, session, asked, steps, name, is_answered, index))
@@ -436,7 +436,6 @@ _register_log(
 
 
 def _of_bedrock(row: JsonObject) -> JsonObject:
-    """Returns a record of Bedrock's log of model invocations as an exchange."""
     sent, got = kinds.as_object(row.get("input")), kinds.as_object(row.get("output"))
     if "inputBodyJson" not in sent:
         raise ValueError("the words are not in the record (inputBodyS3Path); put the body from S3 into it")
@@ -477,10 +476,13 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     ends a chain of its own. Records whose conversation the server keeps are one chain, by time. Any other
     record is a chain by itself.
     """
-    links = sorted(map(_link, values), key=lambda link: link.time)
-    kept = [index for index, link in enumerate(links) if link.is_kept]
-    places = {link.name: index for index, link in enumerate(links) if link.name}
-    followed = {places.get(link.previous) for link in links if link.previous}
+    links = sorted(((*_link(value), value) for value in values), key=lambda link: link[0])
+    places = {name: index for index, (_, name, *_) in enumerate(links) if name}
+    replied, *kept_by = messages_base.KEPT_BY
+    previous = [as_text(request.get(replied)) for _, _, request, _ in links]
+    are_kept = [any(request.get(key) is not None for key in kept_by) for _, _, request, _ in links]
+    kept = [index for index, is_kept in enumerate(are_kept) if is_kept and previous[index] is None]
+    followed = {places.get(name) for name in previous if name}
     ends = set(range(len(links))) - followed - set(kept[:-1]) or {len(links) - 1}
     chains: list[list[JsonObject]] = []
     for end in sorted(ends):
@@ -488,28 +490,18 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
         at: int | None = end
         while at is not None and at not in chain:
             chain.append(at)
-            previous = links[at].previous
-            at = places.get(previous) if previous else None
-        chains.append([links[index].value for index in (kept if end in kept else chain[::-1])])
+            at = places.get(previous[at] or "")
+        chains.append([links[index][-1] for index in (kept if end in kept else chain[::-1])])
     return chains
 
 
-class _Link(NamedTuple):
-    value: JsonObject
-    time: float
-    name: str | None
-    previous: str | None
-    is_kept: bool
-
-
-def _link(value: JsonObject) -> _Link:
+def _link(value: JsonObject) -> tuple[float, str | None, JsonObject]:
+    """Returns the time and the id that the reply of a record states (0.0, None: none), and the request."""
     request, reply, events = _halves(value)
     last = events[-1].get("response") if events and not isinstance(reply, dict) else None
     held = kinds.as_object(reply if isinstance(reply, dict) else last)
     time = time_seconds(held.get("created_at")) or time_seconds(held.get("created")) or 0.0
-    previous = as_text(request.get(messages_base.KEPT_BY[0]))
-    is_kept = previous is None and any(request.get(key) is not None for key in messages_base.KEPT_BY[1:])
-    return _Link(value, time, as_text(held.get("id")), previous, is_kept)
+    return time, as_text(held.get("id")), request
 
 
 def _body(half: JsonValue) -> JsonValue:

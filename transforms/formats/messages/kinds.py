@@ -143,8 +143,7 @@ _DECODER = json.JSONDecoder()
 def events_of(text: JsonValue) -> list[JsonObject]:
     """Returns the events of a streamed reply; empty: it is none.
 
-    It is server-sent events, JSON Lines, JSON objects that follow each other, AWS's binary event stream as
-    text, or a list of objects.
+    It is server-sent events, JSON Lines, JSON objects in a row, AWS's binary stream as text, or a list.
     """
     if isinstance(text, list):
         return objects_in(text)

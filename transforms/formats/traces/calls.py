@@ -268,8 +268,7 @@ def transfers(line: TurnLine, calls: Sequence[TurnCall]) -> list[str]:
 def mark_doubles(nodes: Sequence[SpanNode]) -> None:
     """Marks the spans of a tree, in order, that record a call once more, and reads them into the first.
 
-    They are a model call below a model call, a tool call below the same tool, repeated reply ids, and model
-    calls beside each other.
+    They are a model call below or beside one, a tool call below the same tool, and repeated reply ids.
     """
     known = [node for node in nodes if node.step.kind is not None]
     models = [node for node in known if node.step.kind == "model"]

@@ -124,7 +124,6 @@ _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL"
 
 
 def _is_span(record: JsonObject) -> bool:
-    """Returns whether a record is one span."""
     record = _unfolded(record)
     holder = _context(record)
     has_ids = first_of(holder, _TRACE_IDS) is not None and first_of(holder, _SPAN_IDS) is not None
@@ -290,19 +289,18 @@ def _langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
             yield _observation_span(held, root.trace)
 
 
-def _page(rows: list[JsonObject], meta: JsonObject) -> Iterator[TraceSpan]:
-    """Yields the spans of a page of rows; a trace at its edge may go on on the page beside it."""
+def _page(rows: list[JsonObject], meta: JsonObject) -> list[TraceSpan]:
+    """Returns the spans of a page of rows; a trace at its edge may go on on the page beside it."""
     page, pages = as_count(meta.get("page")), as_count(meta.get("totalPages"))
-    spans = [[*_langfuse_spans(row)] for row in rows]
+    spans = [span for row in rows for span in _langfuse_spans(row)]
     if page is not None and pages is not None and rows and _is_observation(rows[0]):
-        for span in (span for observation in spans for span in observation):
+        for span in spans:
             span.page = f"page {page}"
         if page > 1:
-            spans[0][0].listed = [f"page {page - 1}"]
+            spans[0].listed = [f"page {page - 1}"]
         if page < pages:
-            spans[-1][-1].listed = [*spans[-1][-1].listed, f"page {page + 1}"]
-    for observation in spans:
-        yield from observation
+            spans[-1].listed = [*spans[-1].listed, f"page {page + 1}"]
+    return spans
 
 
 def _root(trace: JsonObject) -> TraceSpan:
@@ -543,7 +541,7 @@ register_export(
 
 # Attributes that exports of tables nest or spread over columns, as dotted keys again.
 
-_COLUMNS = ("attributes.", "context.")
+_COLUMNS = _OF_ATTRIBUTES, _OF_CONTEXT = "attributes.", "context."
 _NESTED = ("gen_ai", "llm", "openinference", "session", "gcp", "input", "output", "tool", "ai", "traceloop")
 _INDEXED = ("message", "message_content", "tool_call", "document")
 _INDEXED_DOTTED = tuple(f"{name}." for name in (*_INDEXED, "tool"))
@@ -553,13 +551,9 @@ def _unfolded(held: JsonObject) -> JsonObject:
     """Returns a span whose attributes and ids stand in columns (a row of Phoenix's table) as one object."""
     if not any(key.startswith(_COLUMNS) for key in held):
         return held
-    plain: JsonObject = {}
-    attributes: JsonObject = {}
-    for key, value in held.items():
-        if key.startswith(_COLUMNS[0]):
-            attributes[key.removeprefix(_COLUMNS[0])] = value
-        else:
-            plain[key.removeprefix(_COLUMNS[1])] = value
+    columns = {key for key in held if key.startswith(_OF_ATTRIBUTES)}
+    plain = {key.removeprefix(_OF_CONTEXT): item for key, item in held.items() if key not in columns}
+    attributes = {key.removeprefix(_OF_ATTRIBUTES): item for key, item in held.items() if key in columns}
     return {**plain, "attributes": attributes}
 
 

@@ -29,8 +29,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         target: Agent that a hand-off leads to.
-        event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
-            agent was told.
+        event: Which event of a call it is, where each has its own span; `told`: what the agent was told.
         unread: What is not read, such as events of an unknown type: words for several of them.
     """
 
@@ -125,19 +124,12 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages of an attribute; None: none, not stated or hidden; empty: JSON that is cut off."""
-    if value is None:
+    if value is None or (isinstance(value, str) and (not value or value in HIDDEN)):
         return None
-    if not isinstance(value, str):
-        return _readable(read_messages(value, role))
-    if not value or value in HIDDEN:
-        return None
-    messages = read_history(value, role)
-    is_text = len(messages) == 1 and messages[0].texts == [value]
-    return [] if is_text and is_cut(value) else _readable(messages)
-
-
-def _readable(messages: list[SpanMessage]) -> list[SpanMessage] | None:
-    """Returns messages; None: there are none, or all are objects of a program in place of their content."""
+    messages = read_history(value, role) if isinstance(value, str) else read_messages(value, role)
+    if len(messages) == 1 and messages[0].texts == [value] and is_cut(value):
+        return []
+    # All may be objects of a program in place of their content.
     return messages if any(message.parts != [OBJECT] or message.texts for message in messages) else None
 
 

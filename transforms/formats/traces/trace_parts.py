@@ -39,8 +39,7 @@ class TracePart(msgspec.Struct, omit_defaults=True):
         has_steps: Whether a span is a step of an agent.
         has_noise: Whether a span is of HTTP, a database, a queue or the like, or is no span but a log record.
         conversations: Conversation ids that spans state, by span id.
-        turnwise_spans: The spans, without the trace; those that say nothing of agents also without their
-            attributes and resource.
+        turnwise_spans: The spans, without the trace; without attributes and resource if they are no agent's.
     """
 
     trace: str
@@ -111,12 +110,6 @@ def _group(value: JsonObject) -> str:
     if not isinstance(trace, str) or not trace:
         raise ValueError("a part of a trace needs the id of the trace")
     return trace
-
-
-def _locate(value: JsonObject) -> tuple[str, int]:
-    """Returns no conversation, and turn 0 for a part with the root."""
-    _group(value)
-    return "", 0 if value.get("has_root") else -1
 
 
 def _add(part: TracePart, span: TraceSpan) -> None:
@@ -274,7 +267,8 @@ registry.register_built_in(
     rank=24,
     recognises=lambda record: KEY in record,
     events=registry.EventReader(
-        locate=_locate,
+        # It names no conversation; the part with the root is of turn 0.
+        locate=lambda part: ("", 0 if part.get("has_root") else -1),
         join=_join_parts,
         # The root ends last, so that its trace is whole.
         is_end=lambda part: part.get("has_root") is True,

@@ -27,8 +27,7 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
         parent: The span above it; None: it is a root.
         depth: Number of spans above it; -1: not counted yet.
         is_double: Whether it records the call of a span above it once more.
-        is_orphan: Whether it names a parent that is not there: it stands below the one root of its
-            trace, or is read as a root.
+        is_orphan: Whether its parent is missing: it stands below the one root of its trace, or is a root.
         order: Start, depth and ids: never the order of the file.
     """
 
