@@ -10,7 +10,7 @@ from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.ces.conversation import SessionOutput, Span
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
@@ -278,9 +278,7 @@ def _joined(session_id: str, entries: Sequence[JsonObject]) -> canonical.Convers
     The last entry of a turn with diagnostics defines the whole turn; without one, the texts of its entries
     are the agent's messages.
     """
-    turns: dict[int, list[JsonObject]] = {}
-    for entry in entries:
-        turns.setdefault(_entry_session(entry)[1], []).append(entry)
+    turns = grouped((_entry_session(entry)[1], entry) for entry in entries)
     labels: JsonObject = {}
     for entry in entries:
         labels |= as_object(entry.get("labels"))
