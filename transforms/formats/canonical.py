@@ -40,7 +40,7 @@ from turnwise.transforms.formats.fields import (
     unknown_fields,
 )
 from turnwise.transforms.formats.identity import Paths
-from turnwise.transforms.formats.messages.kinds import as_object, snake
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.registry import (
     CASES_GO_TO,
     CaseInLogsError,
@@ -356,10 +356,10 @@ def _turn(value: JsonObject) -> JsonObject:
             del fields[key]
     _repair(fields, endings.call_fields, *_CALLS)
     _repair(fields, _response, *_RESPONSES)
-    parts = as_object(fields.get("usage")).get("parts")
-    _repair(fields, endings.usage_fields, "usage")
-    if parts:
-        fields["usage"]["parts"] = parts
+    if isinstance(usage := fields.get("usage"), dict):
+        counts = endings.known_tokens(endings.token_counts(usage))
+        parts = {key: usage[key] for key in ("parts",) if usage.get(key)}
+        fields["usage"] = {**counts, "model": endings.as_text(usage.get("model")), **parts}
     _repair(fields, partial(_expected, ExpectedTurn), "expected")
     return fields
 
