@@ -129,15 +129,13 @@ def tool_responses(contents: Iterable[adk.Content | None]) -> list[ToolResponse]
 
 
 class AdkUnread:
-    """What is not read of a turn.
-
-    Attributes:
-        ignored: Parts that google-adk's own scores ignore too: media, code that ran, server-side tools.
-        strange: Keys and parts that google-adk 2.13 does not have.
-    """
+    """What is not read of a turn."""
 
     def __init__(self) -> None:
-        self.ignored, self.strange = Unread(), Unread()
+        # What google-adk's own scores ignore too: media, code that ran, server-side tools.
+        self.ignored = Unread()
+        # Keys and parts that google-adk 2.13 does not have.
+        self.strange = Unread()
 
     def add_to(self, turn: Turn) -> Turn:
         """Returns the turn, with what was found."""

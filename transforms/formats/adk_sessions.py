@@ -254,8 +254,9 @@ def session_conversation(value: JsonValue) -> Conversation:
             # google-adk counts an invocation without any message as one.
             names = list(dict.fromkeys(name for event in group for name in event.actions.state_delta))
             what = f"only changes of the state ({listed(names, _SHOWN)})" if names else "no message"
-            silence = f"the invocation {group[0].invocation_id[:60]!r} holds {what}, and is no turn"
-            fields.gaps(SILENT, [silence], calls=False, words=False).add_to(turns[max(0, index)])
+            message = f"the invocation {group[0].invocation_id[:60]!r} holds {what}, and is no turn"
+            silence = fields.gaps("InvocationWithoutMessage", [message], calls=False, words=False)
+            silence.add_to(turns[max(0, index)])
     extra = session.model_extra or {}
     unread = fields.Unread().keys(extra, _SESSION_KEYS)
     if extra.get(PICKLED):
@@ -287,11 +288,7 @@ def session_conversation(value: JsonValue) -> Conversation:
 
 
 def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
-    """Groups events by turns of an invocation id, or where it is missing by the user's events.
-
-    A group in which the user only answered calls is joined to that of the calls; other turns may stand
-    between them.
-    """
+    """Groups events by turns of an invocation id, or where it is missing by the user's events."""
     invocations: dict[str, list[adk.AdkEvent]] = {}
     openings = 0
     for event in events:
@@ -301,7 +298,7 @@ def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent
     for group in (turn for invocation in invocations.values() for turn in _live_turns(invocation)):
         parts = [part for event in group if by_user(event) for part in _parts(event)]
         answers = [part.function_response for part in parts if part.function_response]
-        # A call is answered under its id, or without ids under its name.
+        # Answers alone are joined to their calls, turns between them or not: by the id, or else by the name.
         wanted = {(a.id, None if a.id else a.name) for a in answers} if len(answers) == len(parts) else ()
         for earlier in reversed(joined):
             calls = (part.function_call for event in earlier for part in _parts(event))
@@ -357,7 +354,7 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     turn.inference_calls = turn.inference_calls or None
     if pieces := sum(bool(event.partial) for event in events):
         message = f"messages whose pieces are joined, as their whole text is not logged: {pieces}"
-        fields.gaps(PIECES, [message], calls=False, words=False).add_to(turn)
+        fields.gaps("JoinedPieces", [message], calls=False, words=False).add_to(turn)
     unread = cases.AdkUnread()
     is_heard = any(event.output_transcription is not None for event in events)
     for event in events:
@@ -406,9 +403,6 @@ def _parts(event: adk.AdkEvent) -> list[adk.Part]:
 
 
 REWOUND = "UndoneTurns"
-COMPACTED = "CompactedTurns"
-PIECES = "JoinedPieces"
-SILENT = "InvocationWithoutMessage"
 _SECOND = 0.001
 _OUTPUT = "output"
 """Key of what a node of a workflow returned."""
@@ -448,7 +442,8 @@ def _history(
         elif compacted is not None:
             bounds = (compacted.start_timestamp, compacted.end_timestamp)
             if not all(b is not None and any(abs(b - at) < _SECOND for at in stamps) for b in bounds):
-                note = fields.gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
+                message = "earlier turns were compacted and are not all in the log"
+                note = fields.gaps("CompactedTurns", [message])
         else:
             counted.append(events[i])
         if note is not None:
@@ -555,7 +550,7 @@ def _is_final(event: adk.AdkEvent) -> bool:
 
 # What was said in live and streamed sessions, as events with whole texts.
 
-_Key = tuple[str, str]
+_Voice = tuple[str, str]
 _Fragment = tuple[int, adk.AdkEvent, str]
 
 
@@ -574,11 +569,11 @@ class _Words:
 
     def __init__(self) -> None:
         self.events: list[adk.AdkEvent | None] = []  # None in place of pieces
-        self._runs: dict[_Key, list[list[_Fragment]]] = {}
+        self._runs: dict[_Voice, list[list[_Fragment]]] = {}
         self._speaker = ""
-        self._whole: tuple[_Key, str, bool] | None = None
+        self._whole: tuple[_Voice, str, bool] | None = None
 
-    def add_piece(self, key: _Key, event: adk.AdkEvent, text: str) -> None:
+    def add_piece(self, key: _Voice, event: adk.AdkEvent, text: str) -> None:
         runs = self._runs.setdefault(key, [])
         if not runs or (text and self._speaker != key[1]):
             runs.append([])
@@ -586,7 +581,7 @@ class _Words:
         runs[-1].append((len(self.events), event, text))
         self.events.append(None)
 
-    def add_whole(self, key: _Key, event: adk.AdkEvent, text: str) -> None:
+    def add_whole(self, key: _Voice, event: adk.AdkEvent, text: str) -> None:
         """Adds a whole text; it holds what the pieces before it hold, or else ends them."""
         runs = self._runs.pop(key, [])
         last = runs[-1] if runs else []
@@ -619,7 +614,7 @@ class _Words:
                 for run in self._runs.pop(key):
                     self._join(key, run)
 
-    def _join(self, key: _Key, run: Sequence[_Fragment]) -> None:
+    def _join(self, key: _Voice, run: Sequence[_Fragment]) -> None:
         text = _joined(run)
         if text:
             index, event, _ = run[0 if key[1] == "user" else -1]

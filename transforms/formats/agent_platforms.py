@@ -8,7 +8,7 @@ docs.cloud.google.com/dialogflow/cx/docs/concept/export-bq and, below /gemini-en
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
@@ -149,14 +149,12 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
 
 def _webhooks(result: JsonObject, log: Dialogue) -> None:
     """Adds the calls of webhooks, of which several lists say what is known, in the order of the calls."""
-    lists = {name: kinds.objects_in(result.get(f"webhook_{name}")) for name in ("statuses", "payloads")}
+    lists = (kinds.objects_in(result.get(f"webhook_{name}")) for name in ("statuses", "payloads"))
     names = next((held for key in _NAMES if isinstance(held := result.get(key), list) and held), [])
-    number = max(len(names), *map(len, lists.values()))
-    statuses, payloads = ([*held, *[{}] * (number - len(held))] for held in lists.values())
-    if number:
-        lacking = "arguments" if len(names) == number else "names and arguments"
+    if calls := list(zip_longest(names, *lists)):
+        lacking = "arguments" if len(names) == len(calls) else "names and arguments"
         log.unread.add(CONTENT_OFF, f"the {lacking} of webhooks are not logged", calls=True)
-    for name, status, payload in zip(names, statuses, payloads, strict=False):
+    for name, status, payload in calls[: len(names)]:
         log.call(name, None)
         failed = bool(_plain(status).get("code"))
         log.result(payload or None, None, name, _plain(status).get("message") or True if failed else None)

@@ -112,8 +112,6 @@ def read_conversation(data: bytes) -> Conversation:
 
 # What may be wrong with the calls of any reader's turns.
 
-_NO_CALL = "ResultWithoutCall"
-_NO_NAME = "CallWithoutName"
 _SPELT = "a text spells what may be a call or a result, and is not read as one"
 _SPELT_CALL = re.compile(
     r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
@@ -161,10 +159,11 @@ def check_calls(turns: Iterable[Turn]) -> None:
             unread = Unread()
             for number, call in enumerate(calls, 1):
                 if not call.name:
-                    unread.add(_NO_NAME, f"call {number} names no tool", calls=True)
+                    unread.add("CallWithoutName", f"call {number} names no tool", calls=True)
             for response in without:
                 shown = repr((response.id or response.name or "")[:LONGEST_NAME])
-                unread.add(_NO_CALL, f"the log holds the result {shown} without its call", calls=True)
+                message = f"the log holds the result {shown} without its call"
+                unread.add("ResultWithoutCall", message, calls=True)
             unread.add_to(turn, adk_ignores=True)
 
 

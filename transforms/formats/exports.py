@@ -9,7 +9,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, split_actions
 from turnwise.transforms.formats.fields import AGENT_ERROR, canonical, gaps, read_each
-from turnwise.transforms.formats.identity import ANY, OF_ANY
+from turnwise.transforms.formats.identity import ANY, OF_ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
     as_object,
@@ -23,7 +23,6 @@ from turnwise.transforms.formats.messages.messages_base import DIALECTS, MISSING
 from turnwise.transforms.formats.registry import ReadSettings, Test, record_place, register_built_in
 
 _Chats: TypeAlias = Callable[[JsonObject], Iterator[JsonObject]]
-_IDENTITY = ("app_version", "eval_id", "eval_set_id")
 _ERRORS = "_errors"
 """Key of a chat with the errors beside its messages: the turn, the text, and whether it has an answer.
 
@@ -58,7 +57,7 @@ def _reads(
             unread = gaps(kind, [str(error["text"])], calls="kind" in error, words=is_lost)
             unread.add_to(made.turns[min(int(str(error["turn"])), len(made.turns) - 1)])
         made.labels = as_object(held.get("labels"))
-        made.app_version, made.eval_id, made.eval_set_id = (as_text(held.get(key)) for key in _IDENTITY)
+        made.app_version, made.eval_id, made.eval_set_id = (as_text(held.get(key)) for key in Paths._fields)
         gaps("ContentNotRecorded", missing, words=False).add_to_all(made.turns)
         return made
 
@@ -252,10 +251,6 @@ def _chatgpt_text(content: JsonObject) -> JsonValue:
 
 
 # Chats of the Gemini CLI.
-
-_OF_THE_CLI = ("info", "warning")
-
-
 # For example {"sessionId": "s", "projectHash": "p", "messages": [{"type": "gemini", "content": "Hi"}]}
 @_reads(
     "gemini_cli",
@@ -269,7 +264,7 @@ def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     failed: list[tuple[int, str]] = []
     for message in objects_in(session.get("messages")):
         kind, content = message.get("type"), message.get("content")
-        if kind in _OF_THE_CLI:
+        if kind in ("info", "warning"):
             continue
         if kind == "error":
             turns_before = sum(entry["role"] == "user" for entry in messages) - 1
@@ -360,7 +355,6 @@ def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
 
 
 _CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
-_ROOMS = ("room_id", "room", "room_name", "job_id")
 
 
 # For example {"room": "r", "chat_history": {"items": [{"type": "message", ...}]}, "events": []}
@@ -374,7 +368,8 @@ _ROOMS = ("room_id", "room", "room_name", "job_id")
 )
 def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
     items = as_object(first_of(report, _CONTEXTS)).get("items")
-    yield {"messages": objects_in(items), "conversation_id": first_of(report, _ROOMS)}
+    room = first_of(report, ("room_id", "room", "room_name", "job_id"))
+    yield {"messages": objects_in(items), "conversation_id": room}
 
 
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.

@@ -298,6 +298,8 @@ def one_line_problems(what: str) -> Iterator[None]:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         path = ".".join(map(str, problems[0]["loc"]))
         message = problems[0]["msg"].removeprefix("Value error, ")
+        if problems[0]["type"] == "model_type":  # pydantic names a class, which nobody knows
+            message = "a JSON object is needed"
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ValueError(f"{what}: {path}{': ' if path else ''}{message}{more}") from None
 

@@ -140,19 +140,13 @@ def _ids(value: JsonValue) -> Iterator[int]:
 
 
 class _TracingInterpreter(TreeInterpreter):
-    """Notes what is read.
-
-    Attributes:
-        read: Id of each object and the key of it that was read.
-        whole: Ids of what was turned into text, all of which counts as read.
-        calls: Ids of objects of which name and arguments were made a call.
-    """
+    """Notes what is read."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.read: set[tuple[int, str]] = set()
-        self.whole: set[int] = set()
-        self.calls: set[int] = set()
+        self.read: set[tuple[int, str]] = set()  # id of each object, and the key of it that was read
+        self.whole: set[int] = set()  # ids of what was turned into text, all of which counts as read
+        self.calls: set[int] = set()  # ids of objects of which name and arguments were made a call
 
     def visit_multi_select_dict(self, node: Any, value: Any) -> Any:
         if isinstance(value, dict) and {"name", "args"} <= {child["value"] for child in node["children"]}:

@@ -69,7 +69,7 @@ from turnwise.transforms.formats.registry import (
 
 FIRST_ELEMENTS = 20
 """Number of elements of an array that suffice to tell whether it is one record."""
-_Item: TypeAlias = Conversation | ConversationEvent | ValueError
+_ReadItem: TypeAlias = Conversation | ConversationEvent | ValueError
 """What a record holds, or the error in place of what is bad."""
 
 
@@ -98,7 +98,7 @@ class LogReader:
     def _first(self) -> Format:
         return formats_in_order()[0]
 
-    def read(self, record: Record) -> Sequence[_Item]:
+    def read(self, record: Record) -> Sequence[_ReadItem]:
         """Returns what a record holds, an error in place of what is bad; raises ValueError, one line."""
         try:
             return self._read(record)
@@ -118,7 +118,7 @@ class LogReader:
             return False
         return any(isinstance(item, EvalCase) for item in read_items)
 
-    def _read(self, record: Record) -> Sequence[_Item]:
+    def _read(self, record: Record) -> Sequence[_ReadItem]:
         chosen = self._chosen
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
@@ -144,7 +144,7 @@ class LogReader:
         kind = chosen or mapped_format(mapping, value, is_table)
         return self._read_as(kind, without_nulls(value), record)
 
-    def _read_as(self, kind: Format, value: JsonValue, record: Record) -> Sequence[_Item]:
+    def _read_as(self, kind: Format, value: JsonValue, record: Record) -> Sequence[_ReadItem]:
         mapping = self._settings.mapping
         if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
             return [self._named_event(part_event(mapping, value, record), value)]
@@ -210,7 +210,7 @@ class LogReader:
                 f"{REACHED}mapping.{name} {path}" for name, path in stated if mapped.at(path) is not None
             )
 
-    def _read_rows(self, rows: list[JsonValue], record: Record) -> Iterator[_Item]:
+    def _read_rows(self, rows: list[JsonValue], record: Record) -> Iterator[_ReadItem]:
         for number, row in enumerate(rows, 1):
             try:
                 for item in self.read(record._replace(data=dump_json(row))):

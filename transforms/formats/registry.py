@@ -35,41 +35,33 @@ def nearest_format(record: JsonObject) -> str | None:
 def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
     kinds = formats_in_order()
     wanted_keys = ((kind, wanted) for kind in kinds for wanted in (kind.keys, *kind.other_keys) if wanted)
-    compared = [(*_nearness(keys, wanted), kind) for kind, wanted in wanted_keys]
+    compared: list[tuple[int, list[str], Format]] = []
+    for kind, wanted in wanted_keys:
+        further = {snake(key): key for key in keys if key not in wanted}
+        missing: list[str] = []
+        # A key that is misspelt is neither there nor missing, and stands with the spelling that may be meant.
+        score = sum(key in keys for key in wanted)
+        for key in (key for key in wanted if key not in keys):
+            near = get_close_matches(snake(key), list(further), n=1, cutoff=_SIMILAR)
+            score -= not near
+            meant = further[near[0]] if near else ""
+            shown = meant if meant.isprintable() else repr(meant)
+            missing.append(f"{key} (is it {shown}?)" if shown else key)
+        compared.append((score, missing, kind))
     # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
     order = sorted(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])), reverse=True)
-    score, missing, kind = order[0]
-    if score < 0:
+    points, lacks, first = order[0]
+    if points < 0:
         return None
-    others = (near for near in order if near[2] is not kind and near[1] and near[0] >= 0)
-    _, lacks, second = next(others, (0, (), kind))
-    further = f"; {_lacking(lacks)} missing for {second.name} ({second.help})" if lacks else ""
-    why = f"{_lacking(missing)} missing for" if missing else "its keys do not hold what they hold in"
-    return f"{why} the nearest format, {kind.name} ({kind.help}){further}"
+    others = (near for near in order if near[2] is not first and near[1] and near[0] >= 0)
+    _, lacks_too, second = next(others, (0, [], first))
+    also = f"; {_lacking(lacks_too)} missing for {second.name} ({second.help})" if lacks_too else ""
+    why = f"{_lacking(lacks)} missing for" if lacks else "its keys do not hold what they hold in"
+    return f"{why} the nearest format, {first.name} ({first.help}){also}"
 
 
 def _lacking(missing: Sequence[str]) -> str:
     return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
-
-
-def _nearness(keys: Sequence[str], wanted: Sequence[str]) -> tuple[int, list[str]]:
-    """Returns how many of a format's keys there are, less the missing ones, and the missing ones.
-
-    A key that is misspelt counts as neither, and stands with the spelling that may be meant.
-    """
-    others = {snake(key): key for key in keys if key not in wanted}
-    missing: list[str] = []
-    score = 0
-    for key in wanted:
-        if key in keys:
-            score += 1
-            continue
-        near = get_close_matches(snake(key), list(others), n=1, cutoff=_SIMILAR)
-        score -= not near
-        meant = others[near[0]] if near else ""
-        shown = meant if meant.isprintable() else repr(meant)
-        missing.append(f"{key} (is it {shown}?)" if shown else key)
-    return score, missing
 
 
 class NoConversation(ValueError):
