@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from enum import IntEnum
+from functools import partial
 from keyword import kwlist
 from math import isfinite
 from operator import not_
@@ -338,10 +339,6 @@ def _reading(
     return Reading(lambda value, info: read(value, _is_lenient(info)), write)
 
 
-def _read_int(bits: int) -> Callable[[JsonValue, bool], int]:
-    return lambda value, is_lenient: scalars.read_int(value, bits, is_lenient)
-
-
 def _read_struct(value: JsonValue, info: pydantic.ValidationInfo) -> JsonObject:
     return read_struct(value, info.context.depth + 1 if info.context else 1)
 
@@ -355,8 +352,8 @@ def _print_float(value: float) -> float | str:
 # The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
 Text = Annotated[str, pydantic.StringConstraints(strict=True, pattern=""), pydantic.Field(exclude_if=not_)]
 Bool = Annotated[bool, pydantic.Strict(), pydantic.Field(exclude_if=not_)]
-Int32 = Annotated[int, _reading(_read_int(32)), pydantic.Field(exclude_if=not_)]
-Int64 = Annotated[int, _reading(_read_int(64), str), pydantic.Field(exclude_if=not_)]
+Int32 = Annotated[int, _reading(scalars.read_int), pydantic.Field(exclude_if=not_)]
+Int64 = Annotated[int, _reading(partial(scalars.read_int, bits=64), str), pydantic.Field(exclude_if=not_)]
 _UNLESS_ZERO = pydantic.Field(exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
 Double = Annotated[float, _reading(scalars.read_double, _print_float), _UNLESS_ZERO]
 Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), _UNLESS_ZERO]
