@@ -152,7 +152,7 @@ class _GroupRow(NamedTuple):
     session: str | None  # it may be made up for the row
     asked: list[bytes]  # a digest of the steps of the request up to each
     steps: list[bytes]  # the same of the request and its reply
-    name: str  # the session; else by time, user, the reply's id and the steps up to the agent's first, or all
+    name: str  # the session; else by time, user, reply's id and steps to the agent's first, or the whole row
     is_answered: bool  # whether the agent has a step
     position: int
 
