@@ -21,10 +21,8 @@ _Item = TypeVar("_Item")
 
 
 def no_items() -> list[Any]:
-    """Returns an empty list, as the default of a pydantic field.
-
-    Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
-    """
+    """Returns an empty list, as the default of a pydantic field."""
+    # Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
     return []
 
 
@@ -121,10 +119,8 @@ class _Twice(ValueError):
 
 
 def key_twice(text: bytes, value: JsonValue) -> str | None:
-    """Returns a key that an object of a JSON text states twice, with different values; None: there is none.
-
-    Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
-    """
+    """Returns a key that an object of a JSON text states twice, with different values; None: none."""
+    # Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
     try:
         if text.count(b":") == dump_json(value).count(b":"):
             return None

@@ -125,15 +125,14 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
     table = outcomes.confusion
     no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
     precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
-    yield from _table(
-        [
-            ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
-            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
-            *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
-            ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
-        ]
-    )
+    rows = [
+        ["", "people PASS", "people FAIL", "precision"],
+        ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+        ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
+        *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
+        ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
+    ]
+    yield from (f"  {line}" for line in aligned(rows))
 
 
 def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
@@ -194,13 +193,9 @@ def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
                 _figure(figure.value, is_rate, figure.interval) if figure else "-",
             ]
         )
-    yield from _table(rows)
+    yield from (f"  {line}" for line in aligned(rows))
     if len(keys) > _GROUPS_SHOWN:
         yield f"  and {len(keys) - _GROUPS_SHOWN} more"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"  {line}" for line in aligned(rows)]
 
 
 def _percent(figure: LabelFigure) -> str:
@@ -256,39 +251,32 @@ def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
     return chain(wanted, cast(Iterable[ScoreRow], verdicts))
 
 
-def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration:
-    """Returns a calibration with the criteria of an earlier one that it has no labels of."""
-    kept = _kept_criteria(earlier, calibration)
-    if earlier is None or not kept or not calibration.criteria:
-        return calibration
+def merged(earlier: Calibration | None, calibration: Calibration) -> tuple[Calibration, list[str]]:
+    """Returns a calibration with the criteria of an earlier one that it has no labels of.
+
+    Beside it: which criteria of the earlier one stay, and which are replaced, one line each.
+    """
+    if earlier is None or not calibration.criteria:
+        return calibration, []
+    labelled = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
+    kept, replaced = list[CriterionCalibration](), list[CriterionCalibration]()
+    for known in earlier.criteria:
+        (replaced if (known.criterion, known.level) in labelled else kept).append(known)
+    lines = []
+    for what, criteria in (("kept", kept), ("replaced", replaced)):
+        if criteria:
+            names = ", ".join(f"{calibrated.criterion} ({calibrated.level})" for calibrated in criteria)
+            lines.append(printable(f"{what} of the earlier calibration: {names}"))
+    if not kept:
+        return calibration, lines
     costs = calibration.false_pass_cost, calibration.false_fail_cost
     if costs != (earlier.false_pass_cost, earlier.false_fail_cost):
         why = "it was computed with other costs of errors; calibrate the criterion again"
         outdated = {"threshold": None, "no_threshold": why}
         kept = [replace(known, **outdated) if known.threshold else known for known in kept]
     labels = list(dict.fromkeys([*earlier.labels, *calibration.labels]))
-    criteria = sorted(
-        [*kept, *calibration.criteria], key=lambda calibrated: (calibrated.criterion, calibrated.level)
-    )
-    return replace(calibration, labels=labels, criteria=criteria)
-
-
-def merge_lines(earlier: Calibration | None, calibration: Calibration) -> Iterator[str]:
-    """Yields which criteria of an earlier calibration stay, and which are replaced."""
-    if not calibration.criteria:
-        return
-    kept = _kept_criteria(earlier, calibration)
-    replaced = [calibrated for calibrated in earlier.criteria if calibrated not in kept] if earlier else []
-    for what, criteria in (("kept", kept), ("replaced", replaced)):
-        if criteria:
-            names = ", ".join(f"{calibrated.criterion} ({calibrated.level})" for calibrated in criteria)
-            yield printable(f"{what} of the earlier calibration: {names}")
-
-
-def _kept_criteria(earlier: Calibration | None, calibration: Calibration) -> list[CriterionCalibration]:
-    replaced = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
-    known = earlier.criteria if earlier else []
-    return [calibrated for calibrated in known if (calibrated.criterion, calibrated.level) not in replaced]
+    whole = sorted([*kept, *calibration.criteria], key=lambda known: (known.criterion, known.level))
+    return replace(calibration, labels=labels, criteria=whole), lines
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:

@@ -32,7 +32,6 @@ from turnwise.pipeline.report.terminal import (
     gate_problems,
     joint_document,
     judge_document,
-    no_version_line,
     repeated,
     summary_text,
     versions_of,
@@ -46,7 +45,7 @@ from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
-from turnwise.transforms.formats.registry import REACHED
+from turnwise.transforms.formats.registry import REACHED, no_version_text
 from turnwise.transforms.review.problems import add_candidates
 from turnwise.transforms.review.problems import to_read as chosen_to_read
 from turnwise.transforms.scoring.redaction import REDACTED, redact_document
@@ -98,7 +97,9 @@ def end_run(
         "end_time": time_text(datetime.now(UTC)),
         **tables,
         "counts": of_run,
-        "no_version": no_version_line(settings, of_run, rows) or None,
+        "no_version": no_version_text(of_run.get("no_version") or ("",), config.app_version_from)
+        if rows and all(row["app_version"] is None for row in rows)
+        else None,
         "records_by_worker": records_by_worker(counted),
         "judge": judge_document(settings, usage, rows, joint_document(settings, counted)),
         "problems": problems,

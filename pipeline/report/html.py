@@ -4,6 +4,7 @@ import gzip
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -41,28 +42,27 @@ from turnwise.transforms.decisions.run import Run, read_versions
 INLINE_CHARACTERS = 5_000_000
 
 
-class _Chunks:
+def _place_chunks(
+    inline: list[str],
+    directory: Path | None,
+    limit: int,
+    report_id: str,
+    chunks: Iterable[tuple[list[int], str]],
+) -> PlacedChunks:
     """Keeps the first chunks for the page, and writes the others beside it or leaves them out."""
-
-    def __init__(self, directory: Path | None, limit: int) -> None:
-        self._directory, self._limit = directory, limit
-        self.inline: list[str] = []
-
-    def put(self, report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
-        chunk_of: dict[int, int] = {}
-        size = number = 0
-        for number, (places, text) in enumerate(chunks):
-            chunk = packed(text)
-            size += len(chunk)
-            if size <= self._limit:
-                self.inline.append(chunk)
-            elif self._directory is None:
-                return PlacedChunks(number, number, chunk_of)
-            else:
-                script = f'reportChunk("{report_id}", {number}, "{chunk}");\n'
-                write_whole(self._directory / f"{number:03}.js", script)
-            chunk_of |= dict.fromkeys(places, number)
-        return PlacedChunks(len(self.inline), number + 1 if chunk_of else 0, chunk_of)
+    chunk_of: dict[int, int] = {}
+    size = number = 0
+    for number, (places, text) in enumerate(chunks):
+        chunk = packed(text)
+        size += len(chunk)
+        if size <= limit:
+            inline.append(chunk)
+        elif directory is None:
+            return PlacedChunks(number, number, chunk_of)
+        else:
+            write_whole(directory / f"{number:03}.js", f'reportChunk("{report_id}", {number}, "{chunk}");\n')
+        chunk_of |= dict.fromkeys(places, number)
+    return PlacedChunks(len(inline), number + 1 if chunk_of else 0, chunk_of)
 
 
 def write_report(
@@ -83,9 +83,10 @@ def write_report(
         if not (file.suffix == ".js" and file.stem.isdigit()):
             raise ConfigError(f"{file}: is no file of an earlier report; name another directory")
         file.unlink()
-    chunks = _Chunks(None if single_file else directory, inline_characters)
-    report = build_report(runs, compared, chunks.put, keeps_few=single_file)
-    write_whole(path, page(report, chunks.inline))
+    inline: list[str] = []
+    put = partial(_place_chunks, inline, None if single_file else directory, inline_characters)
+    report = build_report(runs, compared, put, keeps_few=single_file)
+    write_whole(path, page(report, inline))
     return report
 
 
@@ -94,9 +95,9 @@ def report_page(runs: Sequence[Run], compared: Compared, home: str = "") -> str:
 
     `home` is the address that its name leads to; "": nowhere.
     """
-    chunks = _Chunks(None, INLINE_CHARACTERS)
-    report = build_report(runs, compared, chunks.put, keeps_few=True)
-    return page(report, chunks.inline, home)
+    inline: list[str] = []
+    put = partial(_place_chunks, inline, None, INLINE_CHARACTERS)
+    return page(build_report(runs, compared, put, keeps_few=True), inline, home)
 
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"

@@ -44,16 +44,6 @@ _LOST = ("regressed", "newly_missing")
 _VERDICTS = {"PASS": "passing", "FAIL": "failing", None: "no verdict"}
 
 
-def gate_markdown(report: GateReport) -> str:
-    """Returns the result of a gate: the answer, the rules that did not pass, a row a case, details folded."""
-    return "\n".join(_gate(report)) + "\n"
-
-
-def comparison_markdown(comparison: Comparison) -> str:
-    """Returns a comparison: the answer, a row a case, the table of criteria, and the details folded."""
-    return "\n".join(_comparison(comparison)) + "\n"
-
-
 def shown(text: str, width: int = _LONGEST) -> str:
     """Returns a text as Markdown shows it as it is, in one line.
 
@@ -69,31 +59,30 @@ def shown(text: str, width: int = _LONGEST) -> str:
     return " ".join(words)
 
 
-def _gate(report: GateReport) -> Iterator[str]:
-    yield from (f"## turnwise: {report.status}", "")
+def gate_markdown(report: GateReport) -> str:
+    """Returns the result of a gate: the answer, the rules that did not pass, a row a case, details folded."""
+    lines = [f"## turnwise: {report.status}", ""]
     verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
     if report.page is not None:
-        yield from _answer(report.page)
+        lines += _answer(report.page)
     else:
         decided = f"{verdicts['passed']} passed, {verdicts['failed']} failed"
         rejected = f"; {counted(len(report.rejected), 'record')} rejected" if report.rejected else ""
         conversations = counted(verdicts.total(), "conversation")
-        yield from (
-            f"{conversations}: {decided}, {verdicts['inconclusive']} without a verdict{rejected}.",
-            "",
-        )
+        no_verdict = f"{verdicts['inconclusive']} without a verdict"
+        lines += [f"{conversations}: {decided}, {no_verdict}{rejected}.", ""]
     rules = shown_rules(report.rules)
     missed = sorted((rule for rule in rules if rule.status != "passed"), key=lambda rule: rule.status)
     reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
     if reasons:  # a list after a list would be one list
-        yield from ("why it did not pass:", "", *(f"- {reason}" for reason in reasons), "")
+        lines += ["why it did not pass:", "", *(f"- {reason}" for reason in reasons), ""]
     flips = report.comparison.flips if report.comparison is not None else []
-    yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
+    lines += _cases(report.page.read_first if report.page is not None else report.to_read, flips)
     passed = [[rule.rule, rule.app_version or "", rule.why] for rule in rules if rule.status == "passed"]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
         details += [*_criteria(report.comparison), *_changed(flips), *_notes(report.comparison)]
-    yield from _folded(details)
+    return "\n".join([*lines, *_folded(details)]) + "\n"
 
 
 def _rule_text(rule: RuleResult) -> str:
@@ -171,19 +160,21 @@ def _changes(flips: Sequence[Flip]) -> str:
     return "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in by_change.items())
 
 
-def _comparison(comparison: Comparison) -> Iterator[str]:
-    yield from (f"## {shown(comparison.candidate.name)} against {shown(comparison.baseline.name)}", "")
+def comparison_markdown(comparison: Comparison) -> str:
+    """Returns a comparison: the answer, a row a case, the table of criteria, and the details folded."""
+    lines = [f"## {shown(comparison.candidate.name)} against {shown(comparison.baseline.name)}", ""]
     if comparison.page is not None:
-        yield from (*_answer(comparison.page), *_cases(comparison.page.read_first, comparison.flips))
-    yield from _criteria(comparison)
-    lines = [f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"]
-    sentences = (f"{result.criterion}: {result.sentence}" for result in comparison.criteria)
-    lines += [pairing_text(comparison), *sentences, families_text(comparison)]
-    if comparison.page is not None:
-        lines.append(comparison.page.chosen)
-    yield from _folded(
-        [*(f"- {shown(line)}" for line in lines), *_notes(comparison), "", *_changed(comparison.flips)]
-    )
+        lines += [*_answer(comparison.page), *_cases(comparison.page.read_first, comparison.flips)]
+    details = [
+        f"baseline {side_text(comparison.baseline)}",
+        f"candidate {side_text(comparison.candidate)}",
+        pairing_text(comparison),
+        *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
+        families_text(comparison),
+        *([comparison.page.chosen] if comparison.page is not None else []),
+    ]
+    items = [*(f"- {shown(line)}" for line in details), *_notes(comparison), "", *_changed(comparison.flips)]
+    return "\n".join([*lines, *_criteria(comparison), *_folded(items)]) + "\n"
 
 
 def _criteria(comparison: Comparison) -> Iterator[str]:

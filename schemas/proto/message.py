@@ -229,10 +229,7 @@ _ROUNDS = 20
 
 
 class ReadProblems(NamedTuple):
-    """Problems of a message, one line each with the path.
-
-    Unreadable values are omitted or replaced; unknown values of enums are kept.
-    """
+    """Values that are left out or replaced, and unknown ones of enums, which are kept: one line each."""
 
     unreadable: list[str]
     unknown: list[str]
@@ -319,13 +316,7 @@ T = TypeVar("T")
 
 
 class ParseState(msgspec.Struct):
-    """State of one parse.
-
-    Attributes:
-        lenient: Whether values are accepted that only Python's protobuf parser accepts.
-        depth: Nesting depth of messages.
-        keeps_names: Whether unknown enum names are kept (up to 100 characters).
-    """
+    """State of a parse: is it lenient, as Python's parser; depth of messages; do unknown enum names stay."""
 
     lenient: bool
     depth: int = 0
@@ -337,13 +328,9 @@ def _is_lenient(info: ValidationInfo) -> bool:
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How pydantic reads a value, and prints it.
+    """How pydantic reads a value, and prints it; without `write`, as it is."""
 
-    `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
-
-    Attributes:
-        write: Returns the JSON value; None: it is the value.
-    """
+    # `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
 
     read: Callable[[JsonValue, ValidationInfo], Any]
     write: Callable[[Any], JsonValue] | None = None

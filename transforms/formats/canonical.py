@@ -615,18 +615,14 @@ def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> N
 def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
     for key in (*_CALLS, *_RESPONSES):
-        kind, held = (
-            (ToolCall, "its arguments") if key in _CALLS else (ToolResponse, "what the tool answered")
-        )
+        held = "its arguments" if key in _CALLS else "what the tool answered"
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):
-            values = (made.args,) if isinstance(made, ToolCall) else (made.response, made.error)
-            is_read = any(value is not None for value in values)
-            for unknown in () if is_read else unknown_fields(given, kind, "", _READ):
+            is_call = isinstance(made, ToolCall)
+            is_read = made.args is not None if is_call else (made.response, made.error) != (None, None)
+            for unknown in () if is_read else unknown_fields(given, type(made), "", _READ):
                 item = unknown.value
-                may_hold = item is not None
-                if kind is ToolCall:
-                    is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
-                    may_hold = is_object or unknown.near(NEAR) in endings.ARGUMENTS
-                if may_hold:
+                is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
+                is_argument = is_object or unknown.near(NEAR) in endings.ARGUMENTS
+                if is_argument if is_call else item is not None:
                     message = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
                     unread.add(UNREAD, message, calls=True)

@@ -369,15 +369,12 @@ class ClientBackend(ApiBackend):
 
     def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
-        if isinstance(error, self.library.APIStatusError):
-            return self._refusal(error)
-        is_connection = isinstance(error, self.library.APIConnectionError)
-        cause = (error.__cause__ or error) if is_connection else error
-        text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
-        fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
-        return CallError(fault, may_pass=is_connection)
-
-    def _refusal(self, error: Any) -> CallError:
+        if not isinstance(error, self.library.APIStatusError):
+            is_connection = isinstance(error, self.library.APIConnectionError)
+            cause = (error.__cause__ or error) if is_connection else error
+            text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
+            fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
+            return CallError(fault, may_pass=is_connection)
         status, response, body = error.status_code, error.response, error.body
         # The error object is the body, or stands below `error`, or is a text there (Ollama, FastAPI).
         inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
@@ -438,7 +435,7 @@ def register_api(
 
     def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
         models = set()
-        for stated in options or [JudgeModelOptions()]:
+        for stated in options:
             model = stated.judge_model or config.model
             models.add(model)
             try:
