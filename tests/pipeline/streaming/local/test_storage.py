@@ -81,7 +81,9 @@ def results(opened):
 def totals(opened):
     """Returns the conversations of each version, of which the windows have as many."""
     by_version = {version: state.conversations for version, state in opened.store.sums.totals.items()}
-    assert merged(one.statistics for one in opened.store.sums.all()) == merged(opened.store.sums.totals.values())
+    assert merged(one.statistics for one in opened.store.sums.all()) == merged(
+        opened.store.sums.totals.values()
+    )
     return by_version
 
 
