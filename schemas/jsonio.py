@@ -1,10 +1,10 @@
-"""Writes JSON, and reads JSON in texts of logs."""
+"""Writes JSON, and reads JSON in texts of logs; names in one line, and items by key."""
 
 import json
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import orjson
@@ -16,12 +16,13 @@ JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""
 
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
+
 
 def no_items() -> list[Any]:
-    """Returns an empty list, as the default of a pydantic field.
-
-    Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
-    """
+    """Returns an empty list, as the default of a pydantic field."""
+    # Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
     return []
 
 
@@ -41,6 +42,14 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
     """Returns the first names in one line, and how many of the whole `number` (all given) are left out."""
     more = (len(names) if number is None else number) - len(names[:most])
     return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
+
+
+def grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """Returns the items of every key, both in the order in which they come."""
+    groups: dict[_Key, list[_Item]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
 
 
 def dump_json(value: JsonValue) -> bytes:
@@ -110,10 +119,8 @@ class _Twice(ValueError):
 
 
 def key_twice(text: bytes, value: JsonValue) -> str | None:
-    """Returns a key that an object of a JSON text states twice, with different values; None: there is none.
-
-    Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
-    """
+    """Returns a key that an object of a JSON text states twice, with different values; None: none."""
+    # Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
     try:
         if text.count(b":") == dump_json(value).count(b":"):
             return None

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 900
-MAX_MODULES, MAX_LINES = 90_440
+MAX_MODULES, MAX_LINES = 260, 89_700
 """Of the whole, with room for an addition as docs/development.md says (DESIGN.md aims at 210 and 65,000)."""
 
 
@@ -135,7 +135,7 @@ def test_the_whole_has_bounds():
     lines = sum(len(path.read_text().splitlines()) for path in MODULES.values())
     advice = "remove what the change makes useless, or raise the bound at the top of tests/test_layers.py: "
     assert len(MODULES) <= MAX_MODULES, f"{advice}MAX_MODULES = {len(MODULES)}"
-    assert lines <= MAX_LINES, f"{advice}MAX_LINES = 90_440
+    assert lines <= MAX_LINES, f"{advice}MAX_LINES = {lines}"
 
 
 def code_lines(function):

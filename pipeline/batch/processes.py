@@ -41,7 +41,7 @@ from turnwise.pipeline.batch.execution import (
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io.files import listed_files
 from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
-from turnwise.pipeline.io.run_writer import RunSink, ShardSink, Told, Written, gathered, name_full_disk
+from turnwise.pipeline.io.run_writer import RunSink, Told, Written, gathered, name_full_disk
 from turnwise.pipeline.io.sources import (
     STOPPING,
     FileSource,
@@ -141,9 +141,8 @@ def _score(work: Work, number: int, queue: int) -> None:
     # A worker has its part of the calls in flight.
     settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
     with made_pipeline(work.options) as pipeline:
-        sink = ShardSink(
-            *(settings.output, settings.output_format, settings.places), folder=work.folder, number=number
-        )
+        given = settings.output, settings.output_format, None, settings.places
+        sink = RunSink(*given, folder=work.folder, number=number)
         logs = ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
         hand_over(pipeline, scored, sink, work.handed(number))
@@ -380,7 +379,7 @@ _CODER = FastPrimitivesCoder()
 """Beam's own coder of what goes from one worker to another."""
 
 
-def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, folder: Path) -> None:
+def hand_over(root: beam.Pipeline, scored: Scored, sink: RunSink, folder: Path) -> None:
     """Adds the steps that write everything but the rows into one file."""
     pack = beam.Map(lambda entry: (OF_RUN, (entry[0], packed(entry[1]))))
     states = [part | f"Hand_State{i}" >> pack for i, part in enumerate(scored.states)]

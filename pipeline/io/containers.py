@@ -27,6 +27,7 @@ from turnwise.schemas.jsonio import (
     JsonObject,
     JsonValue,
     dump_json,
+    grouped,
     is_local,
     is_store_url,
     no_utf8,
@@ -240,10 +241,7 @@ _KEYS_OF_STATES: Mapping[str, Sequence[str]] = {"app": ("app_name",), "user": ("
 
 
 class _Database(NamedTuple):
-    """How the tables of a database are read: table -> its columns, and the rows that a statement selects.
-
-    `order_column` holds the place of a row in its table, and orders rows of one time.
-    """
+    """How a database is read: table -> columns, statement -> rows, and what orders rows of one time."""
 
     tables: Mapping[str, Sequence[str]]
     rows: Callable[[str], Iterator[JsonObject]]
@@ -405,9 +403,7 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    tables: dict[str, list[str]] = {}
-    for table, column in columns:
-        tables.setdefault(table, []).append(column)
+    tables = grouped((table, column) for table, column in columns)
     return tables
 
 
@@ -602,22 +598,13 @@ def check_text(head: bytes) -> None:
     for offset, marks, kind in _KINDS:
         if head.startswith(marks, offset):
             raise NotTextError(f"is {kind}")
-    if kind := _table_kind(head):
-        raise NotTextError(f"is {kind}")
-
-
-def _table_kind(head: bytes) -> str:
-    """Returns what a text is whose first line names the columns of a table; "": it is none."""
+    # Of a table, the first line names the columns.
     first, *others = head.decode("utf-8", "ignore").splitlines() or [""]
-    for mark, name in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
+    for mark, divided_by in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
         names = [cell.strip().strip('"') for cell in first.split(mark)]
-        if (
-            len(names) < 2
-            or not all(map(_COLUMN.fullmatch, names))
-            or ("".join(others[:1]).strip() and mark not in others[0])
-        ):
-            continue
-        if mark == ",":
-            return f"a CSV file with the columns {', '.join(names)[:80]}; its name must end in .csv"
-        return f"a table divided by {name}; {AS_CSV}"
-    return ""
+        is_divided = not "".join(others[:1]).strip() or mark in others[0]
+        if len(names) > 1 and all(map(_COLUMN.fullmatch, names)) and is_divided:
+            table = f"table divided by {divided_by}; {AS_CSV}"
+            if mark == ",":
+                table = f"CSV file with the columns {', '.join(names)[:80]}; its name must end in .csv"
+            raise NotTextError(f"is a {table}")

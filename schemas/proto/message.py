@@ -98,10 +98,10 @@ class Message(BaseModel):
     _json_names: ClassVar[frozenset[str]] = frozenset()
     _oneofs: ClassVar[tuple[frozenset[str], ...]] = ()
 
-    def __init_subclass__(cls, proto: str = "", **kwargs: Any) -> None:
-        """Gives pydantic the defaults of the fields; `proto`: name inside the package, if not the class's."""
+    def __init_subclass__(cls, proto: str = "", inside: str = "", **kwargs: Any) -> None:
+        """Gives pydantic the defaults; `proto`: name inside the package, `inside`: message that holds it."""
         super().__init_subclass__(**kwargs)
-        cls.PROTO = proto or cls.__name__
+        cls.PROTO = f"{inside}.{cls.__name__}" if inside else proto or cls.__name__
         declared = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
         stated = {name: value.description for name, value in declared.items() if value.description}
         cls.DESCRIPTIONS = cls.DESCRIPTIONS | stated
@@ -229,10 +229,7 @@ _ROUNDS = 20
 
 
 class ReadProblems(NamedTuple):
-    """Problems of a message, one line each with the path.
-
-    Unreadable values are omitted or replaced; unknown values of enums are kept.
-    """
+    """Values that are left out or replaced, and unknown ones of enums, which are kept: one line each."""
 
     unreadable: list[str]
     unknown: list[str]
@@ -244,8 +241,7 @@ def read_lenient(
     """Reads a message leniently; unreadable values count as absent, or are replaced by `placeholders`.
 
     A list element that is no message counts as an empty one, so that indexes into the list stay valid.
-    All paths begin with `label`. Raises WireError if it is no object, or still invalid after 20 rounds of
-    removing values.
+    Paths begin with `label`. Raises WireError for no object, or one that is invalid after 20 rounds.
     """
     unreadable: list[str] = []
     for _ in range(_ROUNDS):
@@ -291,17 +287,14 @@ def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, Json
     key: JsonValue = None
     inner: JsonValue = value
     for step in path:
-        spelled = step if isinstance(inner, list) else _spelling(inner, str(step))
+        keys: Iterable[JsonValue] = [step] if isinstance(inner, list) else ()
+        if isinstance(inner, dict):  # the last of two spellings of a field
+            keys = (k for k in reversed(inner) if isinstance(k, str) and _camel(k) == _camel(str(step)))
+        spelled = next(iter(keys), None)
         if spelled is None:
             break
         holder, key, inner = inner, spelled, inner[spelled]
     return holder, key
-
-
-def _spelling(value: JsonValue, name: str) -> str | None:
-    """Returns the key of a field in an object, the last one of two spellings; None: it is absent."""
-    keys: Iterable[JsonValue] = reversed(value) if isinstance(value, dict) else ()
-    return next((key for key in keys if isinstance(key, str) and _camel(key) == _camel(name)), None)
 
 
 def _camel(key: str) -> str:
@@ -323,13 +316,7 @@ T = TypeVar("T")
 
 
 class ParseState(msgspec.Struct):
-    """State of one parse.
-
-    Attributes:
-        lenient: Whether values are accepted that only Python's protobuf parser accepts.
-        depth: Nesting depth of messages.
-        keeps_names: Whether unknown enum names are kept (up to 100 characters).
-    """
+    """State of a parse: is it lenient, as Python's parser; depth of messages; do unknown enum names stay."""
 
     lenient: bool
     depth: int = 0
@@ -341,13 +328,9 @@ def _is_lenient(info: ValidationInfo) -> bool:
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How pydantic reads a value, and prints it.
+    """How pydantic reads a value, and prints it; without `write`, as it is."""
 
-    `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
-
-    Attributes:
-        write: Returns the JSON value; None: it is the value.
-    """
+    # `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
 
     read: Callable[[JsonValue, ValidationInfo], Any]
     write: Callable[[Any], JsonValue] | None = None
@@ -378,17 +361,14 @@ def _print_float(value: float) -> float | str:
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
-def _is_positive_zero(value: float) -> bool:
-    return repr(value) == "0.0"
-
-
 # The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
 Text = Annotated[str, StringConstraints(strict=True, pattern=""), Field(exclude_if=not_)]
 Bool = Annotated[bool, Strict(), Field(exclude_if=not_)]
 Int32 = Annotated[int, _reading(_read_int(32)), Field(exclude_if=not_)]
 Int64 = Annotated[int, _reading(_read_int(64), str), Field(exclude_if=not_)]
-Double = Annotated[float, _reading(scalars.read_double, _print_float), Field(exclude_if=_is_positive_zero)]
-Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), Field(exclude_if=_is_positive_zero)]
+_UNLESS_ZERO = Field(exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
+Double = Annotated[float, _reading(scalars.read_double, _print_float), _UNLESS_ZERO]
+Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), _UNLESS_ZERO]
 """A float32, stored as its shortest decimal."""
 Bytes = Annotated[str, _reading(scalars.read_bytes), Field(exclude_if=not_)]
 """Bytes, stored as standard base64 text."""
@@ -442,9 +422,7 @@ class OpenEnum(IntEnum):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Reads names, numbers and numeric strings; prints the name, or the number of an unknown value."""
-        return core_schema.with_info_plain_validator_function(
-            cls._read, serialization=core_schema.plain_serializer_function_ser_schema(cls._print)
-        )
+        return Reading(cls._read, cls._print).__get_pydantic_core_schema__(source, handler)
 
 
 def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:

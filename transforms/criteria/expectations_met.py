@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
@@ -130,8 +130,7 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
             failed.append("a tool was called where none was to be")
         else:
             failed.append(f"{expectation.kind} {wanted}{f', but {observed}' if observed else ''}")
-    more = f"; and {len(failed) - _MOST_SHOWN} more" if len(failed) > _MOST_SHOWN else ""
-    return f"Not met: {'; '.join(failed[:_MOST_SHOWN])}{more}." if failed else ""
+    return f"Not met: {listed(failed, _MOST_SHOWN, mark='; ')}." if failed else ""
 
 
 # Searches an agent's messages for expected texts, by words and by values.

@@ -285,8 +285,10 @@ def read_each(items: Iterable[T], read: Callable[[T], R]) -> list[R | ValueError
 def problem(error: ValidationError) -> str:
     """Returns the first problem as `path: what is wrong`, and how many more there are."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    path = ".".join(str(step) for step in problems[0]["loc"])
-    message = problems[0]["msg"].removeprefix("Value error, ")
+    first = problems[0]
+    path = ".".join(str(step) for step in first["loc"])
+    is_model = first["type"] == "model_type"  # pydantic names a class, which nobody knows
+    message = "a JSON object is needed" if is_model else first["msg"].removeprefix("Value error, ")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return f"{path}: {message}{more}" if path else message + more
 

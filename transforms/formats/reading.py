@@ -69,7 +69,8 @@ from turnwise.transforms.formats.registry import (
 
 FIRST_ELEMENTS = 20
 """Number of elements of an array that suffice to tell whether it is one record."""
-_DEFAULTS = ReadSettings()
+_Item: TypeAlias = Conversation | ConversationEvent | ValueError
+"""What a record holds, or the error in place of what is bad."""
 
 
 class LogReader:
@@ -83,11 +84,10 @@ class LogReader:
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         self.input_format = input_format
         self.reached = Counter[str]()
-        self._settings, self._has_paths = _DEFAULTS, False
-        if config is not None:
-            paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
-            self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, paths)
-            self._has_paths = any(paths)
+        config = config or EvalConfig()
+        paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
+        self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, paths)
+        self._has_paths = any(paths)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -98,11 +98,10 @@ class LogReader:
     def _first(self) -> Format:
         return formats_in_order()[0]
 
-    def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
+    def read(self, record: Record) -> Sequence[_Item]:
         """Returns the conversations or events of a record, an error in place of one that is bad.
 
-        Raises:
-            ValueError: It cannot be read; one line.
+        Raises ValueError, one line, if it cannot be read.
         """
         try:
             return self._read(record)
@@ -122,7 +121,7 @@ class LogReader:
             return False
         return any(isinstance(item, EvalCase) for item in read_items)
 
-    def _read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
+    def _read(self, record: Record) -> Sequence[_Item]:
         chosen = self._chosen
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
@@ -153,9 +152,7 @@ class LogReader:
             kind = FORMATS[recognise(value, is_table)]
         return self._read_as(kind, without_nulls(value), record)
 
-    def _read_as(
-        self, kind: Format, value: JsonValue, record: Record
-    ) -> Sequence[Conversation | ConversationEvent | ValueError]:
+    def _read_as(self, kind: Format, value: JsonValue, record: Record) -> Sequence[_Item]:
         mapping = self._settings.mapping
         if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
             return [self._named_event(part_event(mapping, value, record), value)]
@@ -221,9 +218,7 @@ class LogReader:
                 f"{REACHED}mapping.{name} {path}" for name, path in stated if mapped.at(path) is not None
             )
 
-    def _read_rows(
-        self, rows: list[JsonValue], record: Record
-    ) -> Iterator[Conversation | ConversationEvent | ValueError]:
+    def _read_rows(self, rows: list[JsonValue], record: Record) -> Iterator[_Item]:
         for number, row in enumerate(rows, 1):
             try:
                 for item in self.read(record._replace(data=dump_json(row))):
@@ -296,23 +291,13 @@ def decoded(value: JsonValue) -> JsonValue:
     Of an array that spells a record (see `Format.from_array`), or of an array of such, it returns these.
     """
     if isinstance(value, list):
-        return _of_arrays(value)
-    if not isinstance(value, str):
-        return value
-    inner = json_structure(value)
-    if not isinstance(inner, dict):
-        return value
-    return inner if any(k.is_in_text and k.recognises(inner) for k in FORMATS.values()) else value
-
-
-def _of_arrays(value: list[JsonValue]) -> JsonValue:
-    """Returns the record that an array spells, or an array with the records that its arrays spell."""
-    record = _of_array(value)
-    if record is not None:
-        return record
-    if not value or _of_array(value[0]) is None:
-        return value
-    return [item if (record := _of_array(item)) is None else record for item in value]
+        record = _of_array(value)
+        if record is None and value and _of_array(value[0]) is not None:
+            return [item if (inner := _of_array(item)) is None else inner for item in value]
+        return value if record is None else record
+    held = json_structure(value) if isinstance(value, str) else None
+    is_record = isinstance(held, dict) and any(k.is_in_text and k.recognises(held) for k in FORMATS.values())
+    return held if is_record else value
 
 
 def _of_array(value: JsonValue) -> JsonObject | None:
@@ -339,10 +324,9 @@ class CaseReader:
         self.config = config
 
     def read(self, record: Record) -> Sequence[EvalCase | ValueError]:
-        """Returns the cases of a record (an error in place of one that is bad).
+        """Returns the cases of a record, an error in place of one that is bad.
 
-        Raises:
-            ValueError: It holds no valid case; one line.
+        Raises ValueError, one line, if it holds no valid case.
         """
         try:
             return self._read(record)
@@ -374,7 +358,7 @@ class CaseReader:
 
 def is_one_record(elements: list[Any]) -> bool:
     """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
-    value = _of_arrays(elements)
+    value = decoded(elements)
     if isinstance(value, dict):
         return True
     first = value[:1] if isinstance(value, list) else []

@@ -81,9 +81,8 @@ def results(opened):
 def totals(opened):
     """Returns the conversations of each version, of which the windows have as many."""
     by_version = {version: state.conversations for version, state in opened.store.sums.totals.items()}
-    assert merged(one.statistics for one in opened.store.sums.all()) == merged(
-        opened.store.sums.totals.values()
-    )
+    of_windows = merged(one.statistics for one in opened.store.sums.all())
+    assert of_windows == merged(opened.store.sums.totals.values())
     return by_version
 
 
