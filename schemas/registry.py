@@ -164,7 +164,7 @@ def _shown(item: object) -> str:
 def hook_errors(
     hook: str, passing: tuple[type[BaseException], ...] = (ConfigError, OSError)
 ) -> Iterator[None]:
-    """Converts errors of a plugin, or of a function of it, to a ConfigError that begins with its name."""
+    """For errors of a plugin or its function, raises ConfigError or OSError that begins with its name."""
     try:
         yield
     except RAISED as error:
