@@ -17,8 +17,8 @@ JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""
 
-_Key = TypeVar("_Key")
-_Item = TypeVar("_Item")
+_GroupKey = TypeVar("_GroupKey")
+_Grouped = TypeVar("_Grouped")
 
 
 def no_items() -> list[Any]:
@@ -45,9 +45,9 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
     return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
 
 
-def grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+def grouped(pairs: Iterable[tuple[_GroupKey, _Grouped]]) -> dict[_GroupKey, list[_Grouped]]:
     """Returns the items of every key, both in the order in which they come."""
-    groups: dict[_Key, list[_Item]] = {}
+    groups: dict[_GroupKey, list[_Grouped]] = {}
     for key, item in pairs:
         groups.setdefault(key, []).append(item)
     return groups

@@ -164,7 +164,7 @@ def _shown(item: object) -> str:
 def hook_errors(
     hook: str, passing: tuple[type[BaseException], ...] = (ConfigError, OSError)
 ) -> Iterator[None]:
-    """Runs a plugin, or a function of it; raises ConfigError, or OSError, that begins with its name."""
+    """For errors of a plugin or its function, raises ConfigError or OSError that begins with its name."""
     try:
         yield
     except RAISED as error:

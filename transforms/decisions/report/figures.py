@@ -446,22 +446,20 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[re
     Places in the reading order of `entries` are given as examples.
     """
     places = {version: index for index, version in enumerate(collected.versions)}
-    counts: Counter[tuple[str, int, str]] = Counter()
-    examples: dict[tuple[str, int, str], list[int]] = {}
+    by_reason: list[tuple[tuple[str, int, str], int]] = []
     for index, entry in enumerate(entries):
         reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
         reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
         for name, reason in reasons:
             text = shared_reason(reason or NO_REASON)
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
-            key = (name, places[entry.version], shown)
-            counts[key] += 1
-            names = examples.setdefault(key, [])
-            if len(names) < _EXAMPLES and index not in names:
-                names.append(index)
-    ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
-    rows = [report.WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
-    rest = sum(number for _, number in ranked[_MOST_REASONS:])
+            by_reason.append(((name, places[entry.version], shown), index))
+    ranked = sorted(grouped(by_reason).items(), key=lambda reason: (-len(reason[1]), reason[0]))
+    rows = [
+        report.WithoutScore(*key, len(indices), [*dict.fromkeys(indices)][:_EXAMPLES])
+        for key, indices in ranked[:_MOST_REASONS]
+    ]
+    rest = sum(len(indices) for _, indices in ranked[_MOST_REASONS:])
     return [*rows, report.WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
 
 
