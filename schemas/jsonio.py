@@ -16,8 +16,8 @@ JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""
 
-_Key = TypeVar("_Key")
-_Item = TypeVar("_Item")
+_Group = TypeVar("_Group")
+_Member = TypeVar("_Member")
 
 
 def no_items() -> list[Any]:
@@ -44,9 +44,14 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
     return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
 
 
-def grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+def counted(number: int, noun: str, form: str = "") -> str:
+    """Returns a number with its noun, in the plural unless the number is 1; `form` is of the number."""
+    return f"{number:{form}} {noun}{'' if number == 1 else 's'}"
+
+
+def grouped(pairs: Iterable[tuple[_Group, _Member]]) -> dict[_Group, list[_Member]]:
     """Returns the items of every key, both in the order in which they come."""
-    groups: dict[_Key, list[_Item]] = {}
+    groups: dict[_Group, list[_Member]] = {}
     for key, item in pairs:
         groups.setdefault(key, []).append(item)
     return groups

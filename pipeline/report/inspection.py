@@ -12,11 +12,11 @@ from pydantic_core import from_json
 
 from turnwise.pipeline.io.files import agent_folder, file_patterns, listed_files, read_files, whole_items
 from turnwise.pipeline.io.records import file_records
-from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
+from turnwise.pipeline.io.terminal import columns, cut, padded, printable, wrapped
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import DEFAULT_CRITERIA, EvalConfig, MappingConfig
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, listed
+from turnwise.schemas.jsonio import JsonObject, counted, dump_json, is_local, listed
 from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
