@@ -6,14 +6,14 @@ from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
 
-from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
+from turnwise.pipeline.io.terminal import aligned, columns, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import GATE_PROBLEM, Comparison, FirstPage, Flip, Missing, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import grouped, is_store_url, listed, shown_url
+from turnwise.schemas.jsonio import counted, grouped, is_store_url, listed, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions

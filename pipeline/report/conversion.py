@@ -10,11 +10,11 @@ from typing import BinaryIO, cast
 
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import read_files, whole_items
-from turnwise.pipeline.io.terminal import counted, printable, wrapped
+from turnwise.pipeline.io.terminal import printable, wrapped
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import dump_json, is_local, is_store_url
+from turnwise.schemas.jsonio import counted, dump_json, is_local, is_store_url
 from turnwise.schemas.report import Conversion, NotConverted
 from turnwise.schemas.rows import ScoreRow, Transcript
 from turnwise.schemas.run import RUN_FILE

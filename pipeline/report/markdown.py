@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from turnwise.pipeline.io.terminal import counted, printable
+from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.report.comparison import families_text, flips_reason, pairing_text, side_text
 from turnwise.pipeline.report.gate import kinds_of, shown_rules
 from turnwise.schemas.comparison import (
@@ -17,7 +17,7 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import grouped
+from turnwise.schemas.jsonio import counted, grouped
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,

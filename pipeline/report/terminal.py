@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NamedTuple
 
-from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, cut, fitted, printable, wrapped
+from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, cut, fitted, printable, wrapped
 from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import Comparison, FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, redacted_text
 from turnwise.schemas.score import IncompleteReadError
