@@ -343,12 +343,7 @@ class CheckedCriterion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckCost(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls of a check, estimated or made.
-
-    Attributes:
-        tokens_in: Prompt tokens; None: a model did not state them.
-        cost: Cost at the prices of the config; None: a model has no price, or did not state its tokens.
-    """
+    """Calls of a check, estimated or made; None: a model states no tokens, or (of the cost) has no price."""
 
     calls: int
     tokens_in: int | None

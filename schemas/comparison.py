@@ -93,12 +93,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """One quantile of a latency or count, the candidate's divided by the baseline's.
-
-    Attributes:
-        quantile: 0.5, 0.9 or 0.99.
-        ratio: the candidate's divided by the baseline's; None: the baseline's is 0.
-    """
+    """A quantile (0.5, 0.9 or 0.99) of latencies or counts; `ratio`: candidate by baseline, None: by 0."""
 
     quantile: float
     baseline_value: float
@@ -119,13 +114,7 @@ class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a judge disagrees with itself.
-
-    Attributes:
-        voted: Verdicts of a judge with two votes or more.
-        flipped: Those of them whose votes are not all the same.
-        flip_rate: Their share, 0..1.
-    """
+    """How much a judge disagrees with itself: verdicts with two votes or more, and those not unanimous."""
 
     voted: int
     flipped: int
@@ -133,12 +122,7 @@ class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference at one 0-based turn index.
-
-    Attributes:
-        q: p-value adjusted by Benjamini and Hochberg over all slices and turn indices.
-        stands_out: q is below the level.
-    """
+    """The difference at one 0-based turn index; `q` and `stands_out` are those of `SliceDifference`."""
 
     turn_index: int
     difference: VersionDifference
@@ -305,10 +289,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that measured the sides differently.
-
-    What: the path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
-    """
+    """What differed in measuring: `criteria.safety_v1.threshold`, `judge model`, `prompt version` ..."""
 
     what: str
     baseline: str
@@ -465,12 +446,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation to read first.
-
-    Attributes:
-        alike: Number of conversations of the same problem type, with itself.
-        position: 1-based line or index.
-    """
+    """A conversation to read first, one of `alike` of its problem type; `position`: 1-based line or index."""
 
     conversation_id: str
     app_version: str | None

@@ -159,10 +159,7 @@ _NOT_SETTINGS = {
 
 
 def generation_settings(value: JsonObject) -> JsonObject:
-    """Returns generation settings with their names in snake_case.
-
-    Raises ValueError for two spellings of a name, and for a part of the request (`response_schema`).
-    """
+    """Returns settings in snake_case; raises ValueError for one spelt twice, and for parts of the request."""
     named = {snake_case(key): item for key, item in value.items()}
     if len(named) < len(value):
         raise ValueError("a setting is given in two spellings")
@@ -245,10 +242,7 @@ class Cascade(Settings):
     """A cheap judge that is asked first; where it is unsure, the question goes on.
 
     It is unsure if it gives no verdict, if its answers are too few, cannot all be used or do not all have the
-    same verdict, or if it states less confidence than is needed.
-
-    Attributes:
-        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it states none.
+    same verdict, or if it states less than `min_confidence`, 1..100 (None: it is not asked to state any).
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -432,8 +426,7 @@ class AllPassRule(Settings):
     that failed (unless `--max_failure_ratio` of the run allows it), eval cases that could not be read or
     have no recording.
 
-    Attributes:
-        criterion: A criterion of the config with a threshold, or `verdict`.
+    `criterion` is one of the config with a threshold, or `verdict`.
     """
 
     rule: Literal["all_pass"]
@@ -612,21 +605,13 @@ NamePath = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class CodeConfig(Settings):
-    """Reference to a function, in google-adk's form.
-
-    Attributes:
-        name: Full name, such as `my_metrics.politeness`.
-    """
+    """Reference to a function in google-adk's form: its full name, such as `my_metrics.politeness`."""
 
     name: str = Field(min_length=1)
 
 
 class CustomMetricConfig(Settings):
-    """A custom metric of google-adk; unknown keys are ignored.
-
-    Attributes:
-        code_config: Function that computes it; it is not run.
-    """
+    """A custom metric of google-adk, whose function is not run; unknown keys are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 

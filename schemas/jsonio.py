@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
 
@@ -21,10 +22,8 @@ _Item = TypeVar("_Item")
 
 
 def no_items() -> list[Any]:
-    """Returns an empty list, as the default of a pydantic field.
-
-    Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
-    """
+    """Returns an empty list, as the default of a pydantic field."""
+    # Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
     return []
 
 
@@ -116,32 +115,20 @@ def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[Js
     return value
 
 
-class _Twice(ValueError):
-    pass
-
-
 def key_twice(text: bytes, value: JsonValue) -> str | None:
-    """Returns a key that an object of a JSON text states twice, with different values; None: there is none.
+    """Returns a key that an object of a JSON text states twice, with different values; None: none."""
+    # Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
+    twice: list[str] = []
 
-    Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
-    """
-    try:
-        if text.count(b":") == dump_json(value).count(b":"):
-            return None
-        json.loads(text, object_pairs_hook=_distinct, parse_int=str, parse_float=str)
-    except _Twice as error:
-        return str(error)
-    except (ValueError, RecursionError):
-        pass
-    return None
+    def object_of(pairs: list[tuple[str, Any]]) -> JsonObject:
+        unique = dict(pairs)
+        twice.extend(key for key, item in pairs if len(unique) < len(pairs) and item != unique[key])
+        return unique
 
-
-def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
-    unique = dict(pairs)
-    for key, item in pairs if len(unique) < len(pairs) else ():
-        if item != unique[key]:
-            raise _Twice(key)
-    return unique
+    with suppress(ValueError, RecursionError):
+        if text.count(b":") != dump_json(value).count(b":"):
+            json.loads(text, object_pairs_hook=object_of, parse_int=str, parse_float=str)
+    return next(iter(twice), None)
 
 
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//")

@@ -78,12 +78,7 @@ class SliceFigure(msgspec.Struct, frozen=True):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """The conversations with one property.
-
-    Attributes:
-        kind: `language`, `tag`, `tool` or `turns`.
-        figures: Criterion -> one entry per version; None: it applies to none of them.
-    """
+    """Conversations of a `language`, `tag`, `tool` or number of `turns`; figures per version, None: n/a."""
 
     kind: str
     value: str
@@ -139,13 +134,7 @@ class WithoutScore(msgspec.Struct, frozen=True):
 
 
 class FailureGroup(msgspec.Struct, frozen=True):
-    """Failures or findings of one kind.
-
-    Attributes:
-        stage: Stage of the failure; `check`: findings, which lose nothing.
-        sentence: What failed how often, and the next step if there is one.
-        rows: The first of them, with their records.
-    """
+    """Failures of a kind, or findings (stage `check`): how often, and the next step; the first `rows`."""
 
     stage: str
     error_type: str
@@ -244,12 +233,7 @@ class ReportRun(msgspec.Struct, frozen=True):
 
 
 class ReportVersion(msgspec.Struct, frozen=True):
-    """One app version of one run: a column of the tables.
-
-    Attributes:
-        name: A short name, unique in the report.
-        app_version: The full name; None: the logs do not state it.
-    """
+    """One app version (None: not stated) of a run: a column of tables, under a name unique in the report."""
 
     name: str
     app_version: str | None
@@ -262,11 +246,7 @@ class ReportVersion(msgspec.Struct, frozen=True):
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """One statement of the first screen.
-
-    Attributes:
-        run: The run it is about; None: a version, or the comparison.
-    """
+    """One statement of the first screen; `run`: what it is about, None: a version, or the comparison."""
 
     text: str
     run: int | None = None
@@ -322,13 +302,7 @@ Applies = Literal["scored", "judge", "cases", "no"]
 
 
 class Noted(msgspec.Struct):
-    """Something that was not read, or not all of it.
-
-    Attributes:
-        what: The kind: an error, or the kind of a finding.
-        message: The first message, one line.
-        position: 1-based line or index of the first one in that file; 0: the file as a whole.
-    """
+    """What was not read: kind and first message; `position`: 1-based line or index, 0: the whole file."""
 
     what: str
     message: str
@@ -413,11 +387,7 @@ class Inspection(msgspec.Struct):
 
 
 class NotConverted(msgspec.Struct):
-    """Something that was not converted.
-
-    Attributes:
-        position: 1-based line or index in that file; 0: the file as a whole.
-    """
+    """Something that was not converted; `position`: 1-based line or index, 0: the file as a whole."""
 
     source: str
     position: int

@@ -90,11 +90,12 @@ def only_translates(options: PipelineOptions) -> bool:
 
 
 def translate(pipeline: beam.Pipeline) -> None:
-    """Translates a pipeline without running it. Only Dataflow's runner does this in `run`."""
+    """Translates a pipeline without running it, and says so. Only Dataflow's runner does this in `run`."""
     if type(pipeline.runner).__name__ == "DataflowRunner":
         pipeline.run()
     else:
         pipeline.to_runner_api()
+    print("the pipeline was translated; nothing was run")
 
 
 class BeamOptions(PipelineOptions):

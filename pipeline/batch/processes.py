@@ -41,7 +41,7 @@ from turnwise.pipeline.batch.execution import (
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io.files import listed_files
 from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
-from turnwise.pipeline.io.run_writer import RunSink, ShardSink, Told, Written, gathered, name_full_disk
+from turnwise.pipeline.io.run_writer import RunSink, Told, Written, gathered, name_full_disk
 from turnwise.pipeline.io.sources import (
     STOPPING,
     FileSource,
@@ -141,9 +141,8 @@ def _score(work: Work, number: int, queue: int) -> None:
     # A worker has its part of the calls in flight.
     settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
     with made_pipeline(work.options) as pipeline:
-        sink = ShardSink(
-            *(settings.output, settings.output_format, settings.places), folder=work.folder, number=number
-        )
+        given = settings.output, settings.output_format, None, settings.places
+        sink = RunSink(*given, folder=work.folder, number=number)
         logs = ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
         hand_over(pipeline, scored, sink, work.handed(number))
@@ -203,7 +202,9 @@ def run_in_workers(
         is_done = _work(work)
         files = [work.handed(number) for number in range(settings.workers)]
         if is_done:
-            build_end(pipeline, take_over(pipeline, files), settings, sink)
+            handed = pipeline | "Handed" >> beam.Create(list(map(str, files)), reshuffle=False)
+            taken = handed | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
+            build_end(pipeline, Scored([taken[_STATE]], [taken[_TOLD]]), settings, sink)
         else:
             complain(_AGAIN)
             judge, counts = settings.judge, Counter[str]()
@@ -378,23 +379,13 @@ _CODER = FastPrimitivesCoder()
 """Beam's own coder of what goes from one worker to another."""
 
 
-def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, folder: Path) -> None:
+def hand_over(root: beam.Pipeline, scored: Scored, sink: RunSink, folder: Path) -> None:
     """Adds the steps that write everything but the rows into one file."""
     pack = beam.Map(lambda entry: (OF_RUN, (entry[0], packed(entry[1]))))
     states = [part | f"Hand_State{i}" >> pack for i, part in enumerate(scored.states)]
     parts = [*scored.reports, *sink.written, sink.begun(root)]  # there may be nothing else
     over = gathered([*states, *parts], "Hand_Told", "Hand_Gather")
     _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
-
-
-def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
-    """Adds the steps that read what workers wrote."""
-    taken = (
-        root
-        | "Handed" >> beam.Create([str(file) for file in files], reshuffle=False)
-        | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
-    )
-    return Scored([taken[_STATE]], [taken[_TOLD]])
 
 
 def _plain(value: tuple[str, bytes] | Told) -> tuple[str, Any]:

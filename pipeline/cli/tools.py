@@ -307,7 +307,7 @@ def _add_tools(
     item: LoggedConversation | FoundCase,
     settings: Mapping[str, ToolSetting],
 ) -> None:
-    """Adds those of a conversation or case: a declared effect precedes a guess, and that an unknown one."""
+    """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
     case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
     declared, calls = [*(case.tools if case else ())], [*_calls_expected(case)]
     if isinstance(item, LoggedConversation):

@@ -436,8 +436,6 @@ Told = dict[str, int] | list[ConversationRow] | Written | str
 
 
 class _AllTold:
-    """Everything that was told of a run."""
-
     def __init__(self, parts: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
         candidates: list[ConversationRow] = []
@@ -567,8 +565,12 @@ class Sink:
         """Adds the steps that run after everything is written, given what the other steps told."""
 
 
-class ShardSink(Sink):
-    """Writes tables as shards into a folder of a directory; services may take them as well.
+class RunSink(Sink):
+    """Files in a folder of a directory, on any filesystem of Beam, all of them or none; services beside them.
+
+    Tables are written as shards under names of their own. When every table is complete, all files get their
+    final names. Then `run.json`, which names the folder and its files, is replaced, whatever process runs the
+    step.
 
     Attributes:
         folder_name: Name of the folder; None: it is chosen when the pipeline runs.
@@ -579,6 +581,7 @@ class ShardSink(Sink):
         self,
         directory: str,
         output_format: str,
+        conclude: Conclude | None,
         places: Sequence[SinkPlace] = (),
         *,
         folder: str | None = None,
@@ -586,9 +589,10 @@ class ShardSink(Sink):
     ) -> None:
         """Opens the services of `places`; a `folder` that is chosen when the pipeline runs is no other's.
 
-        Shards of a lower `number` come first, in all tables alike.
+        `conclude`: None: another process ends the run. Shards of a lower `number` come first, in all tables
+        alike.
         """
-        self._directory, self._format = directory, output_format
+        self._directory, self._format, self._conclude = directory, output_format, conclude
         self._services = [open_service(sink_place) for sink_place in places]
         self._completed = [sink_place for sink_place in places if completes(sink_place)]
         self._chosen: PCollection[Any] | None = None
@@ -615,29 +619,10 @@ class ShardSink(Sink):
             self._chosen = root | "Write_Start" >> beam.Impulse() | "Write_Folder" >> beam.Map(choose)
         return self._chosen
 
-
-class RunSink(ShardSink):
-    """Files in a folder of a directory, on any filesystem of Beam, all of them or none.
-
-    Tables are written as shards under names of their own. When every table is complete, all files get their
-    final names. Then `run.json`, which names the folder and its files, is replaced, whatever process runs the
-    step.
-    """
-
-    def __init__(
-        self,
-        directory: str,
-        output_format: str,
-        conclude: Conclude,
-        places: Sequence[SinkPlace] = (),
-        *,
-        folder: str | None = None,
-    ) -> None:
-        super().__init__(directory, output_format, places, folder=folder)
-        self._conclude = conclude
-
     def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Gives files their final names, by the workers where no disk is local, and writes `run.json`."""
+        if self._conclude is None:
+            return
         begun = self.begun(root)
         parts, folder = [*self.written, *reports, begun], AsSingleton(begun)  # there may be nothing else
         if not is_local(self._directory):
@@ -707,8 +692,6 @@ class _WriteRowsFn(InspectedDoFn):
 
 
 class _Shard(Struct):
-    """An open file of a table."""
-
     path: str
     file: BinaryIO
     writer: RowWriter

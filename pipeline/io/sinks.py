@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -208,6 +208,23 @@ class TableSink(Protocol):
 
         Returns what is complete when the rows are written; None: the end of the run does not wait for it.
         """
+
+
+class StepSink(NamedTuple):
+    """Writes some tables of a run, each by one step, whose DoFn takes lists of rows."""
+
+    label: str
+    tables: Container[str]
+    writer: Callable[[str], Any]
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
+        """Adds the step that writes a table."""
+        from apache_beam import ParDo
+
+        if table not in self.tables:
+            return None
+        written: PCollection[Any] = rows | f"{self.label}_{table}{part}" >> ParDo(self.writer(table))
+        return written
 
 
 class SinkKind(Struct, frozen=True, kw_only=True):
@@ -671,7 +688,7 @@ register_sink(
         help="otlp://HOST:PORT",
         schemes=("otlp", "otlps"),
         option="--scores_to",
-        open=deferred("io.otlp_sink", "OtlpSink"),
+        open=deferred("io.otlp_sink", "open_receiver"),
         append=deferred("io.otlp_sink", "OtlpChanges"),
         prepare=deferred("io.otlp_sink", "try_receiver"),
         check=_check_receiver,

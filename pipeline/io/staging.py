@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +14,12 @@ from uuid import uuid4
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from pyarrow.parquet import write_table
 
 from turnwise.pipeline.io.run_writer import publish
-from turnwise.pipeline.io.sinks import TableSink, find_service
+from turnwise.pipeline.io.sinks import StepSink, TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, listed
@@ -64,24 +64,10 @@ def staged_columns(table: str, by_version: bool) -> tuple[Column, ...]:
     return tuple(column for column in of_table if column.name != VERSION) if by_version else (DATE, *of_table)
 
 
-class StagingSink(NamedTuple):
-    """Writes the flat tables of a run as files of a folder that nobody reads yet."""
-
-    folder: str
-    day: str
-    by_version: bool
-
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
-        """Adds the steps that write lists of rows; yields what was written."""
-        if table not in WAREHOUSE_TABLES:
-            return None
-        stage = _StageFn(self.folder, table, self.day, self.by_version)
-        staged: PCollection[Any] = rows | f"Stage_{table}{part}" >> beam.ParDo(stage)
-        return staged
-
-
 class _StageFn(beam.DoFn):
-    def __init__(self, folder: str, table: str, day: str, by_version: bool) -> None:
+    """Writes rows of a flat table as files of a folder that nobody reads yet."""
+
+    def __init__(self, folder: str, day: str, by_version: bool, table: str) -> None:
         self._folder, self._table, self._by_version = folder, table, by_version
         self._day = date.fromisoformat(day)
 
@@ -173,7 +159,8 @@ def staging_folder(sink_place: SinkPlace) -> str:
 def open_staging(sink_place: SinkPlace) -> TableSink:
     """Returns the sink of a run."""
     is_folder = find_service("--store", sink_place.url).folder is not None
-    return StagingSink(staging_folder(sink_place), sink_place.date, by_version=is_folder)
+    stage = partial(_StageFn, staging_folder(sink_place), sink_place.date, is_folder)
+    return StepSink("Stage", WAREHOUSE_TABLES, stage)
 
 
 def discard_staged(sink_place: SinkPlace) -> None:

@@ -479,7 +479,6 @@ def finished(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=run_loop, args=(loop,), name="turnwise-evaluate", daemon=True)
     thread.start()

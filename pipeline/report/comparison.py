@@ -478,7 +478,8 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
     changes = [
         f"{change.what} ({change.baseline} for {a.name}, {change.candidate} for {b.name})"
-        for change in words.beyond_verdicts(words.settings_changes(a, b))
+        for change in words.settings_changes(a, b)
+        if change.criteria != [STATUS]  # it concerns more than the verdicts
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = f"{', '.join(changes[:_SHOWN])}{more}"

@@ -106,7 +106,7 @@ def gate_report(
         not_allowed = rejected_of(counts, of_cases, only_cases=True)
     # The columns of the gate hold the rows already: a second reading would parse all transcripts.
     page = two_versions(comparison, rules.primary, gated[0].rows, chosen) if comparison else None
-    results = apply_rules(rules, gated, rejected, not_allowed)
+    results = [*apply_rules(rules, gated, rejected, not_allowed)]
     problems, statuses = _own_problems(run), {rule.status for rule in results}
     # What is inconclusive does not pass.
     status: RuleStatus = "inconclusive" if "inconclusive" in statuses or not results else "passed"

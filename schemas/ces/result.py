@@ -1,19 +1,12 @@
 """Results: one execution of one case in one run, its parts, and the figures of many."""
 
+from turnwise.schemas.ces import evaluation
 from turnwise.schemas.ces.conversation import (
     AgentTransfer,
     CesToolCall,
     CesToolResponse,
     ConversationMessage,
     ToolsetTool,
-)
-from turnwise.schemas.ces.evaluation import (
-    HIGHEST_SIMILARITY,
-    CaseContent,
-    CesUserFact,
-    EvaluationMetricsThresholds,
-    GoldenExpectation,
-    ScenarioExpectation,
 )
 from turnwise.schemas.proto.message import (
     AnyMessage,
@@ -63,7 +56,7 @@ class EvaluationOutcome(OpenEnum):
 class SemanticSimilarityResult(Message, inside="EvaluationResult"):
     """Judgement of semantic similarity."""
 
-    RANGES = (("score", 0, HIGHEST_SIMILARITY),)
+    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
 
     score: Int32 | None = field("4: same meaning, 0: contradiction.")
     label: Text = field("Label of the score.")
@@ -166,7 +159,7 @@ class ToolMetrics(Message, inside="AggregatedMetrics"):
 class SemanticSimilarityMetrics(Message, inside="AggregatedMetrics"):
     """Mean semantic similarity."""
 
-    RANGES = (("score", 0, HIGHEST_SIMILARITY),)
+    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
 
     score: Float32 = field("Mean score.")
 
@@ -327,7 +320,7 @@ class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
     observed_agent_response: ConversationMessage | None = field("The observed response of the agent.")
     observed_agent_transfer: AgentTransfer | None = field("The observed hand-over.")
     observed_payload: Struct | None = field("A custom payload; never expected, always SKIPPED.")
-    expectation: GoldenExpectation | None = field(
+    expectation: evaluation.GoldenExpectation | None = field(
         "The expectation; absent: this was observed and not expected."
     )
     outcome: Implicit[EvaluationOutcome] = field("Whether the expectation is met.")
@@ -387,7 +380,7 @@ class ScenarioExpectationOutcome(Message, inside="EvaluationResult"):
 
     observed_tool_call: ObservedToolCall | None = field("The observed call, with its answer.")
     observed_agent_response: ConversationMessage | None = field("The observed response.")
-    expectation: ScenarioExpectation | None = field("The expectation.")
+    expectation: evaluation.ScenarioExpectation | None = field("The expectation.")
     outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
 
 
@@ -406,7 +399,7 @@ class ScenarioResult(Message, inside="EvaluationResult"):
 
     conversation: Text = field("Name of the simulated conversation.")
     task: Text = field("The task at the time of the run.")
-    user_facts: Repeated[CesUserFact] = field("The facts at the time of the run.")
+    user_facts: Repeated[evaluation.CesUserFact] = field("The facts at the time of the run.")
     expectation_outcomes: Repeated[ScenarioExpectationOutcome] = field("One per expectation of the scenario.")
     rubric_outcomes: Repeated[ScenarioRubricOutcome] = field("One per rubric.")
     hallucination_result: Repeated[HallucinationResult] = field("One per turn.")
@@ -453,12 +446,14 @@ class EvaluationResult(Message):
     changelog: Text = field("Changelog entry of the draft.")
     changelog_create_time: Timestamp | None = field("Time of that entry.")
     execution_state: Implicit[ExecutionState] = field("How far the execution is.")
-    evaluation_metrics_thresholds: EvaluationMetricsThresholds | None = field("Thresholds that applied.")
+    evaluation_metrics_thresholds: evaluation.EvaluationMetricsThresholds | None = field(
+        "Thresholds that applied."
+    )
     config: EvaluationConfig | None = field("Settings that applied.")
     golden_run_method: Implicit[GoldenRunMethod] = field("How the golden was replayed.")
 
 
-class Evaluation(CaseContent):
+class Evaluation(evaluation.CaseContent):
     """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
 
     aggregated_metrics: AggregatedMetrics | None = field(

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, cast
@@ -40,6 +41,7 @@ ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
 
 
+@dataclass(eq=False)
 class Run:
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
@@ -50,17 +52,12 @@ class Run:
         name: How texts call it; "": by its id, or as the only run.
     """
 
-    def __init__(
-        self,
-        directory: str,
-        document: RunDocument,
-        rows: ReadRows,
-        calibration: Callable[[], Calibration | None] = lambda: None,
-        gaps: Iterable[str] = (),
-        name: str = "",
-    ) -> None:
-        self.directory, self.document, self.name = directory, document, name
-        self.rows, self.calibration, self.gaps = rows, calibration, [*gaps]
+    directory: str
+    document: RunDocument
+    rows: ReadRows
+    calibration: Callable[[], Calibration | None] = lambda: None
+    gaps: Sequence[str] = ()
+    name: str = ""
 
     def scores(self) -> Iterator[ScoreRow]:
         """Yields the scores that count, those of one conversation in a row."""

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from math import isfinite
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -189,7 +188,11 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
     for name, wanted in missing.items():
         calls = made.pop(name, [])
         is_many = _are_many(wanted, calls)
-        partners = _in_place_of(wanted, calls, None if is_many else compare)
+        if is_many or len(wanted) * len(calls) > _MOST_DESCRIBED:
+            partners: list[int | None] = [i if i < len(calls) else None for i in range(len(wanted))]
+        else:
+            weights = [[_similarity(compare, want, item) for item in calls] for want in wanted]
+            partners = best_assignment(weights)
         for want, j in zip(wanted, partners, strict=True):
             if j is not None:
                 same = False
@@ -237,22 +240,11 @@ def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall
     return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
 
 
-def _in_place_of(
-    wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison | None
-) -> list[int | None]:
-    """Pairs each missing call with the most similar one; without `compare`, with the next one."""
-    if not wanted or not made:
-        return [None] * len(wanted)
-    if compare is None or len(wanted) * len(made) > _MOST_DESCRIBED:
-        return [i if i < len(made) else None for i in range(len(wanted))]
-
-    def similarity(want: ActorCall, item: ActorCall) -> float:
-        if not same_tool(want.call, item.call):
-            return 0.0
-        factor = 1.0 if want.actor == item.actor else _OTHER_ACTOR_FACTOR
-        return factor / (1 + len(compare.differences(want.call, item.call)))
-
-    return best_assignment([[similarity(want, item) for item in made] for want in wanted])
+def _similarity(compare: ArgumentComparison, want: ActorCall, item: ActorCall) -> float:
+    if not same_tool(want.call, item.call):
+        return 0.0
+    factor = 1.0 if want.actor == item.actor else _OTHER_ACTOR_FACTOR
+    return factor / (1 + len(compare.differences(want.call, item.call)))
 
 
 class ExpectedCalls(NamedTuple):
@@ -462,10 +454,8 @@ def value_text(value: JsonValue) -> str:
         text = value
     elif isinstance(value, dict) and is_directive(value):
         text = matcher_text(value)
-    elif value is None or isinstance(value, bool):
-        text = {None: "nothing", True: "true", False: "false"}[value]
-    elif isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
-        text = str(value)
+    elif value is None:
+        text = "nothing"
     else:
         try:
             text = _encode(value)

@@ -567,8 +567,20 @@ def _samples(value: JsonValue, record: Record, settings: ReadSettings) -> list[C
 def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
     log = Dialogue()
     attached = as_object(sample.get("attachments"))
-    messages = objects(sample.get("messages"), "messages")
-    read_dialogue([_as_chat(message, attached) for message in messages], log)
+    chat: list[JsonValue] = []
+    for message in objects(sample.get("messages"), "messages"):
+        parts: list[JsonValue] = []
+        for part in as_blocks(message.get("content")):
+            # A text may name an attachment that holds it.
+            prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
+            text = attached.get(name) if name and not prefix else None
+            if kind_of(part) not in _INSPECT_STEPLESS:
+                parts.append({**part, "text": text} if isinstance(text, str) else part)
+        failed = as_object(message.get("error"))
+        words = failed.get("message") or failed.get("type") or message.get("error")
+        kept = {key: item for key, item in message.items() if key in _CHAT_KEYS}
+        chat.append({**kept, "content": parts, "name": message.get("function"), "error": words})
+    read_dialogue(chat, log)
     output = as_object(sample.get("output"))
     choices = output.get("choices")
     first = as_object(choices[0]) if isinstance(choices, list) and choices else {}
@@ -600,24 +612,6 @@ def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
         meta={"task_id": sample.get("id"), "trial": sample.get("epoch")}
         | {key: about.get(key) for key in ("task", "model")},
     )
-
-
-def _as_chat(message: JsonObject, attached: JsonObject) -> JsonObject:
-    """Returns a message whose text may name an attachment that holds it, in the spelling of chats."""
-    parts: list[JsonValue] = []
-    for part in as_blocks(message.get("content")):
-        prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
-        text = attached.get(name) if name and not prefix else None
-        if kind_of(part) not in _INSPECT_STEPLESS:
-            parts.append({**part, "text": text} if isinstance(text, str) else part)
-    error = as_object(message.get("error"))
-    words = error.get("message") or error.get("type")
-    return {
-        **{key: item for key, item in message.items() if key in _CHAT_KEYS},
-        "content": parts,
-        "name": message.get("function"),
-        "error": words or message.get("error"),
-    }
 
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}

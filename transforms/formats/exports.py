@@ -380,6 +380,9 @@ def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
 
 
+_OPENHANDS_STATUS = ("execution_status", "agent_status")
+
+
 def _is_openhands(event: JsonObject) -> bool:
     if event.get("source") not in ("user", "agent", "environment"):
         return False
@@ -405,7 +408,10 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
         # What the agent does after an error shows that the error did not end the run.
         acts = event.get("source") == "agent" and ("action" in event or event.get("kind") == "MessageEvent")
         acts = acts or event.get("tool_name") == "finish"
-        extras, now = as_object(event.get("extras")), _openhands_state(event)
+        extras, is_status = as_object(event.get("extras")), event.get("key") in _OPENHANDS_STATUS
+        now = as_text(event.get("value")) if is_status else None
+        if event.get("observation") == "agent_state_changed":
+            now = as_text(extras.get("agent_state"))
         if now in ("error", "stuck"):
             error = as_text(extras.get("reason")) or f"state {now}"
         elif event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
@@ -425,13 +431,6 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
         "error": error,
         "ended": "normally" if state == "finished" and not error else None,
     }
-
-
-def _openhands_state(event: JsonObject) -> str | None:
-    if event.get("observation") == "agent_state_changed":
-        return as_text(as_object(event.get("extras")).get("agent_state"))
-    is_status = event.get("key") in ("execution_status", "agent_status")
-    return as_text(event.get("value")) if is_status else None
 
 
 def _events_of(record: JsonObject) -> list[JsonObject]:

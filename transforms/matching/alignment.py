@@ -73,14 +73,12 @@ class _Features(NamedTuple):
 
     text: str
     counts: Counter[str]
-    size: int
     tools: frozenset[str | None]
 
 
 def _features(user: str | None, calls: Iterable[ToolCall] | None) -> _Features:
     text = (user or "").strip()
-    tokens = rouge_tokens(text)
-    return _Features(text, Counter(tokens), len(tokens), frozenset(call.name for call in calls or ()))
+    return _Features(text, Counter(rouge_tokens(text)), frozenset(call.name for call in calls or ()))
 
 
 class _Recorded:
@@ -89,24 +87,19 @@ class _Recorded:
     def __init__(self, turns: Sequence[Turn]) -> None:
         import numpy as np
 
-        tokens: dict[str, list[tuple[int, int]]] = {}
-        texts: dict[str, list[int]] = {}
-        tools: dict[frozenset[str | None], list[int]] = {}
-        sizes: list[int] = []
-        for index, turn in enumerate(turns):
-            features = _features(turn.user, turn.tool_calls)
-            sizes.append(features.size)
-            texts.setdefault(features.text, []).append(index)
-            tools.setdefault(features.tools, []).append(index)
-            for token, count in features.counts.items():
-                tokens.setdefault(token, []).append((index, count))
+        features = [_features(turn.user, turn.tool_calls) for turn in turns]
+        tokens: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        texts: defaultdict[str, list[int]] = defaultdict(list)
+        for index, turn in enumerate(features):
+            texts[turn.text].append(index)
+            for token, count in turn.counts.items():
+                tokens[token].append((index, count))
         self._tokens = {token: np.array(counted).T for token, counted in tokens.items()}
         self._texts = {text: np.array(at) for text, at in texts.items()}
-        self._tools = list(tools)
-        self._tools_of = np.zeros(len(sizes), int)
-        for number, at in enumerate(tools.values()):
-            self._tools_of[at] = number
-        self._sizes = np.maximum(sizes, 1)
+        self._sizes = np.array([turn.counts.total() or 1 for turn in features], int)
+        self._tools = list({turn.tools: None for turn in features})
+        numbers = {tools: number for number, tools in enumerate(self._tools)}
+        self._tools_of = np.array([numbers[turn.tools] for turn in features], int)
 
     def similarities(self, wanted: _Features, first: int, stop: int) -> "npt.NDArray[np.float64]":
         """Returns the similarities of a golden turn with recorded turns, 0..1.
@@ -123,7 +116,7 @@ class _Recorded:
                 start, end = places.searchsorted((first, stop))
                 common[places[start:end] - first] += np.minimum(counts[start:end], most)
         # ROUGE-1 F as `rouge_score` computes it.
-        precision, recall = common / self._sizes[first:stop], common / (wanted.size or 1)
+        precision, recall = common / self._sizes[first:stop], common / (wanted.counts.total() or 1)
         users = 2 * precision * recall / np.where(common > 0, precision + recall, 1)
         if wanted.text in self._texts:
             places = self._texts[wanted.text]

@@ -180,14 +180,11 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
 
 
 def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse | None]:
-    """Pairs every call with its response; no response is used twice.
+    """Returns the response of every call, each used once; None: it has none.
 
     Three rounds: by id where that id occurs once among the calls and once among the responses; then, in
     order, the first free response of the same name; then, in order, what is left where the call or the
     response has no name.
-
-    Returns:
-        One entry per call; None: it has no response.
     """
     if not responses:
         return [None] * len(calls)
@@ -394,15 +391,10 @@ def check_directives(arguments: JsonObject, holder: str) -> None:
 
 
 def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
-    """Compares one value of a CES case with an observed one.
+    """Compares a plain value, or a directive, of a CES case with an observed value.
 
-    Args:
-        expected: A plain value, or a directive of type `semantic`, `ignore`, `contains`, `regexp` or `exact`;
-            an unknown type, which eval cases are refused for, counts as `exact`.
-        actual: The observed value.
-
-    Returns:
-        Whether they match; None if only a judge can decide (a `semantic` directive whose wording differs).
+    An unknown type of a directive, which eval cases are refused for, counts as `exact`. None: only a judge
+    can decide (a `semantic` directive whose wording differs).
     """
     if not is_directive(expected):
         return same_value(expected, actual)
@@ -419,9 +411,7 @@ def arguments_match(
     """Compares two argument objects as google-adk does, unless a matcher or a directive says otherwise.
 
     Python's `==` on JSON values: `1 == 1.0 == True`. Unlike there, no arguments, null and `{}` are one thing.
-
-    Returns:
-        Whether they match; None if only a judge can decide.
+    None: only a judge can decide.
     """
     wanted, given = expected or {}, actual or {}
     if wanted == given:

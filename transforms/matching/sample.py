@@ -159,11 +159,7 @@ class Sample:
         return paired
 
     def replay(self, pair: TurnPair) -> TurnReplay:
-        """Returns how a pair's golden turn was met, worked out once.
-
-        Raises:
-            ValueError: The conversation has no case.
-        """
+        """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""
         replay = self._replays.get(pair.index)
         if replay is None:
             if self.eval_case is None:
@@ -564,11 +560,9 @@ class CaseIndex:
     """
 
     def __init__(self, match_by: MatchCasesBy | None = None, path: str = "") -> None:
-        """Opens the database.
+        """Opens the database at a path; "" is SQLite's name for one that it deletes.
 
-        Args:
-            match_by: By what the case of a conversation is found that names none; None: it has none.
-            path: Of the database; "" is SQLite's name for one that it deletes.
+        `match_by`: by what the case of a conversation is found that names none; None: it has none.
         """
         self._matches, self._unpacked = match_by is not None, dict[CaseKey, EvalCase]()
         self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)

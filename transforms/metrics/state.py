@@ -378,15 +378,11 @@ def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
 
 
 class Units(Struct):
-    """Conversations by their unit: the named case, or else the conversation itself.
+    """Conversations by their unit: the named case, or else the conversation itself; `total` are all.
 
-    Up to 500 units are counted exactly. Of more, a sample is kept: those whose hash has `level` leading zeros
-    (distinct sampling, Gibbons and Tirthapura 2001), so that memory is bounded and sums add up in any order.
-
-    Attributes:
-        kept: Hash of a unit -> conversations of it.
-        level: Number of leading zero bits of the hashes that are kept.
-        total: All conversations.
+    `kept` is hash of a unit -> conversations of it, exact for up to 500 units. Of more, a sample is kept:
+    those whose hash has `level` leading zero bits (distinct sampling, Gibbons and Tirthapura 2001), so that
+    memory is bounded and sums add up in any order.
     """
 
     kept: dict[int, int] = field(default_factory=dict)
@@ -513,10 +509,8 @@ class MetricsState(Struct):
 
         What falls to nothing goes, so that adding and taking back leaves no trace.
         """
-        self.conversations += sign * other.conversations
-        self.turns += sign * other.turns
-        self.passes += sign * other.passes
-        self.fails += sign * other.fails
+        for name in ("conversations", "turns", "passes", "fails"):
+            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
         for key, tally in other.tallies.items():
             mine = self.tallies.setdefault(key, Tally())
             mine.merge(tally, sign)
@@ -527,11 +521,11 @@ class MetricsState(Struct):
         self.units.merge(other.units, sign)
         add_counts(self.panels, other.panels, sign)
         add_counts(self.sampled_out, other.sampled_out, sign)
-        for name, state in other.slices.items():
-            part = self.slices.setdefault(name, MetricsState())
+        for part_name, state in other.slices.items():
+            part = self.slices.setdefault(part_name, MetricsState())
             part.merge(state, sign)
             if part.is_empty:
-                del self.slices[name]
+                del self.slices[part_name]
 
     @property
     def is_empty(self) -> bool:

@@ -49,15 +49,11 @@ from turnwise.transforms.text.sentences import single_spaced
 
 
 class ReviewProblem(NamedTuple):
-    """One reason to read a conversation.
+    """One reason to read a conversation: a `criterion` that failed (None: none did), at a 0-based `turn`.
 
-    Attributes:
-        gap: Distance from the threshold as a share of the criterion's range, 0..1.
-        criterion: Criterion that failed; None: none did.
-        turn: 0-based turn of the score; None: the whole conversation.
-        text: Why, where no score says it.
-        label: Kind of the failure and the tool, where no score says it.
-        compares_calls: Whether the criterion compares calls with expected ones.
+    `gap` is the distance from the threshold as a share of the criterion's range, 0..1; `text` says why, and
+    `label` names the kind of the failure and the tool, where no score does; `compares_calls`: with expected
+    ones.
     """
 
     term: SeverityReason
@@ -90,9 +86,8 @@ def problems_of(
             gaps = [gap_of(criterion, score) for _, score in failed]
             turn, score = failed[gaps.index(max(gaps))] if failed else (None, overall)
             term, gap = criterion.severity_reason, gap_of(criterion, overall)
-            compares_calls = criterion.needs_expected_calls
-            problem = ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=compares_calls)
-            problems.append(problem)
+            of_calls = criterion.needs_expected_calls
+            problems.append(ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=of_calls))
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":

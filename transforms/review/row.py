@@ -311,9 +311,7 @@ def transcript_of(
 ) -> Transcript:
     """Returns the transcript of a sample, at most 64 KiB of JSON; the turn `kept` is left out last."""
     calls = iter(made.turns)
-    turns: list[TranscriptTurn] = []
-    for pair in sample.pairs:
-        turns.append(_turn(sample, pair, next(calls) if pair.actual else [], effects))
+    turns = [_turn(sample, pair, next(calls) if pair.actual else [], effects) for pair in sample.pairs]
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
     try:  # MessagePack costs less than to look at every part for a number that JSON does not have

@@ -70,17 +70,6 @@ class Recorder(Struct):
         """Returns the usable answers to a question."""
         return [sample for sample in self.answers.get(_key(question), ()) if sample.reply is not None]
 
-    @property
-    def reply_models(self) -> set[type[BaseModel]]:
-        """Schemas of the answers, as the criterion states them."""
-        return {reply_model for _, _, reply_model in self.answers}
-
-    @property
-    def most(self) -> int:
-        """The largest number of usable answers to one question."""
-        counts = (sum(sample.reply is not None for sample in given) for given in self.answers.values())
-        return max(counts, default=0)
-
 
 class Member(Struct, frozen=True):
     """What one model said, which the config names `model`; score None: nothing applies."""
@@ -138,7 +127,8 @@ async def cascade_score(
     if late is not None:  # whether the other judge is needed is not known before
         return Score(None, reason=late, judge=score.judge)
     if score.judge and cascade.min_confidence is not None:
-        score.judge.prompt_version = confident_version(score.judge.prompt_version, recorder.reply_models)
+        reply_models = [reply_model for _, _, reply_model in recorder.answers]
+        score.judge.prompt_version = confident_version(score.judge.prompt_version, reply_models)
     member = Member(cascade.model, score, verdict_of(criterion, score), recorder)
     confidence = least_confidence(recorder.samples)
     doubt = await _doubt(cheap, cascade, run, member, confidence)
@@ -182,12 +172,12 @@ async def _doubt(
             return "votes", fault
         if len(given) < needed:
             return "votes", f"it gave {len(given)} answer, and {needed} are needed"
+    most = max(map(len, recorded.answers.values()))
     verdicts = {
-        verdict_of(criterion, await run(criterion, one_answer(recorded, number)))
-        for number in range(recorded.most)
+        verdict_of(criterion, await run(criterion, one_answer(recorded, number))) for number in range(most)
     }
     if verdicts != {member.verdict}:
-        return "votes", f"its {recorded.most} answers differ"
+        return "votes", f"its {most} answers differ"
     least = cascade.min_confidence
     if least is not None and (confidence is None or confidence < least):
         return "confidence", f"its confidence is {confidence}, and {least} is needed"

@@ -97,7 +97,7 @@ def _criterion(
         between_people=_alpha(units) if units else None,
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
-        slices=[] if is_number else _slices(labelled),
+        slices=[] if is_number else [*_slices(labelled)],
         measure="mean" if is_number else "pass_rate",
         corrected=corrected,
         not_corrected=refusal,
@@ -129,13 +129,11 @@ def _corrected(
     return figures, figures[0].reason
 
 
-def _slices(labelled: Sequence[LabelledScore]) -> list[calibration.SliceAgreement]:
-    slices = []
+def _slices(labelled: Sequence[LabelledScore]) -> Iterator[calibration.SliceAgreement]:
     for group in [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]:
         if pairs := _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]):
             figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
-            slices.append(calibration.SliceAgreement(group=group.kind, name=group.name, **figures))
-    return slices
+            yield calibration.SliceAgreement(group=group.kind, name=group.name, **figures)
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
 from turnwise.schemas.config import RedactConfig
+from turnwise.schemas.jsonio import grouped
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Prompt, Question, votes_by_item
@@ -253,28 +254,25 @@ def criterion_figures(
         )
 
 
-def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:
+def _figure(questions: Sequence[VotedQuestion], name: str, number: int) -> CheckFigure | None:
     """Returns the figure of a perturbation; None: it applies to no question."""
-    groups: dict[int, GroupSum] = {}
-    unmeasured: Counter[str] = Counter()
-    asked = [asked_of for asked_of in questions if perturbation in asked_of.votes]
-    for (_, conversation, _), votes in asked:
-        other = None if perturbation == _REPEAT else votes[perturbation]
-        verdicts_changed, missing = changes(votes[_REPEAT], other, number)
-        unmeasured.update(missing)
-        if verdicts_changed:
-            size, total = groups.get(conversation, (0, 0.0))
-            groups[conversation] = GroupSum(size + len(verdicts_changed), total + sum(verdicts_changed))
-    if not asked:
+    compared = [
+        (checked.conversation, changes(votes[_REPEAT], votes[name] if name != _REPEAT else None, number))
+        for checked, votes in questions
+        if name in votes
+    ]
+    if not compared:
         return None
-    verdicts, changed = (int(sum(part)) for part in zip(*groups.values(), strict=True)) if groups else (0, 0)
+    verdicts = [(conversation, changed) for conversation, made in compared for changed in made.verdicts]
+    of_conversations = grouped(verdicts).values()
+    number_changed = sum(changed for _, changed in verdicts)
     return CheckFigure(
-        questions=len(asked),
-        verdicts=verdicts,
-        changed=changed,
-        share=changed / verdicts if verdicts else None,
-        interval=grouped_share_interval(groups.values()),
-        unmeasured=dict(unmeasured),
+        questions=len(compared),
+        verdicts=len(verdicts),
+        changed=number_changed,
+        share=number_changed / len(verdicts) if verdicts else None,
+        interval=grouped_share_interval([GroupSum(len(group), sum(group)) for group in of_conversations]),
+        unmeasured=dict(Counter(why for _, made in compared for why in made.unmeasured)),
     )
 
 

@@ -442,10 +442,8 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
     raters = sorted({label.rater or "" for group in scores for label in group})
     answers = []
     for group in scores:
-        by_rater: dict[str, set[float]] = defaultdict(set)
-        for label in group:
-            by_rater[label.rater or ""].add(label_number(label.label))
-        answers.append({rater: min(values) for rater, values in by_rater.items() if len(values) == 1})
+        by_rater = grouped((label.rater or "", label_number(label.label)) for label in group)
+        answers.append({rater: values[0] for rater, values in by_rater.items() if len({*values}) == 1})
     shared = [(group, given) for group, given in zip(scores, answers, strict=True) if len(given) > 1]
     is_number = any(isinstance(label.label, float) for group in scores for label in group)
     pairs = [(given[raters[0]], given[raters[1]]) for _, given in shared] if len(raters) == 2 else []

@@ -218,11 +218,6 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     return [*changes, *_settings(a.document, b.document, judged)]
 
 
-def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
-    """Returns the changes that concern more than the verdicts."""
-    return [change for change in changes if change.criteria != [STATUS]]
-
-
 def _verdict(base: Sequence[str], other: Sequence[str]) -> Iterator[SettingsChange]:
     """Yields a change if the verdicts do not rest on the same criteria."""
     if base != other:
@@ -352,7 +347,10 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             pairs = [(cases[case], other_cases[case]) for case in common]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
-            before, after = map(_thresholds_text, change)
+            ordered = (sorted(side, key=lambda value: (value is not None, value)) for side in change)
+            before, after = (
+                "; ".join("not set" if v is None else f"{v:g}" for v in side) for side in ordered
+            )
             yield _change(f"criteria.{criterion}.threshold", before, after, [criterion])
 
 
@@ -378,11 +376,6 @@ def _seen(conversations: ConversationColumns) -> set[str]:
     """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
     left_out = [*conversations.skipped.used(), *conversations.sampled_out.used()]
     return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
-
-
-def _thresholds_text(thresholds: _Thresholds) -> str:
-    shown = sorted(value for value in thresholds if value is not None)
-    return "; ".join([*(["not set"] if None in thresholds else []), *(f"{value:g}" for value in shown)])
 
 
 # Says a difference as one sentence.
@@ -594,13 +587,9 @@ def same_as_verdict(criteria: Sequence[CriterionComparison], sides: Sequence[Com
     return name if is_alone and of_criterion.get(STATUS) == of_criterion[name] else ""
 
 
-COMPARED = "compared cases"
-"""What the figures of a table of differences are of."""
-
-
 def criteria_lines(comparison: Comparison) -> list[list[str]]:
     """Returns the cells of the table of criteria, the head first."""
-    head = [COMPARED, *side_names(comparison), "cases", "difference", "p (Holm)", ""]
+    head = ["compared cases", *side_names(comparison), "cases", "difference", "p (Holm)", ""]
     return [head, *map(_line, comparison.criteria)]
 
 

@@ -85,13 +85,7 @@ class MessageCall(msgspec.Struct, gc=False):
 
 
 class MessageResult(msgspec.Struct, gc=False):
-    """A result that is given to a model, with the id and name of its call.
-
-    Attributes:
-        error: The mark of a failure; None: none.
-        after: How many texts of the message stand before it.
-        unread: Types of its parts that are not read, beside its texts.
-    """
+    """A result given to a model; `after`: texts that stand before it; `unread`: types of its other parts."""
 
     response: JsonValue = None
     id: str | None = None
@@ -131,10 +125,8 @@ class SpanMessage(msgspec.Struct, gc=False):
 
     @property
     def is_users(self) -> bool:
-        """Whether a user wrote it: it is no result, no other agent's act and no note to try again.
-
-        It is found out once, when the message is complete, because every model call repeats the history.
-        """
+        """Whether a user wrote it: it is no result, no other agent's act and no note to try again."""
+        # It is found out once, when the message is complete, because every model call repeats the history.
         if self._is_users is None:
             text = self.text.strip() if self.role == USER else ""
             is_said = self.role == USER and not self.results and bool(self.parts or text)
@@ -281,11 +273,9 @@ def both_of(part: JsonObject) -> JsonObject:
 
 
 def _add_stated_call(message: SpanMessage, part: JsonObject) -> bool:
-    """Adds a call that a part holds together with its state or result; returns whether it is such a part.
-
-    For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
-    "output": "Bonn"}`.
-    """
+    """Adds a call that a part holds together with its state or result; returns whether it is such a part."""
+    # For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
+    # "output": "Bonn"}`.
     kind, held = str(part.get("type")), both_of(part)
     if kind == "tool-invocation" and held is part:
         return False

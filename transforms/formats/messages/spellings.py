@@ -347,10 +347,8 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
 
 
 def _lacks_role(value: JsonObject) -> bool:
-    """Returns whether a message that has to state a role does not: it is empty, or the parts have types.
-
-    Gemini's parts have no type, and a content of them without a role is the user's.
-    """
+    """Returns whether a message that has to state a role does not: it is empty, or the parts have types."""
+    # Gemini's parts have no type, and a content of them without a role is the user's.
     parts = value.get("parts")
     typed = any(part.get("type") for part in objects_in(parts))
     role = value.get("role", "" if typed else None)

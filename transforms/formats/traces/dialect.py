@@ -189,10 +189,7 @@ _MERGED = ("(merged tools)", "(merged)")
 
 
 def read_span(span: TraceSpan) -> SpanStep:
-    """Returns what all dialects read in a span; where several state the same, the first by rank counts.
-
-    Nobody may change the step of a span that says nothing.
-    """
+    """Returns what all dialects read in a span; where several state the same, the first by rank counts."""
     words = words_of(span)
     step = _EMPTY
     for dialect in _asked(words, span.name.partition(" ")[0], DIALECTS.changes):
@@ -226,15 +223,13 @@ def read_span(span: TraceSpan) -> SpanStep:
     return step
 
 
-_EMPTY = SpanStep()
+_EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
 
 
 def _read_reply(span: TraceSpan, step: SpanStep) -> None:
-    """Leaves the reply alone of an output that repeats the request.
-
-    A span that is marked as a model's is a function around it where its output is the request alone, or where
-    it is a private function without an output.
-    """
+    """Leaves the reply alone of an output that repeats the request."""
+    # A span that is marked as a model's is a function around it where its output is the request alone, or
+    # where it is a private function without an output.
     output = step.output or []
     if any(message.role == SYSTEM or message.is_users for message in output):
         last = max(index for index, message in enumerate(output) if message.role != AGENT)
