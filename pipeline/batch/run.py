@@ -63,7 +63,7 @@ from turnwise.schemas.config import STATUS, Alert, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.rows import MetricsByAppVersionRow, ReadAgain
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunAlerts, RunDocument
-from turnwise.transforms.beam.windows import WindowMetrics, evaluate_rule, why_untested
+from turnwise.transforms.beam.windows import WindowMetrics, evaluate_rule
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
@@ -100,11 +100,11 @@ def raise_alerts(
         for version in versions:
             window = WindowMetrics(*_span(document), version, "ON_TIME", 0, states[version])
             baseline = _state_before(nights[: rule.drop.baseline if rule.drop else 0], version)
-            alert = evaluate_rule(rule, window, baseline, number)
-            if alert is not None:
-                raised.append(alert)
-            elif why := why_untested(rule, window.state, baseline, gap):
-                untested.setdefault(why, []).append(f"{rule.name} ({version or 'no version'})")
+            result = evaluate_rule(rule, window, baseline, number, gap)
+            if isinstance(result, Alert):
+                raised.append(result)
+            elif result:
+                untested.setdefault(result, []).append(f"{rule.name} ({version or 'no version'})")
     lines = [f"{', '.join(names)}: {why}" for why, names in untested.items()]
     before = settings.baseline or ""
     if is_store_url(before):  # whose address may hold a password
@@ -246,7 +246,15 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     if not only_translates(options):
         check_access(settings)
     logs = log_source(settings)
-    cases = _case_source(settings)
+    paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
+    patterns = file_patterns("--eval_cases", paths)
+    cases: Source | None = None
+    if patterns:
+        cases = FileSource(patterns, settings.max_record_bytes, "rejected_cases")
+    if len(paths) < len(settings.eval_cases):
+        from turnwise.pipeline.io.store import with_stores
+
+        cases = with_stores(cases, settings)
     with made_pipeline(options) as pipeline:
         if settings.judge.only_estimates:
             return _estimate(pipeline, logs, cases, settings)
@@ -263,7 +271,6 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         if only_translates(options):
             build(pipeline, logs, cases, settings, sink)
             translate(pipeline)
-            print("the pipeline was translated; nothing was run")
             return 0
         if settings.workers > 1 and isinstance(logs, FileSource):
             work: Callable[[], object] = partial(run_in_workers, pipeline, logs, cases, settings, sink)
@@ -305,13 +312,12 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
                 return report_batch(settings)
         except Interrupted as error:
             clear_unfinished(settings.output)
-            raise Interrupted(error.number, _left(settings), _kept(settings)) from None
+            raise Interrupted(error.number, _kept(settings)) from None
         except RemoteRunError as error:
             clear_unfinished(settings.output)
             if settings.workers == 1:
                 raise
-            parts = filter(None, (f"{error}{_kept(settings)}", _left(settings)))
-            raise RemoteRunError("; ".join(parts)) from None
+            raise RemoteRunError(f"{error}{_kept(settings)}") from None
         except OSError as error:
             named = name_full_disk(error, settings.output)
             if not settings.is_distributed:
@@ -329,22 +335,15 @@ def _record(settings: RunSettings) -> RunRecord | None:
 
 
 def _kept(settings: RunSettings) -> str:
-    """Returns what became of an interrupted run, as part of a sentence."""
+    """Returns what became of an interrupted run, as part of a sentence: of its files, and rows in a store."""
+    kept = "; no file of this run was kept"
     if settings.is_distributed:
-        return "; the job may go on, and then ends itself"
-    files = "; no file of this run was kept"
-    return files if is_local(settings.output) else "; its files are named by no run.json, and removed later"
-
-
-def _case_source(settings: RunSettings) -> Source | None:
-    paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
-    patterns = file_patterns("--eval_cases", paths)
-    files = FileSource(patterns, settings.max_record_bytes, "rejected_cases") if patterns else None
-    if len(paths) == len(settings.eval_cases):
-        return files
-    from turnwise.pipeline.io.store import with_stores
-
-    return with_stores(files, settings)
+        kept = "; the job may go on, and then ends itself"
+    elif not is_local(settings.output):
+        kept = "; its files are named by no run.json, and removed later"
+    sink_place = settings.store_place
+    left = find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
+    return f"{kept}; {left}" if left else kept
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
@@ -353,11 +352,6 @@ def _listed(settings: RunSettings) -> InputFiles | None:
         if listed is not None and not listed.count:
             raise ConfigError(f"--input {shown_address(path)}: there is no input of {settings.date}")
     return list_inputs(settings.input)
-
-
-def _left(settings: RunSettings) -> str:
-    sink_place = settings.store_place
-    return find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
 
 
 def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:

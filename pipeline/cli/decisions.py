@@ -32,7 +32,6 @@ from turnwise.pipeline.io.terminal import (
 from turnwise.pipeline.report.calibration import (
     calibration_text,
     criterion_rows,
-    merge_lines,
     merged,
     read_labels,
     run_scales,
@@ -155,7 +154,15 @@ def report_runs(argv: Sequence[str]) -> int:
     path = _path(options.html, options.out)
     runs: list[Run] = []
     for given in options.out:
-        of_directory = map(open_run, _runs_in(given))
+        folder, directories = Path(given), [given]
+        if is_local(given) and folder.is_dir() and not (folder / RUN_FILE).exists():
+            below = sorted((str(path) for path in folder.iterdir() if path.is_dir()), key=natural_order)
+            finished = [path for path in below if (Path(path) / RUN_FILE).exists()]
+            others = [path for path in below if path not in finished and Path(path).name != REPORT_DATA]
+            if finished and others:
+                complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
+            directories = finished or [given]
+        of_directory = map(open_run, directories)
         runs += sorted(of_directory, key=lambda run: run.document.date or run.document.create_time)
     compared = compare_versions(runs, options.baseline, options.candidate)
     report = write_report(path, runs, compared, single_file=options.single_file)
@@ -164,19 +171,6 @@ def report_runs(argv: Sequence[str]) -> int:
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
     say(f"report: {path}{beside}{left_out}")
     return 0
-
-
-def _runs_in(directory: str) -> list[str]:
-    """Returns a directory, or the output directories in it where it is none itself."""
-    folder = Path(directory)
-    if not is_local(directory) or (folder / RUN_FILE).exists() or not folder.is_dir():
-        return [directory]
-    below = sorted((str(path) for path in folder.iterdir() if path.is_dir()), key=natural_order)
-    runs = [path for path in below if (Path(path) / RUN_FILE).exists()]
-    others = [path for path in below if path not in runs and Path(path).name != REPORT_DATA]
-    if runs and others:
-        complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
-    return runs or [directory]
 
 
 REPORT_PARSER = OptionParser(
@@ -258,7 +252,18 @@ def gate(argv: Sequence[str]) -> int:
         raise ConfigError("--junit, --markdown, --json: one of them can be - (standard output)")
     run = open_run(options.output)
     rules = run_rules(run, options.config)
-    report = gate_report(run, rules, (_gate_baseline(options, run), options.candidate))
+    pattern, day = options.baseline, run.document.date
+    if pattern != PREVIOUS and (options.store or options.app):
+        raise ConfigError("--store, --app: go with --baseline previous only")
+    store = options.store or run.document.store or ""
+    if pattern == PREVIOUS and (not is_store_url(store) or "***" in store):
+        kept = "run.json keeps no password" if "***" in store else "the run wrote into no database"
+        raise ConfigError(f"--baseline previous: {kept}: name the store with --store")
+    if names_date(pattern) and day is None:
+        raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
+    known = msgspec.to_builtins(run.document)
+    baseline = find_baseline(pattern, day, options.output, store, options.app or "", known)
+    report = gate_report(run, rules, (baseline, options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
     documents: dict[str, Callable[[GateReport], str]] = {
@@ -294,21 +299,6 @@ def gate(argv: Sequence[str]) -> int:
 _STDOUT = "-"
 
 
-def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
-    """Returns the baseline itself in place of `{date}` or `previous`, as `turnwise run` does."""
-    pattern, document = options.baseline, run.document
-    if pattern != PREVIOUS and (options.store or options.app):
-        raise ConfigError("--store, --app: go with --baseline previous only")
-    store = options.store or document.store or ""
-    if pattern == PREVIOUS and (not is_store_url(store) or "***" in store):
-        kept = "run.json keeps no password" if "***" in store else "the run wrote into no database"
-        raise ConfigError(f"--baseline previous: {kept}: name the store with --store")
-    if names_date(pattern) and document.date is None:
-        raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
-    places = document.date, options.output, store, options.app or ""
-    return find_baseline(pattern, *places, msgspec.to_builtins(document))
-
-
 _HIGHEST_COST = 1e9
 _WRONG = ("unknown", "ambiguous", "contradiction", "mixed", "off_scale")
 
@@ -328,7 +318,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
     scales = run_scales(names)
-    scores = judged_scores(criterion_rows(run, names), scales)
+    scores = [*judged_scores(criterion_rows(run, names), scales)]
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -339,14 +329,14 @@ def calibrate_run(argv: Sequence[str]) -> int:
         earlier = run.calibration()
     except ConfigError:  # it is replaced
         earlier = None
-    whole = merged(earlier, calibration)
+    whole, merge_lines = merged(earlier, calibration)
     path = write_calibration(run, whole) if calibration.criteria else None
     if options.format == "json":
         say(indented_json(whole))
     else:
         say(calibration_text(calibration, terminal_width()))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
-        list(map(say, merge_lines(earlier, calibration)))
+        list(map(say, merge_lines))
     wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
     if not calibration.criteria:
         stays = run.calibration_path()

@@ -261,22 +261,30 @@ def list_tools(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     check_log_format(options.input_format)
     config = read_config(options.config)
-    listing = _ToolCollector(config.tools)
+    tools: dict[str, ToolEffect] = {}
+    problems: list[str] = []
+    was_read = is_cut = False
     for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
         check_places("tools", paths)
         reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
         for item in whole_items(reads):
-            listing.add(item)
-    say(_text(listing.tools))
-    unknown = [name for name, tool in listing.tools.items() if tool.effect == UNKNOWN]
-    guessed = sum(tool.is_guess for tool in listing.tools.values()) - len(unknown)
-    print(f"{counted(len(listing.tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
+            if not isinstance(item, Failure):
+                was_read = True
+                _add_tools(tools, item, config.tools)
+            elif item.position:
+                problems.append(f"{item.source}:{item.position}: {item.message}")
+            else:  # what is said of files comes first
+                problems.insert(0, f"{item.source}: {item.message}")
+            is_cut |= isinstance(item, Failure) and item.error_type == IncompleteReadError.__name__
+    say(_text(tools))
+    unknown = [name for name, tool in tools.items() if tool.effect == UNKNOWN]
+    guessed = sum(tool.is_guess for tool in tools.values()) - len(unknown)
+    print(f"{counted(len(tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
     if unknown:
         say(f"unknown, set `effect`: {printable(', '.join(sorted(unknown)))}", sys.stderr)
-    if listing.problems:
-        unread = counted(len(listing.problems), "record")
-        say(f"{unread} not read: {printable(listing.problems[0])}", sys.stderr)
-    return 1 if listing.is_cut or (listing.problems and not listing.was_read) else 0
+    if problems:
+        say(f"{counted(len(problems), 'record')} not read: {printable(problems[0])}", sys.stderr)
+    return 1 if is_cut or (problems and not was_read) else 0
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
@@ -294,43 +302,26 @@ def _json(value: str | JsonObject) -> str:
     return printable(json.dumps(value, ensure_ascii=False), sys.maxsize)
 
 
-class _ToolCollector:
-    """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
-
-    def __init__(self, settings: Mapping[str, ToolSetting]) -> None:
-        self._settings = settings
-        self.tools: dict[str, ToolEffect] = {}
-        self.problems: list[str] = []
-        self.was_read = self.is_cut = False
-
-    def add(self, item: LoggedConversation | FoundCase | Failure) -> None:
-        """Adds the tools of a conversation or case, or a line about what could not be read; files first."""
-        if isinstance(item, Failure):
-            self.is_cut |= item.error_type == IncompleteReadError.__name__
-            if item.position:
-                self.problems.append(f"{item.source}:{item.position}: {item.message}")
-            else:
-                self.problems.insert(0, f"{item.source}: {item.message}")
-            return
-        self.was_read = True
-        if isinstance(item, FoundCase):
-            self._add(call_effects.ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
-            return
-        case = inline_case(item.conversation)
-        declared = [*item.conversation.tools, *(case.tools if case else ())]
-        made = [
-            call for turn in item.conversation.turns for call in (*turn.tool_calls, *turn.user_tool_calls)
-        ]
-        self._add(call_effects.ToolCatalog(self._settings, declared), [*made, *_calls_expected(case)])
-
-    def _add(self, catalog: call_effects.ToolCatalog, calls: Iterable[ToolCall]) -> None:
-        for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):
-            tool, known = catalog.effect(name), self.tools.get(name)
-            says_more = known is None or (
-                known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))
-            )
-            if name and says_more:
-                self.tools[name] = tool
+def _add_tools(
+    tools: dict[str, ToolEffect],
+    item: LoggedConversation | FoundCase,
+    settings: Mapping[str, ToolSetting],
+) -> None:
+    """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
+    case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
+    declared, calls = [*(case.tools if case else ())], [*_calls_expected(case)]
+    if isinstance(item, LoggedConversation):
+        declared = [*item.conversation.tools, *declared]
+        made = [(*turn.tool_calls, *turn.user_tool_calls) for turn in item.conversation.turns]
+        calls = [*chain.from_iterable(made), *calls]
+    catalog = call_effects.ToolCatalog(settings, declared)
+    for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):
+        tool, known = catalog.effect(name), tools.get(name)
+        says_more = known is None or (
+            known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))
+        )
+        if name and says_more:
+            tools[name] = tool
 
 
 def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:

@@ -27,6 +27,7 @@ from turnwise.schemas.jsonio import (
     JsonObject,
     JsonValue,
     dump_json,
+    grouped,
     is_local,
     is_store_url,
     no_utf8,
@@ -386,9 +387,7 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    tables: dict[str, list[str]] = {}
-    for table, column in columns:
-        tables.setdefault(table, []).append(column)
+    tables = grouped((table, column) for table, column in columns)
     return tables
 
 

@@ -55,7 +55,7 @@ from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow, ReadAgain, plain_rows
 from turnwise.schemas.run import RUN_FILE, RunInfo
 from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
-from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.review.problems import add_candidates, to_read
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
@@ -438,15 +438,15 @@ Told = dict[str, int] | list[ConversationRow] | Written | str
 class _AllTold:
     def __init__(self, parts: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
-        to_read = ReadingList()
+        candidates: list[ConversationRow] = []
         for item in parts:
             if isinstance(item, dict):
                 self.counts.update(item)
             elif isinstance(item, Written):
                 self.written.append(item)
             elif isinstance(item, list):
-                to_read.add(item)
-        self.to_read = to_read.rows()
+                add_candidates(candidates, item)
+        self.to_read = to_read(candidates)
 
     def rows(self, table: str) -> Iterator[Any]:
         """Yields the rows of a small table."""

@@ -16,7 +16,7 @@ from turnwise.pipeline.io.terminal import aligned, complain, counted, cut, print
 from turnwise.pipeline.python.evaluate import Collected
 from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.report.terminal import money_text
-from turnwise.pipeline.runs.directory import CALIBRATION_FILE
+from turnwise.pipeline.runs.directory import CALIBRATION_FILE, write_whole
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.calibration import (
     Calibration,
@@ -125,15 +125,14 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
     table = outcomes.confusion
     no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
     precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
-    yield from _table(
-        [
-            ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
-            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
-            *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
-            ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
-        ]
-    )
+    rows = [
+        ["", "people PASS", "people FAIL", "precision"],
+        ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+        ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
+        *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
+        ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
+    ]
+    yield from (f"  {line}" for line in aligned(rows))
 
 
 def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
@@ -194,13 +193,9 @@ def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
                 _figure(figure.value, is_rate, figure.interval) if figure else "-",
             ]
         )
-    yield from _table(rows)
+    yield from (f"  {line}" for line in aligned(rows))
     if len(keys) > _GROUPS_SHOWN:
         yield f"  and {len(keys) - _GROUPS_SHOWN} more"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"  {line}" for line in aligned(rows)]
 
 
 def _percent(figure: LabelFigure) -> str:
@@ -224,17 +219,16 @@ def _figure(value: float | None, is_rate: bool, bounds: Bounds | None = None) ->
 
 def write_calibration(run: Run, calibration: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
-    content = f"{indented_json(calibration)}\n".encode()
-    if not is_local(run.directory):
-        from turnwise.pipeline.io.run_writer import publish, write_partial
+    text = f"{indented_json(calibration)}\n"
+    if is_local(run.directory):
+        path = Path(run.directory) / CALIBRATION_FILE
+        write_whole(path, text)
+        return str(path)
+    from turnwise.pipeline.io.run_writer import publish, write_partial
 
-        publish(run.directory, [(write_partial(run.directory, CALIBRATION_FILE, content), CALIBRATION_FILE)])
-        return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
-    path = Path(run.directory) / CALIBRATION_FILE
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)
-    return str(path)
+    partial = write_partial(run.directory, CALIBRATION_FILE, text.encode())
+    publish(run.directory, [(partial, CALIBRATION_FILE)])
+    return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
 
 
 def run_scales(names: Collection[str]) -> dict[str, Scale]:
@@ -257,39 +251,32 @@ def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
     return chain(wanted, cast(Iterable[ScoreRow], verdicts))
 
 
-def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration:
-    """Returns a calibration with the criteria of an earlier one that it has no labels of."""
-    kept = _kept_criteria(earlier, calibration)
-    if earlier is None or not kept or not calibration.criteria:
-        return calibration
+def merged(earlier: Calibration | None, calibration: Calibration) -> tuple[Calibration, list[str]]:
+    """Returns a calibration with the criteria of an earlier one that it has no labels of.
+
+    Beside it: which criteria of the earlier one stay, and which are replaced, one line each.
+    """
+    if earlier is None or not calibration.criteria:
+        return calibration, []
+    labelled = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
+    kept, replaced = list[CriterionCalibration](), list[CriterionCalibration]()
+    for known in earlier.criteria:
+        (replaced if (known.criterion, known.level) in labelled else kept).append(known)
+    lines = []
+    for what, criteria in (("kept", kept), ("replaced", replaced)):
+        if criteria:
+            names = ", ".join(f"{calibrated.criterion} ({calibrated.level})" for calibrated in criteria)
+            lines.append(printable(f"{what} of the earlier calibration: {names}"))
+    if not kept:
+        return calibration, lines
     costs = calibration.false_pass_cost, calibration.false_fail_cost
     if costs != (earlier.false_pass_cost, earlier.false_fail_cost):
         why = "it was computed with other costs of errors; calibrate the criterion again"
         outdated = {"threshold": None, "no_threshold": why}
         kept = [replace(known, **outdated) if known.threshold else known for known in kept]
     labels = list(dict.fromkeys([*earlier.labels, *calibration.labels]))
-    criteria = sorted(
-        [*kept, *calibration.criteria], key=lambda calibrated: (calibrated.criterion, calibrated.level)
-    )
-    return replace(calibration, labels=labels, criteria=criteria)
-
-
-def merge_lines(earlier: Calibration | None, calibration: Calibration) -> Iterator[str]:
-    """Yields which criteria of an earlier calibration stay, and which are replaced."""
-    if not calibration.criteria:
-        return
-    kept = _kept_criteria(earlier, calibration)
-    replaced = [calibrated for calibrated in earlier.criteria if calibrated not in kept] if earlier else []
-    for what, criteria in (("kept", kept), ("replaced", replaced)):
-        if criteria:
-            names = ", ".join(f"{calibrated.criterion} ({calibrated.level})" for calibrated in criteria)
-            yield printable(f"{what} of the earlier calibration: {names}")
-
-
-def _kept_criteria(earlier: Calibration | None, calibration: Calibration) -> list[CriterionCalibration]:
-    replaced = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
-    known = earlier.criteria if earlier else []
-    return [calibrated for calibrated in known if (calibrated.criterion, calibrated.level) not in replaced]
+    whole = sorted([*kept, *calibration.criteria], key=lambda known: (known.criterion, known.level))
+    return replace(calibration, labels=labels, criteria=whole), lines
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
@@ -444,7 +431,7 @@ def checked(
     voted, used = _votes_on(questions, settings.judge, votes)
     stated = [criterion.name for criterion in selection.judged]
     names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
-    figures = criterion_figures([*names], voted, errors, votes)
+    figures = [*criterion_figures([*names], voted, errors, votes)]
     return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
 
 

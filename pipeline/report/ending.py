@@ -32,7 +32,6 @@ from turnwise.pipeline.report.terminal import (
     gate_problems,
     joint_document,
     judge_document,
-    no_version_line,
     repeated,
     summary_text,
     versions_of,
@@ -46,8 +45,9 @@ from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
-from turnwise.transforms.formats.registry import REACHED
-from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.formats.registry import REACHED, no_version_text
+from turnwise.transforms.review.problems import add_candidates
+from turnwise.transforms.review.problems import to_read as chosen_to_read
 from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
 _PATHS = ("app_version_from", "eval_id_from", "eval_set_id_from")
@@ -97,7 +97,9 @@ def end_run(
         "end_time": time_text(datetime.now(UTC)),
         **tables,
         "counts": of_run,
-        "no_version": no_version_line(settings, of_run, rows) or None,
+        "no_version": no_version_text(of_run.get("no_version") or ("",), config.app_version_from)
+        if rows and all(row["app_version"] is None for row in rows)
+        else None,
         "records_by_worker": records_by_worker(counted),
         "judge": judge_document(settings, usage, rows, joint_document(settings, counted)),
         "problems": problems,
@@ -110,7 +112,9 @@ def end_run(
     }
     if settings.is_streaming and of_run["results"] <= _MOST_READ_AGAIN:
         # A batch chose them while it wrote its rows; those of a stream may have been replaced since.
-        document["to_read"] = list(map(_to_read, ReadingList(read(document).conversations()).rows()))
+        candidates: list[ConversationRow] = []
+        add_candidates(candidates, read(document).conversations())
+        document["to_read"] = list(map(_to_read, chosen_to_read(candidates)))
     if config.gate.rules:
         of_rules = rule_problems(settings, partial(read, document), unused)
         problems = problems + [line for line in of_rules if not any(known in line for known in problems)]

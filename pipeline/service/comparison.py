@@ -80,7 +80,15 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
     """Returns two runs, the verdict on them, and the evaluations that changed, regressed ones first."""
     app = checked("app", request.parent)
     given = {"baselineRun": request.baseline_run, "candidateRun": request.candidate_run}
-    names = [_run_of(app, field, text) for field, text in given.items()]
+    names = []
+    for field, text in given.items():
+        if not text:
+            raise invalid(field, "is required: the name or id of a run")
+        if "/" in text:
+            checked("run", text, field)
+            if not text.startswith(f"{app}/evaluationRuns/"):
+                raise invalid(field, f"is no run of {app}")
+        names.append(run_key(app, text.rsplit("/", 1)[-1]))  # as the store has it
 
     def tell(connection: Connection, compared: Collection[str] | None) -> _SidesTold:
         rows, verdicts = [find_run(connection, name) for name in names], list[_Verdicts]()
@@ -149,17 +157,6 @@ def _version_summary(
         message |= {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}
     metrics = aggregated_metrics({version: VersionSums(passes, fails, sums)})
     return message | {"metrics": metrics["metricsByAppVersion"][0]}
-
-
-def _run_of(app: str, field: str, text: str) -> str:
-    """Returns the name of a run by its name or id, as the store has it."""
-    if not text:
-        raise invalid(field, "is required: the name or id of a run")
-    if "/" in text:
-        checked("run", text, field)
-        if not text.startswith(f"{app}/evaluationRuns/"):
-            raise invalid(field, f"is no run of {app}")
-    return run_key(app, text.rsplit("/", 1)[-1])
 
 
 # What is said of two sides, as `turnwise compare` says it.
@@ -264,10 +261,10 @@ def _changes_page(
             change |= {"baselinePassCount": baseline[0], "baselineFailCount": baseline[1]}
             change |= {"candidatePassCount": candidate[0], "candidateFailCount": candidate[1]}
             changes[Position(_RANKS[kind], name)] = _stated(change)
-    left = sorted(place for place in changes if paging.after is None or place > paging.after)
+    left = sorted(position for position in changes if paging.after is None or position > paging.after)
     page = left[: paging.size]
     return {
-        **({"changes": [changes[place] for place in page]} if page else {}),
+        **({"changes": [changes[position] for position in page]} if page else {}),
         **_stated({f"{kind}Count": kinds[kind] for kind in _KINDS}),
         **next_token(paging, page[-1] if len(left) > len(page) else None),
     }

@@ -12,7 +12,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import apache_beam as beam
@@ -28,17 +28,8 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.windows import Contribution, RecordOutcome, WindowMetrics
-from turnwise.transforms.metrics.state import MetricsState, RowWindow
+from turnwise.transforms.metrics.state import RowWindow
 from turnwise.transforms.text.dates import rfc3339
-
-
-class WindowSum(NamedTuple):
-    """Sums of an app version ("": unknown) in one window; `start` in seconds since the epoch."""
-
-    start: float
-    app_version: str
-    state: MetricsState
-
 
 _FLAT = ("scores", "conversations", "failures")
 

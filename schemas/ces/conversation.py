@@ -203,7 +203,7 @@ class ToolCalls(Message):
     tool_calls: Repeated[CesToolCall] = field()
 
 
-class CitedChunk(Message, proto="Citations.CitedChunk"):
+class CitedChunk(Message, inside="Citations"):
     """A source of an agent's text."""
 
     uri: Text = field()
@@ -238,7 +238,7 @@ class EndSession(Message):
     metadata: Struct | None = field()
 
 
-class DiagnosticInfo(Message, proto="SessionOutput.DiagnosticInfo"):
+class DiagnosticInfo(Message, inside="SessionOutput"):
     """Messages and trace of a turn."""
 
     messages: Repeated[ConversationMessage] = field()

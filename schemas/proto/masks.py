@@ -27,12 +27,7 @@ class MaskError(ValueError):
 
 
 class MaskField(NamedTuple):
-    """A field of a mask.
-
-    Attributes:
-        message: Message class of the field or its elements; None: a scalar.
-        is_single: Whether it is neither a list nor a map.
-    """
+    """A field; `message`: class of it or its elements, None: a scalar; `is_single`: no list and no map."""
 
     name: str
     message: type[Message] | None

@@ -20,7 +20,7 @@ from pydantic_core import from_json, to_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import Settings, ToolCall, Turn, turn_name
-from turnwise.schemas.jsonio import JsonObject, JsonValue, listed, short_repr
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
@@ -607,9 +607,7 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
             texts: JsonValue = (score.details or {}).get(kind)
             texts = texts if isinstance(texts, list) else []
             entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
-    made: dict[str, list[int]] = {}
-    for turn, call in calls["extra"]:
-        made.setdefault(call, []).append(turn)
+    made = grouped((call, turn) for turn, call in calls["extra"])
     moved = [
         f"{call} is expected in {turn_name(turn)} and made in {turn_name(made[call].pop(0))}."
         for turn, call in calls["missing"]

@@ -22,7 +22,6 @@ from turnwise.transforms.judging.prompts import (
 )
 from turnwise.transforms.local_judge.grounding import (
     GroundingVerdict,
-    SupportQuestion,
     TooLargeError,
     supported,
 )
@@ -330,7 +329,7 @@ class Grounds:
         texts = [self.cited_text(c.mark) for c in cited]
         spans = [[text[start:end] for start, end in sentences(text, self.language)] for text in texts]
         questions = [
-            SupportQuestion(text, (self.source_text(c.source or 0),))
+            (text, (self.source_text(c.source or 0),))
             for c, marked in zip(cited, spans, strict=True)
             for text in marked
         ]
@@ -364,7 +363,7 @@ class Grounds:
             marks = [m for m in marks if (m.span.start or 0) < span.end and span.start < (m.span.end or 0)]
             cited.append(sorted({source for mark in marks for source in mark.sources}))
         questions = [
-            SupportQuestion(text[span.start : span.end], tuple(map(self.source_text, sources)))
+            (text[span.start : span.end], tuple(map(self.source_text, sources)))
             for span, sources in zip(spans, cited, strict=True)
         ]
         return [

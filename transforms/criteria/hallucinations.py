@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, listed
+from turnwise.schemas.jsonio import JsonObject, grouped, listed
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.citations import was_skipped
@@ -193,9 +193,8 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least
         return score
     local = [reply for reply in vote.answers.replies if isinstance(reply, LocalHallucinationsReply)]
     if not local or len(local) < len(vote.answers.replies):
-        by_message: defaultdict[int, list[float]] = defaultdict(list)
-        for detail, value in zip(details, values, strict=True):
-            by_message[detail["message"]].append(value or 0.0)
+        scored = zip(details, values, strict=True)
+        by_message = grouped((detail["message"], value or 0.0) for detail, value in scored)
         score.value = mean(map(mean, by_message.values()))
         bad = (detail["reason"] for detail in details if detail["label"] not in _GOOD)
         score.explanation = next(bad, details[0]["reason"])

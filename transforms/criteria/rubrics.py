@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal, get_args
 
@@ -10,7 +9,7 @@ from pydantic import Field, model_validator
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Rubric
-from turnwise.schemas.jsonio import JsonObject, no_items
+from turnwise.schemas.jsonio import JsonObject, grouped, no_items
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
 from turnwise.transforms.judging.ask import AdkOptions, Ask, Question, sum_uses, vote_each
@@ -93,10 +92,8 @@ class RubricCriterion(AdkJudged):
         pool: list[JsonObject] = [rubric for score in turns for rubric in (score.details or {})["rubrics"]]
         why = next((score.reason for score in turns if score.reason), None)
         overall = share([rubric["score"] for rubric in pool], why or "", self.threshold)
-        scores: defaultdict[str, list[float]] = defaultdict(list)
-        for rubric in pool:
-            if rubric["score"] is not None:
-                scores[rubric["rubric_id"]].append(rubric["score"])
+        known = (rubric for rubric in pool if rubric["score"] is not None)
+        scores = grouped((rubric["rubric_id"], rubric["score"]) for rubric in known)
         means = {rubric_id: sum(values) / len(values) for rubric_id, values in scores.items()}
         overall.details = {"rubrics": means}
         return overall

@@ -20,7 +20,7 @@ from turnwise.schemas.config import (
     GateConfig,
     NotWorseRule,
 )
-from turnwise.schemas.jsonio import JsonObject, did_you_mean, listed
+from turnwise.schemas.jsonio import JsonObject, did_you_mean, grouped, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison import words
@@ -400,9 +400,7 @@ def _estimate(
     values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
 ) -> _Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
-    by_case: defaultdict[str, list[float]] = defaultdict(list)
-    for case, value in values:
-        by_case[case].append(value)
+    by_case = grouped(values)
     if not by_case:
         return _Estimated(None, None)
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
@@ -525,40 +523,37 @@ def apply_rules(
     versions: Sequence[GatedVersion],
     rejected: Rejected,
     not_allowed: Rejected | None = None,
-) -> list[RuleResult]:
+) -> Iterator[RuleResult]:
     """Applies every rule to every app version; that all conversations pass, to all of them together.
 
     Without a version, no rule can be decided. `not_allowed` is the part of what was rejected that the
     options of the run do not allow for; None: all of it.
     """
-    tolerant: dict[str, float] = {}
-    for rule in config.rules:
-        if isinstance(rule, CoverageRule):
-            tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
-    results: list[RuleResult] = []
+    coverage = (rule for rule in config.rules if isinstance(rule, CoverageRule))
+    shares = grouped((rule.criterion, rule.at_least) for rule in coverage)
+    tolerant = {criterion: max(of_criterion) for criterion, of_criterion in shares.items()}
     for rule in config.rules:
         if isinstance(rule, AllPassRule):
             not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
-            results.append(_all_pass(rule, versions, not_allowed_of_all))
+            yield _all_pass(rule, versions, not_allowed_of_all)
         elif isinstance(rule, NotWorseRule):
             names = held_criteria(rule, config)
             why = "there is no baseline" if versions else _NONE_SCORED
             if all(version.comparison is None for version in versions):
-                results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
+                yield from (_result(_not_worse_text(rule, name, versions), None, None, why) for name in names)
             else:  # a comparison counts the cases of the baseline alone itself
                 pairs = [(name, version) for version in versions for name in names]
-                results += [_not_worse(rule, *pair, rejected, tolerant.get(pair[0])) for pair in pairs]
+                yield from (_not_worse(rule, *pair, rejected, tolerant.get(pair[0])) for pair in pairs)
         elif not versions:
-            results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
+            yield _result(_rule_text(rule), None, None, _NONE_SCORED)
         else:
             gaps = [(version, rejected_with(rejected, [version])) for version in versions]
             if isinstance(rule, BoundRule):
-                results += [_bound(rule, *gap, rule.criterion in tolerant) for gap in gaps]
+                yield from (_bound(rule, *gap, rule.criterion in tolerant) for gap in gaps)
             elif isinstance(rule, CoverageRule):
-                results += [_coverage(rule, *gap) for gap in gaps]
+                yield from (_coverage(rule, *gap) for gap in gaps)
             else:
-                results += [_destructive(rule, *gap, tolerant) for gap in gaps]
-    return results
+                yield from (_destructive(rule, *gap, tolerant) for gap in gaps)
 
 
 def held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:

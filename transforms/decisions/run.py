@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, cast
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import (
     ConversationRow,
     FailureRow,
@@ -23,7 +24,6 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.cases import recorded_turns
 from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
     ScoredId,
     Summary,
     collect,
@@ -41,6 +41,7 @@ ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
 
 
+@dataclass(eq=False)
 class Run:
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
@@ -51,17 +52,12 @@ class Run:
         name: How texts call it; "": by its id, or as the only run.
     """
 
-    def __init__(
-        self,
-        directory: str,
-        document: RunDocument,
-        rows: ReadRows,
-        calibration: Callable[[], Calibration | None] = lambda: None,
-        gaps: Iterable[str] = (),
-        name: str = "",
-    ) -> None:
-        self.directory, self.document, self.name = directory, document, name
-        self.rows, self.calibration, self.gaps = rows, calibration, [*gaps]
+    directory: str
+    document: RunDocument
+    rows: ReadRows
+    calibration: Callable[[], Calibration | None] = lambda: None
+    gaps: Sequence[str] = ()
+    name: str = ""
 
     def scores(self) -> Iterator[ScoreRow]:
         """Yields the scores that count, those of one conversation in a row."""
@@ -206,9 +202,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
             )
 
     raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    by_version: dict[_VersionName, list[ComparedConversation]] = {}
-    for conversation in collect(scores(), summaries()):
-        by_version.setdefault(conversation.app_version, []).append(conversation)
+    by_version = grouped((seen.app_version, seen) for seen in collect(scores(), summaries()))
     columns = {version: columns_of(counts) for version, counts in by_version.items()}
     for of_version in columns.values():
         of_version.add_errors(raised)

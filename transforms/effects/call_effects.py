@@ -390,25 +390,16 @@ _LONGEST_NAME = 200
 
 
 class MadeCalls(Struct):
-    """The calls of one actor in a conversation.
-
-    Attributes:
-        turns: The calls, one list a turn.
-        errors: How many failed.
-        destructive: How many of the others destroyed something.
-        changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
-            write, one list a turn.
-        guessed: Tools whose effect is guessed or unknown.
-        guessed_tools: Their names as `tool_names` gives them.
-    """
+    """The calls of one actor in a conversation."""
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
-    errors: int = 0
-    destructive: int = 0
-    changing: list[list[ToolCall]] = field(default_factory=list)
-    guessed: set[str] = field(default_factory=set)
-    guessed_tools: list[str] = field(default_factory=list)
     number: int = 0
+    errors: int = 0  # how many failed
+    destructive: int = 0  # how many of the others destroyed something
+    # Those of the others that destroyed something, or whose effect is unknown or guessed to be a write.
+    changing: list[list[ToolCall]] = field(default_factory=list)  # one list a turn
+    guessed: set[str] = field(default_factory=set)  # tools whose effect is guessed or unknown
+    guessed_tools: list[str] = field(default_factory=list)  # their names as `tool_names` gives them
 
     def add(
         self,

@@ -5,13 +5,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from math import isfinite
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from turnwise.schemas import jsonio
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
@@ -189,7 +188,11 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
     for name, wanted in missing.items():
         calls = made.pop(name, [])
         is_many = _are_many(wanted, calls)
-        partners = _in_place_of(wanted, calls, None if is_many else compare)
+        if is_many or len(wanted) * len(calls) > _MOST_DESCRIBED:
+            partners: list[int | None] = [i if i < len(calls) else None for i in range(len(wanted))]
+        else:
+            weights = [[_similarity(compare, want, item) for item in calls] for want in wanted]
+            partners = best_assignment(weights)
         for want, j in zip(wanted, partners, strict=True):
             if j is not None:
                 same = False
@@ -206,9 +209,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
 
 
 def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
-    groups: dict[str | None, list[ActorCall]] = {}
-    for item in made:
-        groups.setdefault(item.call.name, []).append(item)
+    groups = grouped((item.call.name, item) for item in made)
     return groups
 
 
@@ -239,22 +240,11 @@ def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall
     return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
 
 
-def _in_place_of(
-    wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison | None
-) -> list[int | None]:
-    """Pairs each missing call with the most similar one; without `compare`, with the next one."""
-    if not wanted or not made:
-        return [None] * len(wanted)
-    if compare is None or len(wanted) * len(made) > _MOST_DESCRIBED:
-        return [i if i < len(made) else None for i in range(len(wanted))]
-
-    def similarity(want: ActorCall, item: ActorCall) -> float:
-        if not same_tool(want.call, item.call):
-            return 0.0
-        factor = 1.0 if want.actor == item.actor else _OTHER_ACTOR_FACTOR
-        return factor / (1 + len(compare.differences(want.call, item.call)))
-
-    return best_assignment([[similarity(want, item) for item in made] for want in wanted])
+def _similarity(compare: ArgumentComparison, want: ActorCall, item: ActorCall) -> float:
+    if not same_tool(want.call, item.call):
+        return 0.0
+    factor = 1.0 if want.actor == item.actor else _OTHER_ACTOR_FACTOR
+    return factor / (1 + len(compare.differences(want.call, item.call)))
 
 
 class ExpectedCalls(NamedTuple):
@@ -266,29 +256,19 @@ class ExpectedCalls(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Expected, optional and made changes.
-
-    Attributes:
-        no_ops: Calls that had nothing to change.
-        undone: Calls that undid each other.
-        last_set: Expected calls that are the last to set something, with the last one that was made, if it
-            sets another value.
-        failed: Calls whose response is an error.
-        lookups: Failed look-ups on which the agent's words may rest, see `_failed_lookups`.
-        counts_extra: Whether unexpected calls of the agent count.
-        guesses: Tool -> its effect, for inferred effects.
-    """
+    """Expected, optional and made changes."""
 
     expected: list[ActorCall]
     optional: list[ActorCall]
     actual: list[ActorCall]
-    no_ops: list[ActorCall]
-    undone: list[ActorCall]
+    no_ops: list[ActorCall]  # had nothing to change
+    undone: list[ActorCall]  # undid each other
+    # Expected calls that are the last to set something, with the last made one, if it sets another value.
     last_set: list[tuple[ToolCall, ToolCall]]
-    failed: list[ToolCall]
-    lookups: list[ToolCall]
-    counts_extra: bool
-    guesses: dict[str, str]
+    failed: list[ToolCall]  # the response is an error
+    lookups: list[ToolCall]  # failed, and the agent's words may rest on them: see `_failed_lookups`
+    counts_extra: bool  # whether unexpected calls of the agent count
+    guesses: dict[str, str]  # tool -> its effect, for inferred effects
 
 
 def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCatalog) -> Changes:
@@ -474,10 +454,8 @@ def value_text(value: JsonValue) -> str:
         text = value
     elif isinstance(value, dict) and is_directive(value):
         text = matcher_text(value)
-    elif value is None or isinstance(value, bool):
-        text = {None: "nothing", True: "true", False: "false"}[value]
-    elif isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
-        text = str(value)
+    elif value is None:
+        text = "nothing"
     else:
         try:
             text = _encode(value)

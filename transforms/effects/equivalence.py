@@ -510,24 +510,16 @@ class OpenPair(NamedTuple):
 
 
 class ArgumentComparison(Struct, frozen=True):
-    """Rules for comparing arguments, beside the default equivalence.
+    """Rules for comparing arguments, beside the default equivalence; a tool may be `*`, which is any."""
 
-    Attributes:
-        matchers: Tool or `*` -> parameter -> matcher.
-        ordered: Tool or `*` -> parameters whose lists are compared in order.
-        unclear: Result for a value that only a judge can compare: a directive, or prose.
-        ignores_prose: Whether prose is not compared at all.
-        free_tools: Names of the tools whose prose is not compared, unless it contradicts: hand-offs, whose
-            texts are for a person.
-        answers: What a judge said of values that only it can compare: whether they are the same.
-    """
-
+    # Tool -> parameter -> matcher, and tool -> parameters whose lists are compared in order.
     matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
     ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    unclear: bool = False
-    ignores_prose: bool = False
+    unclear: bool = False  # result for a value that only a judge can compare: a directive, or prose
+    ignores_prose: bool = False  # whether prose is not compared at all
+    # Tools whose prose is not compared, unless it contradicts: hand-offs, whose texts are for a person.
     free_tools: frozenset[str | None] = frozenset()
-    answers: Mapping[OpenPair, bool] = field(default_factory=dict)
+    answers: Mapping[OpenPair, bool] = field(default_factory=dict)  # a judge's: whether they are the same
 
     def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
         """Returns the differences between the arguments of two calls of one tool.

@@ -612,18 +612,15 @@ def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
     apart = [pair for pair in zip(wanted, made, strict=False) if pair[0] != pair[1]]
     if len(wanted) != len(made) or not any(map(_is_value, (token for pair in apart for token in pair))):
         return False
-    if any(_may_be_one(*pair) for pair in apart):
-        return False
+    for token, other in apart:
+        # Two keys may be one value: dates by the order of day and month, `1,000` and `1.000`.
+        if isinstance(token, tuple) and isinstance(other, tuple):
+            are_dates = token[0] == "date", other[0] == "date"
+            if all(are_dates) and len(token) != len(other) and not {*token[1:]}.isdisjoint(other[1:]):
+                return False
+            if not any(are_dates) and token[0] in (1_000 * other[0], other[0] / 1_000):
+                return False
     return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
-
-
-def _may_be_one(token: object, other: object) -> bool:
-    """Returns whether two keys may be one value: dates by the order of day and month, `1,000` and `1.000`."""
-    if not (isinstance(token, tuple) and isinstance(other, tuple)):
-        return False
-    if token[0] == other[0] == "date":
-        return len(token) != len(other) and bool({*token[1:]} & {*other[1:]})
-    return "date" not in (token[0], other[0]) and token[0] in (1_000 * other[0], other[0] / 1_000)
 
 
 def _is_value(token: object) -> bool:

@@ -74,7 +74,17 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
         end = End("normally")
     elif not pairs and result.final_eval_status == adk.EvalStatus.FAILED and unscored:
         end = End("agent_error", _RAISED)  # google-adk keeps no invocation of a run that raised
-    turns = [_turn(pair, i) for i, pair in enumerate(pairs)]
+    turns: list[Turn] = []
+    for index, (pair, actual) in enumerate(zip(pairs, recorded, strict=True)):
+        turn = cases.unread_parts(actual).add_to(cases.invocation_turn(actual, index))
+        # google-adk copies every rubric that applies onto the actual invocation.
+        rubrics = cases.rubrics_of(actual.rubrics)
+        if pair.expected_invocation:
+            turn.expected = cases.invocation_expected(pair.expected_invocation)
+            turn.expected.rubrics = rubrics or turn.expected.rubrics
+        elif rubrics:
+            turn.expected = ExpectedTurn(rubrics=rubrics)
+        turns.append(turn)
     check_calls(turns)
     scores = {metric.metric_name: metric.score for metric in metrics}
     made = Conversation(
@@ -102,19 +112,6 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
             made.ended = session.ended
             made.ended_detail = f"{made.ended_detail}: {session.ended_detail}"
     return made
-
-
-def _turn(pair: adk.EvalMetricResultPerInvocation, index: int) -> Turn:
-    actual = pair.actual_invocation
-    turn = cases.unread_parts(actual).add_to(cases.invocation_turn(actual, index))
-    # google-adk copies every rubric that applies onto the actual invocation.
-    rubrics = cases.rubrics_of(actual.rubrics)
-    if pair.expected_invocation:
-        turn.expected = cases.invocation_expected(pair.expected_invocation)
-        turn.expected.rubrics = rubrics or turn.expected.rubrics
-    elif rubrics:
-        turn.expected = ExpectedTurn(rubrics=rubrics)
-    return turn
 
 
 T = TypeVar("T")

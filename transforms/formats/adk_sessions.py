@@ -431,31 +431,29 @@ def _history(
     while i > 0:
         i -= 1
         target, compacted = events[i].actions.rewind_before_invocation_id, events[i].actions.compaction
+        note = None
         if target:
-            first = min(firsts.get(target, i), i)
-            left_out.append((counted[-1] if counted else None, _undone(target, events[first:i])))
-            i = first
+            undone = events[firsts.get(target, i) : i]
+            count = len({event.invocation_id for event in undone if event.content is not None})
+            message = f"{count} invocations were undone by a rewind and are left out"
+            calls = (part.function_call for event in undone if not event.partial for part in _parts(event))
+            names = list(dict.fromkeys(call.name or "?" for call in calls if call))
+            if names:
+                message += f"; what they called may have its effects all the same: {listed(names, _SHOWN)}"
+            note = fields.gaps(REWOUND, [message], calls=bool(names), words=False)
+            if not undone:
+                lost = f"a rewind to before {target[:60]!r}, which the log does not hold"
+                note = fields.gaps(REWOUND, [lost])
+            i -= len(undone)
         elif compacted is not None:
             bounds = (compacted.start_timestamp, compacted.end_timestamp)
             if not all(b is not None and any(abs(b - at) < _SECOND for at in stamps) for b in bounds):
                 note = fields.gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
-                left_out.append((counted[-1] if counted else None, note))
         else:
             counted.append(events[i])
+        if note is not None:
+            left_out.append((counted[-1] if counted else None, note))
     return counted[::-1], left_out
-
-
-def _undone(target: str, undone: Sequence[adk.AdkEvent]) -> fields.Unread:
-    """Describes the undone events of a rewind."""
-    if not undone:
-        return fields.gaps(REWOUND, [f"a rewind to before {target[:60]!r}, which the log does not hold"])
-    count = len({event.invocation_id for event in undone if event.content is not None})
-    message = f"{count} invocations were undone by a rewind and are left out"
-    calls = (part.function_call for event in undone if not event.partial for part in _parts(event))
-    names = list(dict.fromkeys(call.name or "?" for call in calls if call))
-    if names:
-        message += f"; what they called may have its effects all the same: {listed(names, _SHOWN)}"
-    return fields.gaps(REWOUND, [message], calls=bool(names), words=False)
 
 
 def _last_event(events: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:

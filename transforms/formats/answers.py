@@ -164,23 +164,17 @@ _OF_ANSWER_NAME = re.compile(r"/sessions/[^/]+/answers/[^/]+$")
 _OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
 
 
-def _is_answer(record: JsonObject) -> bool:
-    is_rated = bool(record.keys() & _RATINGS and record.keys() & _PARTS_OF_ANSWERS)
-    is_named = bool(_OF_ANSWER_NAME.search(name_of(record)))
-    return is_rated or is_named or _is_flat(record) or bool(record.keys() & _OF_ANSWERS)
-
-
-def _is_reply(record: JsonObject) -> bool:
-    answer = record.get("answer")
-    if not isinstance(answer, dict):
-        return False
-    return "answerQueryToken" in record or bool(answer.keys() & _INSIDE_ANSWERS) or _is_answer(answer)
-
-
-def _is_session(record: JsonObject) -> bool:
-    turns = record.get("turns")
-    is_named = isinstance(turns, list) and bool(_OF_SESSION_NAME.search(name_of(record)))
-    return is_named or any(turn.keys() & _OF_ANSWER_TURNS for turn in objects_in(turns))
+def _fits(record: JsonObject) -> bool:
+    """Returns whether a record is an Answer, a reply that holds one, or a session of some."""
+    turns, answer, keys = record.get("turns"), record.get("answer"), record.keys()
+    is_session = isinstance(turns, list) and bool(_OF_SESSION_NAME.search(name_of(record)))
+    if is_session or any(turn.keys() & _OF_ANSWER_TURNS for turn in objects_in(turns)):
+        return True
+    if isinstance(answer, dict) and ("answerQueryToken" in record or answer.keys() & _INSIDE_ANSWERS):
+        return True
+    is_named = any(_OF_ANSWER_NAME.search(name_of(held)) for held in (record, as_object(answer)))
+    is_rated = bool(keys & _RATINGS and keys & _PARTS_OF_ANSWERS)
+    return is_named or is_rated or _is_flat(record) or bool(keys & _OF_ANSWERS)
 
 
 # For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
@@ -190,7 +184,7 @@ register_built_in(
     help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
     keys=("answerText", "citations", "references"),
     rank=90,
-    recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
+    recognises=_fits,
     read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
 )
 

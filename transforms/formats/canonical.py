@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import inf
 from typing import Annotated, Any
 
@@ -39,7 +40,7 @@ from turnwise.transforms.formats.fields import (
     unknown_fields,
 )
 from turnwise.transforms.formats.identity import Paths
-from turnwise.transforms.formats.messages.kinds import as_object, snake
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.registry import (
     CASES_GO_TO,
     CaseInLogsError,
@@ -78,11 +79,8 @@ def read_conversation(data: bytes) -> Conversation:
     is to make are separated. Durations that are no finite number in range, and tokens with a negative
     number, are omitted with a finding.
     Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
-    something is named in `unread`.
-
-    Raises:
-        ValueError: It is still no conversation, a key of its expectations is misspelt, or an object states
-            one key twice; one line with the path of the first problem.
+    something is named in `unread`. Raises ValueError, one line with the path of the first problem, if it is
+    still no conversation, a key of its expectations is misspelt, or an object states one key twice.
     """
     try:
         conversation = _DECODER.decode(data)
@@ -252,11 +250,7 @@ def _read_recording(data: bytes) -> Conversation:
 
 
 def read_case(data: bytes) -> EvalCase:
-    """Parses a canonical eval case, or a conversation as the case that it contains.
-
-    Raises:
-        ValueError: Neither of them, or a conversation that expects nothing; one line.
-    """
+    """Parses a canonical eval case, or a conversation as the case that it contains; raises ValueError."""
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         if isinstance(value.get("tools"), list):
@@ -276,11 +270,7 @@ def read_case(data: bytes) -> EvalCase:
 
 
 def read_plain_case(data: bytes) -> EvalCase | None:
-    """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key.
-
-    Raises:
-        ValueError: What it expects cannot be, or it expects nothing; one line.
-    """
+    """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key."""
     try:
         case = _CASE_DECODER.decode(data)
     except (ValueError, RecursionError):
@@ -289,10 +279,7 @@ def read_plain_case(data: bytes) -> EvalCase | None:
 
 
 def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
-    """Returns whether a record that validates states its tools, usage or end in another spelling.
-
-    Keys of parts of the usage are looked for in `data`, which may be left out.
-    """
+    """Returns whether a valid record states tools, usage (by parts in `data`) or end in another spelling."""
     if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(endings.TERMINATIONS):
@@ -356,7 +343,7 @@ def _conversation(value: JsonObject) -> JsonObject:
         end = endings.reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
     fields["ended"], fields["ended_detail"] = end
     _repair(fields, _turn, "turns")
-    _repair(fields, _outcome, "expected")
+    _repair(fields, partial(_expected, ExpectedOutcome), "expected")
     if "tools" in fields:
         fields["tools"] = endings.declared_tools(fields["tools"])
     return fields
@@ -369,26 +356,20 @@ def _turn(value: JsonObject) -> JsonObject:
             del fields[key]
     _repair(fields, endings.call_fields, *_CALLS)
     _repair(fields, _response, *_RESPONSES)
-    parts = as_object(fields.get("usage")).get("parts")
-    _repair(fields, endings.usage_fields, "usage")
-    if parts:
-        fields["usage"]["parts"] = parts
-    _repair(fields, _expected_turn, "expected")
+    if isinstance(usage := fields.get("usage"), dict):
+        counts = endings.known_tokens(endings.token_counts(usage))
+        parts = {key: usage[key] for key in ("parts",) if usage.get(key)}
+        fields["usage"] = {**counts, "model": endings.as_text(usage.get("model")), **parts}
+    _repair(fields, partial(_expected, ExpectedTurn), "expected")
     return fields
 
 
-def _expected_turn(value: JsonObject) -> JsonObject:
-    fields: JsonObject = known_fields(value, ExpectedTurn, _SPELLINGS)
-    _repair(fields, endings.call_fields, "tool_calls")
+def _expected(kind: type[ExpectedTurn] | type[ExpectedOutcome], value: JsonObject) -> JsonObject:
+    fields: JsonObject = known_fields(value, kind, _SPELLINGS)
+    _repair(fields, endings.call_fields, "tool_calls", "user_actions")
     for expectation in fields.get("expectations") or ():
         if isinstance(expectation, dict):
             _repair(expectation, endings.call_fields, "tool_call")
-    return fields
-
-
-def _outcome(value: JsonObject) -> JsonObject:
-    fields: JsonObject = known_fields(value, ExpectedOutcome, _SPELLINGS)
-    _repair(fields, endings.call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
         fields["actions"], by_user = endings.split_actions(fields["actions"])
         fields["user_actions"] = fields.get("user_actions") or by_user
@@ -593,40 +574,26 @@ _KNOWN: Extra = {
 _READ: Extra = {**_KNOWN, ToolCall: {**_KNOWN[ToolCall], **dict.fromkeys((*endings.VALUES, "error"))}}
 
 
-def _unread_expectations(
-    value: JsonObject, fields: frozenset[str], kind: Any, path: str
-) -> Iterator[UnknownField]:
-    """Yields the keys of a record, or of a turn, that may expect something and are not read.
-
-    Raises ValueError for one that is misspelt.
-    """
-    for name, item in value.items():
-        if name in fields or not item:
-            continue
-        unknown = UnknownField(f"{path}{name}", item, (_EXPECTED,))
-        spelt = snake(name)
-        if spelt in _EXPECTED_NAMES and spelt in fields and not value.get(spelt):
-            raise ValueError(unknown._replace(fields=_EXPECTED_NAMES).problem(NEAR))
-        if unknown.near(NEAR) and not value.get(_EXPECTED):
-            raise ValueError(unknown.problem(NEAR))
-        if spelt.startswith("expect"):
-            yield unknown
-    for unknown in unknown_fields(value.get(_EXPECTED), kind, f"{path}{_EXPECTED}.", _KNOWN):
-        if unknown.near(NEAR):
-            raise ValueError(unknown.problem(NEAR))
-        if unknown.value:
-            yield unknown
-
-
 def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
-    """Adds to what a conversation expects the keys of its record that may expect more and are not read."""
+    """Adds keys that may expect more, unread, to what is expected; raises ValueError for a misspelt one."""
     turns = enumerate(zip(conversation.turns, value.get("turns") or (), strict=True))
     holders: list[tuple[Any, JsonObject, Any, frozenset[str], str]] = [
         (conversation, value, ExpectedOutcome, _FIELDS, ""),
         *((turn, raw, ExpectedTurn, _TURN_FIELDS, f"turns.{i}.") for i, (turn, raw) in turns),
     ]
     for holder, raw, kind, fields, path in holders:
-        unread = list(_unread_expectations(raw, fields, kind, path))
+        unread: list[UnknownField] = []
+        for name in (name for name, item in raw.items() if item and name not in fields):
+            unknown, spelt = UnknownField(f"{path}{name}", raw[name], (_EXPECTED,)), snake(name)
+            if spelt in _EXPECTED_NAMES and spelt in fields and not raw.get(spelt):
+                raise ValueError(unknown._replace(fields=_EXPECTED_NAMES).problem(NEAR))
+            if unknown.near(NEAR) and not raw.get(_EXPECTED):
+                raise ValueError(unknown.problem(NEAR))
+            unread += [unknown] if spelt.startswith("expect") else []
+        for unknown in unknown_fields(raw.get(_EXPECTED), kind, f"{path}{_EXPECTED}.", _KNOWN):
+            if unknown.near(NEAR):
+                raise ValueError(unknown.problem(NEAR))
+            unread += [unknown] if unknown.value else []
         if unread:
             holder.expected = holder.expected or kind()
             message = f"the key {unread[0].path!r} is not read; it may expect something"
@@ -636,18 +603,14 @@ def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> N
 def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
     for key in (*_CALLS, *_RESPONSES):
-        kind, held = (
-            (ToolCall, "its arguments") if key in _CALLS else (ToolResponse, "what the tool answered")
-        )
+        held = "its arguments" if key in _CALLS else "what the tool answered"
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):
-            values = (made.args,) if isinstance(made, ToolCall) else (made.response, made.error)
-            is_read = any(value is not None for value in values)
-            for unknown in () if is_read else unknown_fields(given, kind, "", _READ):
+            is_call = isinstance(made, ToolCall)
+            is_read = made.args is not None if is_call else (made.response, made.error) != (None, None)
+            for unknown in () if is_read else unknown_fields(given, type(made), "", _READ):
                 item = unknown.value
-                may_hold = item is not None
-                if kind is ToolCall:
-                    is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
-                    may_hold = is_object or unknown.near(NEAR) in endings.ARGUMENTS
-                if may_hold:
+                is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
+                is_argument = is_object or unknown.near(NEAR) in endings.ARGUMENTS
+                if is_argument if is_call else item is not None:
                     message = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
                     unread.add(UNREAD, message, calls=True)

@@ -10,7 +10,7 @@ import logging
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import count, filterfalse
@@ -154,7 +154,7 @@ class Batches:
         try:
             for job in self._jobs:
                 if job.replies is not None:
-                    await asyncio.to_thread(self._keep_replies, job.record.requests, job.replies)
+                    await asyncio.to_thread(self._keep_replies, job.replies)
                     await self._end_record(job)
         except PlaceError as error:
             _LOG.warning("%s; the next run takes up the batch jobs again", error)
@@ -336,13 +336,13 @@ class Batches:
             if not asked.answer.done():
                 asked.answer.set_result(_refused(asked, reason, tokens))
 
-    def _keep_replies(self, ids: Sequence[str], replies: dict[str, list[RawReply]]) -> None:
+    def _keep_replies(self, replies: Mapping[str, Sequence[RawReply]]) -> None:
         """Adds to the cache what is not there: what was not asked for, or not yet written, or is refused."""
         given: dict[bytes, list[RawReply]] = defaultdict(list)
         refused: dict[bytes, ReplyRow] = {}
-        for key in ids:
+        for key, of_request in replies.items():
             question = _slot(key)[0]
-            for reply in replies.get(key, ()):
+            for reply in of_request:
                 if reply.text is not None:
                     given[question].append(reply)
                 elif reply.fault is not None and reply.fault.is_final:

@@ -43,8 +43,6 @@ from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, Reply
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
-_NEEDED = "what it cannot answer has no score"
-_ASKED_ANEW = "replies may be asked for anew"
 _LOG = logging.getLogger(__name__)
 
 
@@ -129,7 +127,8 @@ class ReplyCache:
     def _warn(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
-            _LOG.warning("%s; %s", error, _NEEDED if self._reply_place.is_needed else _ASKED_ANEW)
+            needed, asked_anew = "what it cannot answer has no score", "replies may be asked for anew"
+            _LOG.warning("%s; %s", error, needed if self._reply_place.is_needed else asked_anew)
 
 
 _SPENT = Fault("budget", SPENT)

@@ -15,6 +15,7 @@ from itertools import takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
@@ -50,6 +51,7 @@ from turnwise.transforms.local_judge.named_values import (
     missing_codes,
     missing_endings,
     names_ending,
+    other_currency,
 )
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
@@ -212,7 +214,7 @@ def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> st
         return f"The evidence says “{status.name}”: {status.value}."
     if best and (reason := replaced_number(claim, best)):
         return reason
-    if currencies := known.other_currency(claim.text):
+    if currencies := other_currency(claim.text, known.currencies, (piece.text for piece in known.pieces)):
         return f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
     return None
 
@@ -377,29 +379,17 @@ class TooLargeError(Exception):
     """The input of the local judge is too large; one line that states what exceeds the limit."""
 
 
-class SupportQuestion(NamedTuple):
-    """A sentence and its sources."""
-
-    sentence: str
-    sources: tuple[str, ...]
-
-
-def supported(questions: Sequence[SupportQuestion]) -> list[GroundingVerdict]:
-    """Compares every sentence with its own sources; returns one verdict each. Raises TooLargeError."""
+def supported(questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[GroundingVerdict]:
+    """Compares sentences, each with its own sources; returns one verdict each. Raises TooLargeError."""
     if len(questions) > MAX_QUESTIONS:
         size = len(questions)
         raise TooLargeError(f"{size} sentences and sources; the local judge compares {MAX_QUESTIONS}")
-    by_sources: dict[tuple[str, ...], list[int]] = {}
-    for i, question in enumerate(questions):
-        by_sources.setdefault(question.sources, []).append(i)
+    by_sources = grouped((sources, sentence) for sentence, sources in questions)
     size = sum(len(source) for sources in by_sources for source in sources)
     if size > MAX_READ:
         raise TooLargeError(f"sources of {size} characters; the local judge reads {MAX_READ}")
-    verdicts: dict[int, GroundingVerdict] = {}
-    for sources, indices in by_sources.items():
-        grounded = ground([questions[i].sentence for i in indices], sources)
-        verdicts.update(zip(indices, grounded, strict=True))
-    return [verdicts[i] for i in range(len(questions))]
+    verdicts = {sources: iter(ground(sentences, sources)) for sources, sentences in by_sources.items()}
+    return [next(verdicts[sources]) for _, sources in questions]
 
 
 # A weighted F-measure in which recall counts four times as much as precision, F = 5PR / (4P + R).
@@ -450,7 +440,10 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
 
 
 def _overlap(wanted: Claim, answer: Claim) -> float:
-    ours, theirs = wanted.weights, answer.weights
+    ours, theirs = (
+        weigh([word for word in claim.words if not word.is_content], claim.content)
+        for claim in (wanted, answer)
+    )
     common = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
     if not common:
         return 0.0

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import accumulate
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -13,86 +12,57 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Aligns two sequences in order, looking only near the diagonal where that is certain to be enough.
-
 Similarities = Callable[[int, int, int], "Sequence[float] | npt.NDArray[np.float64]"]
 """Returns the similarities, 0..1, of a row with the columns from one on, up to another one."""
 
 AlignedPlaces = list[tuple[int | None, int | None]]
 
-_FIRST_WIDTH = 16
-_WIDER = 16
-_ROUNDING = 1e-6
+_LEAST_WIDTH = 16
 _MOST_CELLS = 8_000_000
 """Places that a band may hold beside those between the diagonals: room for all of 2,000 turns and 2,000."""
 
 
-class _Band:
-    """Best sums of similarities from every place near the diagonal to the end; 0 elsewhere."""
-
-    def __init__(self, rows: int, columns: int, width: int, similarities: Similarities) -> None:
-        """Fills the band (Needleman-Wunsch with free gaps)."""
-        import numpy as np  # only for a golden of another length than the recording
-
-        self._rows, self._columns, self._similarities = rows, columns, similarities
-        self._first = min(0, columns - rows) - width
-        self._size = max(0, columns - rows) + width - self._first + 1
-        self._best = np.zeros((rows + 1, self._size + 2))
-        for row in reversed(range(rows)):
-            here, below, shift = self._best[row], self._best[row + 1], row + self._first - 1
-            first, stop = max(0, shift + 1), min(columns, shift + 1 + self._size)
-            if first < stop:
-                start, end = first - shift, stop - shift
-                paired = below[start:end] + similarities(row, first, stop)
-                sums = np.maximum(below[start - 1 : end - 1], paired)
-                here[start:end] = np.maximum.accumulate(sums[::-1])[::-1]
-
-    def best(self, row: int, column: int) -> float:
-        offset = column - row - self._first + 1
-        return float(self._best[row, offset]) if 0 <= offset < self._size + 2 else 0.0
-
-    def pairs(self) -> AlignedPlaces:
-        """Returns the pairs of a path of the best sum, in order; of equal ones the one that pairs first."""
-        row, column, pairs = 0, 0, AlignedPlaces()
-        while row < self._rows or column < self._columns:
-            best, has_both = self.best(row, column), row < self._rows and column < self._columns
-            similarity = float(self._similarities(row, column, column + 1)[0]) if has_both else 0.0
-            if similarity > 0 and best == self.best(row + 1, column + 1) + similarity:
-                pairs.append((row, column))
-                row, column = row + 1, column + 1
-            elif column == self._columns or (row < self._rows and best == self.best(row + 1, column)):
-                pairs.append((row, None))
-                row += 1
-            else:
-                pairs.append((None, column))
-                column += 1
-        return pairs
-
-
-def align_in_order(
-    columns: int, largest: Sequence[float], similarities: Similarities, width: int = _FIRST_WIDTH
-) -> AlignedPlaces:
+def align_in_order(rows: int, columns: int, similarities: Similarities) -> AlignedPlaces:
     """Pairs two sequences in order, so that the summed similarity is as large as possible.
 
-    Where the sequences are alike, only places near the diagonal are compared: a path that leaves a band
-    passes over more than its width of the shorter sequence, so that it can be better only where the largest
-    similarities of the remaining rows sum up to more. Sequences of thousands that are in another order are
-    paired as well as a band of `_MOST_CELLS` allows.
-
-    `largest` has a bound of the similarities of every place of the first sequence, `columns` is the length of
-    the second one, and `width` that of the first band. None marks a place without a partner; places without
-    any similarity are never paired.
+    None marks a place without a partner; places without any similarity are never paired. Sequences of
+    thousands are paired as well as a band of `_MOST_CELLS` around the diagonal allows.
     """
-    rows, shorter = len(largest), min(len(largest), columns)
-    widest = max(rows, columns)
-    bounds = [0.0, *accumulate(sorted(largest, reverse=True))]
-    while True:
-        band = _Band(rows, columns, width, similarities)
-        outside = bounds[max(0, shorter - width - 1)]
-        wider = min((width + 1) * _WIDER, widest, _MOST_CELLS // (2 * max(1, rows)))
-        if width >= widest or band.best(0, 0) > outside + _ROUNDING or wider <= width:
-            return band.pairs()
-        width = wider
+    import numpy as np  # only for a golden of another length than the recording
+
+    width = max(_LEAST_WIDTH, min(max(rows, columns), _MOST_CELLS // (2 * max(1, rows))))
+    before, size = min(0, columns - rows) - width, abs(columns - rows) + 2 * width + 1
+    # Best sums of similarities from every place of the band to the end (Needleman-Wunsch with free gaps); 0
+    # elsewhere. A place stands in a row as far from the diagonal as in the next one.
+    best = np.zeros((rows + 1, size + 2))
+    for row in reversed(range(rows)):
+        shift = row + before - 1
+        first, stop = max(0, shift + 1), min(columns, shift + 1 + size)
+        if first < stop:
+            start, end, below = first - shift, stop - shift, best[row + 1]
+            paired = below[start:end] + similarities(row, first, stop)
+            sums = np.maximum(below[start - 1 : end - 1], paired)
+            best[row, start:end] = np.maximum.accumulate(sums[::-1])[::-1]
+
+    def best_from(row: int, column: int) -> float:
+        offset = column - row - before + 1
+        return float(best[row, offset]) if 0 <= offset < size + 2 else 0.0
+
+    # A path of the best sum; of equal ones the one that pairs first.
+    row, column, pairs = 0, 0, AlignedPlaces()
+    while row < rows or column < columns:
+        most, has_both = best_from(row, column), row < rows and column < columns
+        similarity = float(similarities(row, column, column + 1)[0]) if has_both else 0.0
+        if similarity > 0 and most == best_from(row + 1, column + 1) + similarity:
+            pairs.append((row, column))
+            row, column = row + 1, column + 1
+        elif column == columns or (row < rows and most == best_from(row + 1, column)):
+            pairs.append((row, None))
+            row += 1
+        else:
+            pairs.append((None, column))
+            column += 1
+    return pairs
 
 
 _USER_WEIGHT = 2.0
@@ -103,14 +73,12 @@ class _Features(NamedTuple):
 
     text: str
     counts: Counter[str]
-    size: int
     tools: frozenset[str | None]
 
 
 def _features(user: str | None, calls: Iterable[ToolCall] | None) -> _Features:
     text = (user or "").strip()
-    tokens = rouge_tokens(text)
-    return _Features(text, Counter(tokens), len(tokens), frozenset(call.name for call in calls or ()))
+    return _Features(text, Counter(rouge_tokens(text)), frozenset(call.name for call in calls or ()))
 
 
 class _Recorded:
@@ -119,24 +87,19 @@ class _Recorded:
     def __init__(self, turns: Sequence[Turn]) -> None:
         import numpy as np
 
-        tokens: dict[str, list[tuple[int, int]]] = {}
-        texts: dict[str, list[int]] = {}
-        tools: dict[frozenset[str | None], list[int]] = {}
-        sizes: list[int] = []
-        for index, turn in enumerate(turns):
-            features = _features(turn.user, turn.tool_calls)
-            sizes.append(features.size)
-            texts.setdefault(features.text, []).append(index)
-            tools.setdefault(features.tools, []).append(index)
-            for token, count in features.counts.items():
-                tokens.setdefault(token, []).append((index, count))
+        features = [_features(turn.user, turn.tool_calls) for turn in turns]
+        tokens: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        texts: defaultdict[str, list[int]] = defaultdict(list)
+        for index, turn in enumerate(features):
+            texts[turn.text].append(index)
+            for token, count in turn.counts.items():
+                tokens[token].append((index, count))
         self._tokens = {token: np.array(counted).T for token, counted in tokens.items()}
         self._texts = {text: np.array(at) for text, at in texts.items()}
-        self._tools = list(tools)
-        self._tools_of = np.zeros(len(sizes), int)
-        for number, at in enumerate(tools.values()):
-            self._tools_of[at] = number
-        self._sizes = np.maximum(sizes, 1)
+        self._sizes = np.array([turn.counts.total() or 1 for turn in features], int)
+        self._tools = list({turn.tools: None for turn in features})
+        numbers = {tools: number for number, tools in enumerate(self._tools)}
+        self._tools_of = np.array([numbers[turn.tools] for turn in features], int)
 
     def similarities(self, wanted: _Features, first: int, stop: int) -> "npt.NDArray[np.float64]":
         """Returns the similarities of a golden turn with recorded turns, 0..1.
@@ -153,7 +116,7 @@ class _Recorded:
                 start, end = places.searchsorted((first, stop))
                 common[places[start:end] - first] += np.minimum(counts[start:end], most)
         # ROUGE-1 F as `rouge_score` computes it.
-        precision, recall = common / self._sizes[first:stop], common / (wanted.size or 1)
+        precision, recall = common / self._sizes[first:stop], common / (wanted.counts.total() or 1)
         users = 2 * precision * recall / np.where(common > 0, precision + recall, 1)
         if wanted.text in self._texts:
             places = self._texts[wanted.text]
@@ -164,9 +127,6 @@ class _Recorded:
         shares = np.array([len(wanted.tools & tools) / len(wanted.tools | tools) for tools in self._tools])
         return (_USER_WEIGHT * users + shares[self._tools_of[first:stop]]) / (_USER_WEIGHT + 1.0)
 
-    def largest(self, wanted: _Features) -> float:
-        return float(self.similarities(wanted, 0, len(self._sizes)).max(initial=0.0))
-
 
 def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPlaces:
     """Aligns two lists of turns in order, so that the summed similarity is as large as possible.
@@ -174,11 +134,11 @@ def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPl
     Turns with nothing in common are never paired; None marks a missing or an extra turn.
     """
     wanted, recorded = [_features(turn.user, turn.tool_calls) for turn in expected], _Recorded(actual)
-    is_short = len(expected) * len(actual) <= _MOST_CELLS // 2
-    largest = list(map(recorded.largest, wanted)) if is_short else [1.0] * len(wanted)
-    return align_in_order(
-        len(actual), largest, lambda row, first, stop: recorded.similarities(wanted[row], first, stop)
-    )
+
+    def similarities(row: int, first: int, stop: int) -> "npt.NDArray[np.float64]":
+        return recorded.similarities(wanted[row], first, stop)
+
+    return align_in_order(len(expected), len(actual), similarities)
 
 
 # Pairs expected with actual things, as well as possible over all of them together.

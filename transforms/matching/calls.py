@@ -169,34 +169,22 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
     if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
         return 1.0
-    # Bit masks of the expected calls: by name, by name without a resource, by resource.
-    by_name: defaultdict[str | None, int] = defaultdict(int)
-    without_resource: defaultdict[str | None, int] = defaultdict(int)
-    by_resource: defaultdict[str, int] = defaultdict(int)
-    for index, want in enumerate(expected):
-        by_name[want.name] |= 1 << index
-        if want.resource:
-            by_resource[want.resource] |= 1 << index
-        else:
-            without_resource[want.name] |= 1 << index
-    same = (
-        by_resource.get(call.resource, 0) | without_resource.get(call.name, 0)
-        if call.resource
-        else by_name.get(call.name, 0)
-        for call in actual
-    )
-    return common_subsequence(same, len(expected)) / len(expected)
+    # Tool -> bit mask of the expected calls of it.
+    tools = {(call.name, call.resource): call for call in actual}
+    masks = {
+        tool: sum(1 << index for index, want in enumerate(expected) if same_tool(want, call))
+        for tool, call in tools.items()
+    }
+    places = (masks[call.name, call.resource] for call in actual)
+    return common_subsequence(places, len(expected)) / len(expected)
 
 
 def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse | None]:
-    """Pairs every call with its response; no response is used twice.
+    """Returns the response of every call, each used once; None: it has none.
 
     Three rounds: by id where that id occurs once among the calls and once among the responses; then, in
     order, the first free response of the same name; then, in order, what is left where the call or the
     response has no name.
-
-    Returns:
-        One entry per call; None: it has no response.
     """
     if not responses:
         return [None] * len(calls)
@@ -298,12 +286,9 @@ class ArgumentMatcher(Settings):
 
     def matches(self, expected: JsonValue, actual: JsonValue) -> bool:
         """Returns whether an actual value is as good as the expected one."""
-        if self.match == "ignore":
-            return True
-        if self.match == "contains":
-            return contains(expected, actual)
-        if self.match == "regexp":
-            return matches_pattern(expected if self.pattern is None else self.pattern, actual)
+        met = _met(self.match, expected if self.pattern is None else self.pattern, actual)
+        if met is not None:
+            return met
         is_number = not any(
             isinstance(v, bool) or not isinstance(v, int | float | str) for v in (expected, actual)
         )
@@ -314,11 +299,13 @@ class ArgumentMatcher(Settings):
         return bool(expected == actual)
 
 
-def contains(expected: JsonValue, actual: JsonValue) -> bool:
-    """Returns whether an actual text or list contains the expected value."""
-    if isinstance(actual, list):
-        return expected in actual
-    return plain_text(expected) in plain_text(actual)
+def _met(kind: str, expected: JsonValue, actual: JsonValue) -> bool | None:
+    """Compares by a kind that matchers and directives share; None: it is another one."""
+    if kind == "contains":
+        return expected in actual if isinstance(actual, list) else plain_text(expected) in plain_text(actual)
+    if kind == "regexp":
+        return pattern_found(plain_text(expected), plain_text(actual))
+    return True if kind == "ignore" else None
 
 
 def plain_text(value: JsonValue) -> str:
@@ -354,11 +341,6 @@ def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:
     if kind is list:
         return all(map(_same_kinds, expected, actual))
     return kind is type(actual) or not (kind is bool or type(actual) is bool)
-
-
-def matches_pattern(pattern: JsonValue, actual: JsonValue) -> bool:
-    """Returns whether a regular expression is found in a value's text; a wrong one raises ValueError."""
-    return pattern_found(plain_text(pattern), plain_text(actual))
 
 
 def is_directive(value: JsonValue) -> bool:
@@ -409,29 +391,18 @@ def check_directives(arguments: JsonObject, holder: str) -> None:
 
 
 def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
-    """Compares one value of a CES case with an observed one.
+    """Compares a plain value, or a directive, of a CES case with an observed value.
 
-    Args:
-        expected: A plain value, or a directive of type `semantic`, `ignore`, `contains`, `regexp` or `exact`;
-            an unknown type, which eval cases are refused for, counts as `exact`.
-        actual: The observed value.
-
-    Returns:
-        Whether they match; None if only a judge can decide (a `semantic` directive whose wording differs).
+    An unknown type of a directive, which eval cases are refused for, counts as `exact`. None: only a judge
+    can decide (a `semantic` directive whose wording differs).
     """
     if not is_directive(expected):
         return same_value(expected, actual)
-    wanted = expected.get("$matchValue", expected.get("value"))
-    kind = expected["$matchType"]
-    if kind == "ignore":
-        return True
-    if kind == "contains":
-        return contains(wanted, actual)
-    if kind == "regexp":
-        return matches_pattern(wanted, actual)
+    wanted, kind = expected.get("$matchValue", expected.get("value")), expected["$matchType"]
     if kind == "semantic":
         return True if actual in (wanted, expected.get("$originalValue")) else None
-    return same_value(wanted, actual)
+    met = _met(kind, wanted, actual)
+    return same_value(wanted, actual) if met is None else met
 
 
 def arguments_match(
@@ -440,9 +411,7 @@ def arguments_match(
     """Compares two argument objects as google-adk does, unless a matcher or a directive says otherwise.
 
     Python's `==` on JSON values: `1 == 1.0 == True`. Unlike there, no arguments, null and `{}` are one thing.
-
-    Returns:
-        Whether they match; None if only a judge can decide.
+    None: only a judge can decide.
     """
     wanted, given = expected or {}, actual or {}
     if wanted == given:
@@ -465,19 +434,12 @@ def arguments_match(
 
 
 class ParameterScore(NamedTuple):
-    """Share of an expected call's parameters that an actual call has.
+    """How many of an expected call's parameters an actual call has."""
 
-    Attributes:
-        matched: Parameters with the same name and a matching value.
-        total: Parameters that count (ignored ones do not).
-        unclear: Parameters that only a judge can compare.
-        wrong: Names of parameters that are missing or differ.
-    """
-
-    matched: int
-    total: int
-    unclear: int = 0
-    wrong: tuple[str, ...] = ()
+    matched: int  # with the same name and a matching value
+    total: int  # of those that count (ignored ones do not)
+    unclear: int = 0  # that only a judge can compare
+    wrong: tuple[str, ...] = ()  # names of those that are missing or differ
 
     @property
     def value(self) -> float | None:

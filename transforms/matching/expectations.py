@@ -37,23 +37,14 @@ ObservedAs = Literal["tool_call", "tool_response", "text", "agent", "payload"]
 
 
 class ExpectationOutcome(msgspec.Struct):
-    """Outcome of one expectation, or of an unexpected observation.
+    """Outcome of one expectation, or of an unexpected observation."""
 
-    Attributes:
-        expectation: None: the observation was not expected.
-        outcome: None: unclear without a judge.
-        observed: What was seen; None: nothing.
-        observed_as: What kind of thing `observed` is.
-        parameters: How well an observed call's parameters match (tool calls only).
-        parameter_outcome: `parameters` against their gate.
-    """
-
-    expectation: Expectation | None
-    outcome: Outcome | None
-    observed: ToolCall | ToolResponse | JsonObject | str | None = None
+    expectation: Expectation | None  # None: the observation was not expected
+    outcome: Outcome | None  # None: unclear without a judge
+    observed: ToolCall | ToolResponse | JsonObject | str | None = None  # None: nothing
     observed_as: ObservedAs | None = None
-    parameters: ParameterScore | None = None
-    parameter_outcome: Outcome | None = None
+    parameters: ParameterScore | None = None  # how well those of an observed call match
+    parameter_outcome: Outcome | None = None  # `parameters` against their gate
 
 
 class TurnChecker:
@@ -198,22 +189,14 @@ def same_agent(left: str, right: str) -> bool:
 
 
 class TurnReplay(msgspec.Struct):
-    """Everything about a golden turn that needs no judge.
+    """Everything about a golden turn that needs no judge."""
 
-    Attributes:
-        outcomes: One per expectation in order, then unexpected observations.
-        tool_score: Share of the expected tools that were called, 0..1; None: none is expected.
-        ordered_score: Share called in the expected order, 0..1; None: none is expected.
-        tool_outcome: `tool_score` against its gate; None: no score, the check is switched off, or calls may
-            be missing in the log.
-        is_partial: Whether calls may be missing in the log; the shares are then those of what it shows.
-    """
-
-    outcomes: list[ExpectationOutcome]
-    tool_score: float | None = None
-    ordered_score: float | None = None
+    outcomes: list[ExpectationOutcome]  # one per expectation in order, then unexpected observations
+    tool_score: float | None = None  # share of the expected tools called, 0..1; None: none is expected
+    ordered_score: float | None = None  # share called in the expected order, 0..1; None: none is expected
+    # `tool_score` against its gate; None: no score, the check is off, or calls may be missing in the log.
     tool_outcome: Outcome | None = None
-    is_partial: bool = False
+    is_partial: bool = False  # calls may be missing in the log: the shares are those of what it shows
 
 
 def turn_expectations(expected: ExpectedTurn) -> list[Expectation]:

@@ -159,11 +159,7 @@ class Sample:
         return paired
 
     def replay(self, pair: TurnPair) -> TurnReplay:
-        """Returns how a pair's golden turn was met, worked out once.
-
-        Raises:
-            ValueError: The conversation has no case.
-        """
+        """Returns how a pair's golden turn was met, worked out once; raises ValueError without a case."""
         replay = self._replays.get(pair.index)
         if replay is None:
             if self.eval_case is None:
@@ -489,23 +485,14 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
 
 
 class PackedCase(NamedTuple):
-    """An eval case as a row; texts are JSON in ASCII, because SQLite refuses lone surrogates in texts.
+    """An eval case as a row; texts are JSON in ASCII, because SQLite refuses lone surrogates in texts."""
 
-    Attributes:
-        set_id: Eval set of the case; of an empty text: none is stated.
-        eval_id: Name in the set.
-        segment: What follows the last slash of the name, if there is one.
-        asked: See `first_message`.
-        source: File or address that it was read from.
-        position: Number of its record there.
-    """
-
-    set_id: str
+    set_id: str  # of an empty text: none is stated
     eval_id: str
-    segment: str
-    asked: bytes
-    source: str
-    position: int
+    segment: str  # what follows the last slash of the name, if there is one
+    asked: bytes  # see `first_message`
+    source: str  # file or address that it was read from
+    position: int  # number of its record there
     data: bytes
 
     @property
@@ -573,11 +560,9 @@ class CaseIndex:
     """
 
     def __init__(self, match_by: MatchCasesBy | None = None, path: str = "") -> None:
-        """Opens the database.
+        """Opens the database at a path; "" is SQLite's name for one that it deletes.
 
-        Args:
-            match_by: By what the case of a conversation is found that names none; None: it has none.
-            path: Of the database; "" is SQLite's name for one that it deletes.
+        `match_by`: by what the case of a conversation is found that names none; None: it has none.
         """
         self._matches, self._unpacked = match_by is not None, dict[CaseKey, EvalCase]()
         self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -648,11 +633,7 @@ class CaseIndex:
         return key in self._unpacked or key in self._same("eval_id", json.dumps(key.eval_id))
 
     def _name_by_message(self, conversation: Conversation) -> None:
-        """Names the case that begins with the user's first message; adds a finding if none does.
-
-        Raises:
-            AmbiguousMessageError: Several begin so.
-        """
+        """Names the case that begins with the user's first message; adds a finding if none does."""
         asked, turns = first_message(conversation.turns), conversation.turns
         stated = conversation.eval_set_id
         same = self._same("asked", asked) if asked else []

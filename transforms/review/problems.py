@@ -49,15 +49,11 @@ from turnwise.transforms.text.sentences import single_spaced
 
 
 class ReviewProblem(NamedTuple):
-    """One reason to read a conversation.
+    """One reason to read a conversation: a `criterion` that failed (None: none did), at a 0-based `turn`.
 
-    Attributes:
-        gap: Distance from the threshold as a share of the criterion's range, 0..1.
-        criterion: Criterion that failed; None: none did.
-        turn: 0-based turn of the score; None: the whole conversation.
-        text: Why, where no score says it.
-        label: Kind of the failure and the tool, where no score says it.
-        compares_calls: Whether the criterion compares calls with expected ones.
+    `gap` is the distance from the threshold as a share of the criterion's range, 0..1; `text` says why, and
+    `label` names the kind of the failure and the tool, where no score does; `compares_calls`: with expected
+    ones.
     """
 
     term: SeverityReason
@@ -90,9 +86,8 @@ def problems_of(
             gaps = [gap_of(criterion, score) for _, score in failed]
             turn, score = failed[gaps.index(max(gaps))] if failed else (None, overall)
             term, gap = criterion.severity_reason, gap_of(criterion, overall)
-            compares_calls = criterion.needs_expected_calls
-            problem = ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=compares_calls)
-            problems.append(problem)
+            of_calls = criterion.needs_expected_calls
+            problems.append(ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=of_calls))
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":
@@ -478,26 +473,14 @@ def to_read(rows: Iterable[ConversationRow], most: int = MOST_READ) -> list[Conv
     return sorted((row for round_of_rows in rounds for row in round_of_rows), key=_step)[:most]
 
 
-class ReadingList:
-    """The conversations of a part of a run to read first, without transcripts; lists of parts can be joined.
+def add_candidates(kept: list[ConversationRow], rows: Iterable[ConversationRow]) -> None:
+    """Adds rows, without transcripts, to some of which `to_read` chooses later; at most hundreds are kept.
 
-    The list of a whole is the list of its parts' lists: a row that is chosen from the whole is chosen from
-    its part, too, where fewer rows stand before it.
+    A row that is chosen from the whole is chosen from its part, too, where fewer rows stand before it.
     """
-
-    def __init__(self, rows: Iterable[ConversationRow] = ()) -> None:
-        self._rows: list[ConversationRow] = []
-        self.add(rows)
-
-    def add(self, rows: Iterable[ConversationRow]) -> None:
-        """Adds rows; at most some hundreds are kept."""
-        self._rows += [{**row, "transcript": None} for row in rows if row["severity_score"] > 0]
-        if len(self._rows) > _MOST_KEPT:
-            self._rows = to_read(self._rows)
-
-    def rows(self) -> list[ConversationRow]:
-        """Returns the chosen rows in the order of reading."""
-        return to_read(self._rows)
+    kept += [{**row, "transcript": None} for row in rows if row["severity_score"] > 0]
+    if len(kept) > _MOST_KEPT:
+        kept[:] = to_read(kept)
 
 
 def type_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:

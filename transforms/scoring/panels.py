@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model
 
 from turnwise.schemas.config import Cascade
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
 from turnwise.transforms.judging.ask import (
@@ -235,10 +235,8 @@ def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
     verdicts = Counter(member.verdict for member in members if member.verdict is not None)
     needed, usable = len(members) // 2 + 1, sum(verdicts.values())
     if usable < needed:
-        models: dict[str, list[str]] = {}
-        for member in members:
-            if member.verdict is None:
-                models.setdefault(member.reason, []).append(member.model)
+        silent = (member for member in members if member.verdict is None)
+        models = grouped((member.reason, member.model) for member in silent)
         faults = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
         gave = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
         return None, f"{gave}: {faults}"

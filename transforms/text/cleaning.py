@@ -2,10 +2,8 @@
 
 import math
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import compress, count
 from typing import NamedTuple, TypeVar
 from unicodedata import category, normalize
 
@@ -282,9 +280,6 @@ OUTSIDE = "OffsetOutsideText"
 INSIDE = "OffsetInsideCharacter"
 EMPTY = "EmptyRange"
 
-_IS_INSIDE = bytes(0x80 <= byte < 0xC0 for byte in range(256))
-"""Whether a byte continues a character."""
-
 
 class TextRange(NamedTuple):
     """A byte range as half-open code-point offsets; None: it is invalid, by OUTSIDE, INSIDE or EMPTY."""
@@ -300,12 +295,13 @@ class Utf8Text:
     def __init__(self, text: str) -> None:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
-        self._inside = [] if text.isascii() else list(compress(count(), self.data.translate(_IS_INSIDE)))
 
     def _code_point(self, offset: int) -> int | None:
         """Returns the code-point offset of a byte offset; None: it is inside a character."""
-        inside = bisect_left(self._inside, offset)
-        return None if self._inside[inside : inside + 1] == [offset] else offset - inside
+        try:
+            return len(self.data[:offset].decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError:
+            return None
 
     def text_range(self, start: int, end: int) -> TextRange:
         """Returns a byte range in code points."""

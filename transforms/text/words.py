@@ -148,23 +148,17 @@ def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
 
 
 class Word(NamedTuple):
-    """A word or a number, in lower case with straight apostrophes, and weighted features to compare it by.
-
-    Attributes:
-        keys: Keys that it provides as evidence: its features, and all readings of a number.
-        demands: For a number or identifier: the evidence must hold one key of every tuple.
-        month: 1..12 for the name of a month, else 0.
-        units: What stands in an order in a text: the characters of a run of Han, Kana or Hangul, the features
-            of other words without capitals, else the stem or the number.
-    """
+    """A word or a number, in lower case with straight apostrophes, and weighted features to compare it by."""
 
     lower: str
     features: tuple[tuple[str, float], ...]
-    keys: Keys
-    demands: tuple[Keys, ...] = ()
+    keys: Keys  # that it provides as evidence: its features, and all readings of a number
+    demands: tuple[Keys, ...] = ()  # of a number or identifier: the evidence must hold one key of each tuple
     is_content: bool = True
     is_negation: bool = False
-    month: int = 0
+    month: int = 0  # 1..12 for the name of a month
+    # What stands in an order in a text: the characters of a run of Han, Kana or Hangul, the features of other
+    # words without capitals, else the stem or the number.
     units: Keys = ()
 
 

@@ -1,6 +1,6 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas import calibration
 from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.decisions.calibration.labels import (
     FEWEST_CASES,
     FEWEST_EFFECTIVE,
@@ -19,22 +20,12 @@ from turnwise.transforms.decisions.calibration.labels import (
     JudgedScore,
     LabelledScore,
     LabelLine,
-    NoCorrectionError,
     RandomPart,
     Scale,
     joined_labels,
     random_part,
 )
-from turnwise.transforms.statistics.agreement import (
-    Confusion,
-    alpha_interval,
-    cluster_codes,
-    clustered_share,
-    cohens_kappa,
-    effective_size,
-    kappa_interval,
-    krippendorffs_alpha,
-)
+from turnwise.transforms.statistics import agreement
 from turnwise.transforms.statistics.corrected import (
     CorrectedEstimate,
     SampleDesign,
@@ -66,10 +57,7 @@ def calibrate(
 ) -> calibration.Calibration:
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     joined = joined_labels(lines, scores, scales)
-    by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
-    for score in scores:
-        if score.key in by_key:
-            by_key[score.key].append(score)
+    by_key = grouped((score.key, score) for score in scores)
     criteria = [
         _criterion(key, joined, by_key[key], scales.get(key.criterion, Scale()), costs)
         for key in sorted(joined.groups)
@@ -109,7 +97,7 @@ def _criterion(
         between_people=_alpha(units) if units else None,
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
-        slices=[] if is_number else _slices(labelled),
+        slices=[] if is_number else [*_slices(labelled)],
         measure="mean" if is_number else "pass_rate",
         corrected=corrected,
         not_corrected=refusal,
@@ -128,7 +116,7 @@ def _corrected(
         return [], f"none of the {len(scores)} scores has a value"
     try:
         sample = random_part(group, scores)
-    except NoCorrectionError as error:
+    except ValueError as error:
         return [], str(error)
     judged = [score.value if is_number else score.passed for score in scores]
     # Nothing lacks a score, or labels tell what people say of what does.
@@ -141,13 +129,11 @@ def _corrected(
     return figures, figures[0].reason
 
 
-def _slices(labelled: Sequence[LabelledScore]) -> list[calibration.SliceAgreement]:
-    slices = []
+def _slices(labelled: Sequence[LabelledScore]) -> Iterator[calibration.SliceAgreement]:
     for group in [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]:
         if pairs := _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]):
             figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
-            slices.append(calibration.SliceAgreement(group=group.kind, name=group.name, **figures))
-    return slices
+            yield calibration.SliceAgreement(group=group.kind, name=group.name, **figures)
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -197,7 +183,7 @@ def _threshold_advice(
     present_cut = None if present is None else sign * present
     best = _best(data, costs, present_cut)
     # Of each score, the cost by the threshold that the other folds of cases choose.
-    codes, validated = cluster_codes(data.cases), np.zeros(len(known))
+    codes, validated = agreement.cluster_codes(data.cases), np.zeros(len(known))
     folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
     for held in (folds == fold for fold in range(_FOLDS)):
         validated[held] = data.part(held).costs(_best(data.part(~held), costs, present_cut), costs)
@@ -264,7 +250,7 @@ def _shortest(low: float, high: float) -> float:
 
 
 def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
-    codes = cluster_codes(data.cases)
+    codes = agreement.cluster_codes(data.cases)
     generator, size = generator_of(SEED, "thresholds"), int(codes.max()) + 1
     chosen = []
     for _ in range(_REPLICATES):
@@ -327,31 +313,28 @@ def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> calibra
     if not pairs:
         return calibration.LabelFigure(value=None, count=0, reason=nothing)
     equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
-    share = clustered_share(equal, cluster_codes([pair.case for pair in pairs]))
+    share = agreement.clustered_share(equal, agreement.cluster_codes([pair.case for pair in pairs]))
     interval = wilson_interval(share.value * share.size, share.size)
     return calibration.LabelFigure(value=share.value, count=len(pairs), interval=interval)
 
 
 def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
-    value = cohens_kappa([(pair.people, pair.judged) for pair in pairs])
+    value = agreement.cohens_kappa([(pair.people, pair.judged) for pair in pairs])
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return calibration.LabelFigure(value=None, count=len(pairs), reason=why)
-    by_case: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for pair in pairs:
-        by_case[pair.case].append((pair.people, pair.judged))
-    interval = kappa_interval({case: _confusion(of_case) for case, of_case in by_case.items()}, SEED)
+    by_case = grouped((pair.case, (pair.people, pair.judged)) for pair in pairs)
+    interval = agreement.kappa_interval(
+        {case: _confusion(of_case) for case, of_case in by_case.items()}, SEED
+    )
     return _with_interval(value, len(pairs), interval)
 
 
 def _alpha(units: Sequence[tuple[str, list[float]]]) -> calibration.LabelFigure:
-    value = krippendorffs_alpha([labels for _, labels in units])
+    value = agreement.krippendorffs_alpha([labels for _, labels in units])
     if value is None:
         return calibration.LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
-    by_case: dict[str, list[list[float]]] = defaultdict(list)
-    for case, labels in units:
-        by_case[case].append(labels)
-    return _with_interval(value, len(units), alpha_interval(by_case, SEED))
+    return _with_interval(value, len(units), agreement.alpha_interval(grouped(units), SEED))
 
 
 def _number_agreement(group: Sequence[LabelledScore]) -> calibration.NumberAgreement | None:
@@ -373,19 +356,19 @@ def _number_agreement(group: Sequence[LabelledScore]) -> calibration.NumberAgree
 
 
 def _case_mean(cases: Sequence[str], values: Iterable[float]) -> calibration.LabelFigure:
-    by_case: dict[str, list[float]] = defaultdict(list)
-    for case, value in zip(cases, values, strict=True):
-        by_case[case].append(float(value))
+    by_case = grouped(zip(cases, map(float, values), strict=True))
     means = CaseMeans({case: sum(of_case) / len(of_case) for case, of_case in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
     return calibration.LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
-def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
+def _confusion(pairs: Iterable[tuple[bool, bool]]) -> agreement.Confusion:
     """Returns the counts of whether people and a criterion pass scores."""
     counts = Counter(pairs)
-    return Confusion(*(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False))))
+    return agreement.Confusion(
+        *(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False)))
+    )
 
 
 def _with_interval(value: float, count: int, interval: Bounds | None) -> calibration.LabelFigure:
@@ -474,7 +457,7 @@ class _Correction(NamedTuple):
             )
         if self.sample.weights:
             weights = [self.sample.weights[score] for score in labelled]
-            effective = effective_size(np.asarray(weights, dtype=float))
+            effective = agreement.effective_size(np.asarray(weights, dtype=float))
             if effective < FEWEST_EFFECTIVE:
                 raise ValueError(
                     f"the sampling weights rest on too few labels: {corrected.labels} tell as much as "

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import grouped
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
@@ -121,13 +122,9 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     Conversations of the same id and app version are told apart by their cases, else by their order: the rows
     of one stand together.
     """
-    scored: dict[ScoredId, list[ComparedConversation]] = {}
-    for scores in _by_conversation(rows):
-        key = ScoredId(scores[0]["conversation_id"], scores[0]["app_version"])
-        scored.setdefault(key, []).append(_scored(scores))
-    ended: dict[ScoredId, list[Summary]] = {}
-    for summary in summaries:
-        ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
+    made = map(_scored, _by_conversation(rows))
+    scored = grouped((ScoredId(seen.conversation_id, seen.app_version), seen) for seen in made)
+    ended = grouped((ScoredId(known.conversation_id, known.app_version), known) for known in summaries)
     keys = dict.fromkeys([*ended, *scored])
     return [joined for key in keys for joined in _joined(scored.get(key, []), ended.get(key, []))]
 
@@ -194,9 +191,7 @@ def _joined(
 
 def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
     first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
-    by_criterion: dict[str, list[ScoreRow]] = {}
-    for row in scores:
-        by_criterion.setdefault(row["criterion"], []).append(row)
+    by_criterion = grouped((row["criterion"], row) for row in scores)
     given = {name: _observe(rows) for name, rows in by_criterion.items()}
     return ComparedConversation(
         first["conversation_id"],

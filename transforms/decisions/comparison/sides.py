@@ -395,12 +395,11 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
         ids = compared.conversation_id, compared.app_version, compared.eval_id, compared.task
         about = compared.case_digest, compared.language, tuple(compared.tags)
         traits.append((*ids, *about, compared.skipped, compared.sampled_out, tuple(compared.agents)))
+    names = [name for name in ConversationColumns.__struct_fields__ if name != "criteria"]
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
-    names, versions, cases, tasks, digests, languages, tags, *others = columns or [coded(())] * 10
-    skipped, sampled_out, agents = others
-    own_case = names, versions, cases, tasks, digests, languages, tags
+    columns = columns or [coded(())] * len(names)
     criteria = {name: column.column(len(traits)) for name, column in given.items()}
-    return ConversationColumns(*own_case, criteria, skipped, sampled_out, agents)
+    return ConversationColumns(**dict(zip(names, columns, strict=True)), criteria=criteria)
 
 
 class ComparedSide(Struct):

@@ -27,8 +27,7 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
         parent: The span above it; None: it is a root.
         depth: Number of spans above it; -1: not counted yet.
         is_double: Whether it records the call of a span above it once more.
-        is_orphan: Whether it names a parent that is not there: it stands below the one root of its
-            trace, or is read as a root.
+        is_orphan: Whether its parent is missing: it stands below the one root of its trace, or is a root.
         order: Start, depth and ids: never the order of the file.
     """
 
@@ -83,10 +82,8 @@ def _merged(span: TraceSpan, other: TraceSpan) -> TraceSpan:
 
 
 def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
-    """Returns the spans in order, each below its parent; doubles are not marked.
-
-    There is one span an id: log records and repeated deliveries are joined, pending copies dropped.
-    """
+    """Returns the spans in order, each below its parent; doubles are not marked."""
+    # There is one span an id: log records and repeated deliveries are joined, pending copies dropped.
     merged: dict[tuple[str, str], TraceSpan] = {}
     for index, span in enumerate(spans):
         if span.attributes.get(PENDING) != "pending_span":
@@ -127,12 +124,7 @@ def _set_depth(node: SpanNode) -> None:
 
 
 class WorkSteps(Struct, eq=False, kw_only=True):
-    """Steps of agents, in order.
-
-    Attributes:
-        main: Model calls of the main line: those of no agent that a tool called.
-        inner: All other model calls.
-    """
+    """Steps of agents, in order; `main`: model calls of no agent that a tool called, `inner`: the others."""
 
     main: list[SpanNode] = []
     inner: list[SpanNode] = []
@@ -420,10 +412,9 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
 
 
 def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
-    """Returns whether a model call, whose input ends in a message of a user, answers a further one.
-
-    Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
-    """
+    """Returns whether a model call, whose input ends in a message of a user, answers a further one."""
+    # Where an agent states what it was asked, other texts are its own requests, such as a critique of a
+    # draft.
     before, first = line.main[-1], parts.spoken(node.step.input or ())
     if unit.given or _stated(unit) is not None or tries_again(node):
         return False

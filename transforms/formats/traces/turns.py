@@ -115,11 +115,9 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
 
 
 def _add_unread(line: tree.TurnLine, unread: Unread) -> None:
-    """Adds what is not read of the messages: of the user's, of replies, and of those between them.
-
-    Where no message is a user's, all are read, because one of an unknown role may be. What agents say that a
-    tool called is nothing that the user was told.
-    """
+    """Adds what is not read of the messages: of the user's, of replies, and of those between them."""
+    # Where no message is a user's, all are read, because one of an unknown role may be. What agents say that
+    # a tool called is nothing that the user was told.
     tops = [top for top in line.tops if top.step.kind == "agent"]
     nodes = [*line.main, *([] if line.main else tops), *line.inner]
     seen: set[tuple[object, ...]] = set()
@@ -231,10 +229,8 @@ def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
 
 
 def _end(lines: Sequence[tree.TurnLine]) -> End:
-    """Returns the end: an error of the last agent or model, or else the last finish reason.
-
-    A text does not contradict an error: what was said before it may not have reached the user.
-    """
+    """Returns the end: an error of the last agent or model, or else the last finish reason."""
+    # A text does not contradict an error: what was said before it may not have reached the user.
     for number, line in enumerate(lines, 1):
         steps = (node.step for node in (*line.tops, *line.main))
         is_unanswered_adk = not line.has_answer and any(_ADK_EVENTS in step.dialects for step in steps)
@@ -285,11 +281,9 @@ def _agent_words(line: tree.TurnLine) -> tuple[list[str], list[str], str | None]
 
 
 def _is_said_otherwise(answer: str, final: Sequence[str], line: tree.TurnLine) -> bool:
-    """Returns whether the agent's answer counts, not a model's text: one is the end of the other.
-
-    A model that was given another text than the user's, such as a prompt with the user's words in it, may
-    answer in a form that only the agent reads. Of several models that answered, the agent says which counts.
-    """
+    """Returns whether the agent's answer counts, not a model's text: one is the end of the other."""
+    # A model that was given another text than the user's, such as a prompt with the user's words in it, may
+    # answer in a form that only the agent reads. Of several that answered, the agent says which counts.
     whole = "\n".join(final).strip()
     if answer.strip() == whole:
         return False
@@ -445,10 +439,8 @@ def _is_output_cut(line: tree.TurnLine) -> bool:
 
 
 def _add_orphans(nodes: Sequence[tree.SpanNode], turns: Sequence[Turn]) -> None:
-    """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing.
-
-    OTLP's flags, and LangSmith, say where a parent is no remote caller.
-    """
+    """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing."""
+    # OTLP's flags, and LangSmith, say where a parent is no remote caller.
     orphans = [node for node in nodes if node.is_orphan]
     callers = {node.span.trace: set[str]() for node in orphans}
     for node in orphans:

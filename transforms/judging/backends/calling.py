@@ -6,7 +6,8 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -17,14 +18,16 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, key_twice
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import (
+    EMPTY,
     AuthenticationError,
     BatchState,
     Fault,
     OneCandidateError,
     RawReply,
+    ReadAnswer,
     Request,
     RequestTemplate,
     cleaned,
@@ -93,6 +96,7 @@ _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
 
 
+@dataclass(eq=False)
 class CallError(Exception):
     """What an error of an API means. Its text is the reason, in one line.
 
@@ -104,17 +108,14 @@ class CallError(Exception):
         refusal: Why the credentials are refused, one line without them; None: they are not.
     """
 
-    def __init__(
-        self,
-        fault: Fault,
-        may_pass: bool = False,
-        status: int | None = None,
-        asked_s: float = 0.0,
-        refusal: str | None = None,
-    ):
-        super().__init__(fault.reason)
-        self.fault, self.may_pass, self.status = fault, may_pass, status
-        self.asked_s, self.refusal = asked_s, refusal
+    fault: Fault
+    may_pass: bool = False
+    status: int | None = None
+    asked_s: float = 0.0
+    refusal: str | None = None
+
+    def __str__(self) -> str:
+        return self.fault.reason
 
 
 def pause_s(attempts: int, delay_s: float, asked_s: float) -> float:
@@ -146,15 +147,11 @@ def asked_wait(headers: Mapping[str, str], body: Any) -> float:
 
 
 def _seconds(header: str | None) -> float:
-    if header is None:
-        return 0.0
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
-        except (TypeError, ValueError):
-            return 0.0
+    seconds = 0.0
+    with suppress(TypeError, ValueError):  # it is a date
+        seconds = (parsedate_to_datetime(header or "") - datetime.now(UTC)).total_seconds()
+    with suppress(ValueError):
+        seconds = float(header or "")
     return max(0.0, seconds) if isfinite(seconds) else 0.0
 
 
@@ -174,7 +171,6 @@ class ApiBackend(ABC):
     """
 
     def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry):
-        """Takes also what is called with the model's name before a repeated request."""
         self.config, self.access, self._on_retry = config, access, on_retry
 
     @abstractmethod
@@ -190,8 +186,8 @@ class ApiBackend(ABC):
         """Asks for a model, at no cost; raises the client's error if it is not there."""
 
     @abstractmethod
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns `count` replies out of the body of a response; those that are missing are faults."""
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        """Reads a response; what is not as the API has it raises AttributeError, KeyError or the like."""
 
     @abstractmethod
     def failure(self, error: Exception) -> CallError:
@@ -202,12 +198,28 @@ class ApiBackend(ABC):
         """Closes the connections."""
 
     def replies(self, body: str | bytes | Fault, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response, or out of why there is none."""
-        if isinstance(body, Fault):
-            given = [RawReply(None, body, model)] * count
-        else:
-            given = self.read(body, model, count)
-        return [cleaned(reply, self.access.api_key) for reply in given]
+        """Returns `count` replies out of the body of a response, or out of why there is none.
+
+        The tokens of the call are divided among the replies; their sums are exact.
+        """
+        broken = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
+        try:
+            if isinstance(body, Fault):
+                answer = ReadAnswer([], (0, 0), None, body)
+            else:
+                value = orjson.loads(body)
+                is_twice = key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None
+                answer = broken if is_twice else self.read(value, model)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            answer = broken
+        stated = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in answer.texts[:count]]
+        replies = []
+        for number, text in enumerate(stated + [answer.missing] * (count - len(stated))):
+            shares = [total // count + (number < total % count) for total in answer.tokens or ()]
+            cost = answer.model or model, *(shares or (None, None))
+            reply = RawReply(None, text, *cost) if isinstance(text, Fault) else RawReply(text, None, *cost)
+            replies.append(cleaned(reply, self.access.api_key))
+        return replies
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
@@ -357,15 +369,12 @@ class ClientBackend(ApiBackend):
 
     def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
-        if isinstance(error, self.library.APIStatusError):
-            return self._refusal(error)
-        is_connection = isinstance(error, self.library.APIConnectionError)
-        cause = (error.__cause__ or error) if is_connection else error
-        text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
-        fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
-        return CallError(fault, may_pass=is_connection)
-
-    def _refusal(self, error: Any) -> CallError:
+        if not isinstance(error, self.library.APIStatusError):
+            is_connection = isinstance(error, self.library.APIConnectionError)
+            cause = (error.__cause__ or error) if is_connection else error
+            text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
+            fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
+            return CallError(fault, may_pass=is_connection)
         status, response, body = error.status_code, error.response, error.body
         # The error object is the body, or stands below `error`, or is a text there (Ollama, FastAPI).
         inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
@@ -421,14 +430,12 @@ def register_api(
         return make(config, access, on_retry)
 
     async def find_models(backend: ApiBackend, models: Sequence[str]) -> None:
-        try:
+        async with aclosing(backend):
             await asyncio.gather(*(backend.check(model) for model in models))
-        finally:
-            await backend.aclose()
 
     def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
         models = set()
-        for stated in options or [JudgeModelOptions()]:
+        for stated in options:
             model = stated.judge_model or config.model
             models.add(model)
             try:

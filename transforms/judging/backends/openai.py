@@ -15,13 +15,11 @@ from turnwise.transforms.judging.backends.base import (
     BatchState,
     Fault,
     OneCandidateError,
-    RawReply,
     ReadAnswer,
     Request,
     cut_off,
     failed,
     one_line,
-    replies_of,
     stated_tokens,
     withheld,
     without_thoughts,
@@ -97,7 +95,6 @@ class OpenAiBackend(ClientBackend, BatchBackend):
         self._without_format: set[str | bytes] = set()
 
     async def call(self, request: Request, count: int) -> bytes:
-        """Returns the body of the response; see ApiBackend."""
         model, kind = request.template.model, request.template.digest
         has_format = self._without_format.isdisjoint((model, kind))
         path, body = self._body(request, count, has_format)
@@ -132,14 +129,19 @@ class OpenAiBackend(ClientBackend, BatchBackend):
                         ) from None
             raise
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response; see ApiBackend."""
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
         if model.startswith(_RESPONSES):
-            return replies_of(body, model, 1, _response)
-        return replies_of(body, model, count, _completion)
+            tokens = stated_tokens(answer, "input_tokens", "output_tokens")
+            return ReadAnswer([_output(answer)], tokens, answer.get("model"))
+        texts = [_choice(choice) for choice in answer.get("choices") or []]
+        tokens = stated_tokens(answer, "prompt_tokens", "completion_tokens")
+        if not texts and answer.get("error"):  # a gateway's, whose status is 200
+            fault = failed(answer["error"], "an error in place of an answer")
+            return ReadAnswer([], tokens, answer.get("model"), fault)
+        return ReadAnswer(texts, tokens, answer.get("model"))
 
     async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
-        """Uploads the requests as JSON Lines, and makes a job of them; see BatchBackend."""
+        """Uploads the requests as JSON Lines, and makes a job of them."""
         endpoint, lines = "", []
         for key, (request, count) in requests.items():
             endpoint, body = self._body(request, count, has_format=True)
@@ -157,12 +159,11 @@ class OpenAiBackend(ClientBackend, BatchBackend):
         return str(job.id)
 
     async def find_job(self, name: str) -> str | None:
-        """Looks for a job; see BatchBackend."""
         listed = await self.client.batches.list(limit=100)
         return next((job.id for job in listed.data if (job.metadata or {}).get(_JOB_NAME) == name), None)
 
     async def job(self, job: str, ids: Sequence[str]) -> BatchState:
-        """Returns what became of a job; see BatchBackend. One that expired may have some answers."""
+        """A job that expired may have answered some requests."""
         stated = await self.client.batches.retrieve(job)
         if stated.status not in _ENDED:
             return BatchState(stated.status, is_ended=False)
@@ -246,14 +247,6 @@ def _format(schema: JsonObject) -> JsonObject:
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
-def _completion(answer: JsonObject) -> ReadAnswer:
-    texts = [_choice(choice) for choice in answer.get("choices") or []]
-    tokens, model = stated_tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model")
-    if not texts and answer.get("error"):  # a gateway's, whose status is 200
-        return ReadAnswer([], tokens, model, failed(answer["error"], "an error in place of an answer"))
-    return ReadAnswer(texts, tokens, model)
-
-
 def _choice(choice: JsonObject) -> str | Fault:
     finish = choice.get("finish_reason")
     if finish == "length":
@@ -283,11 +276,6 @@ def _output(answer: JsonObject) -> str | Fault:
     if any(part["type"] == "refusal" for part in parts):
         return withheld("refusal")
     return without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
-
-
-def _response(answer: JsonObject) -> ReadAnswer:
-    tokens = stated_tokens(answer, "input_tokens", "output_tokens")
-    return ReadAnswer([_output(answer)], tokens, answer.get("model"))
 
 
 def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
@@ -364,7 +352,6 @@ class AnthropicBackend(ClientBackend):
         self._without_tool: set[str] = set()
 
     async def call(self, request: Request, count: int) -> bytes:
-        """Returns the body of the response; see ApiBackend."""
         if count > 1:
             raise OneCandidateError
         template = request.template
@@ -391,14 +378,8 @@ class AnthropicBackend(ClientBackend):
             raise
         return response.http_response.content
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the reply out of the body of a response; see ApiBackend."""
-        return replies_of(
-            body,
-            model,
-            1,
-            lambda answer: ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model")),
-        )
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        return ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
 def _text(answer: JsonObject) -> str | Fault:
