@@ -1,8 +1,7 @@
 """google-adk's eval sets and eval set results.
 
 Fields and validation are those of google-adk 2.13: every key in camelCase or snake_case, unknown keys are
-rejected where google-adk rejects them. Parts of a message that are not read (media, grounding) are only
-checked to be objects.
+rejected where google-adk rejects them. Parts that are not read (media, grounding) only have to be objects.
 """
 
 from enum import IntEnum
@@ -284,9 +283,7 @@ class EvalSet(BaseModel, defer_build=True):
     creation_timestamp: float = 0.0
 
 
-# google-adk's logs: eval results and stored sessions.
-#
-# Read them with `turnwise.schemas.adk.read_log`.
+# google-adk's logs, which `read_log` reads: eval results and stored sessions.
 
 
 class EvalStatus(IntEnum):

@@ -11,6 +11,7 @@ from turnwise.schemas.comparison import Bounds
 
 MeasuredLevel = Literal["turn", "conversation"]
 CalibrationGroup = Literal["all", "app_version", "slice"]
+ThresholdWord = Literal["better", "not shown to be better", "the present one", "no threshold to compare with"]
 LabelProblemKind = Literal[
     "unknown", "ambiguous", "contradiction", "mixed", "off_scale", "repeated", "no_label", "after_end"
 ]
@@ -109,7 +110,7 @@ class ThresholdAdvice(msgspec.Struct, frozen=True, kw_only=True):
     present: float | None
     present_cost: LabelFigure | None
     saving: LabelFigure | None
-    word: Literal["better", "not shown to be better", "the present one", "no threshold to compare with"]
+    word: ThresholdWord
 
 
 class Corrected(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,8 +124,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
         missing: Drawn scores without a usable label; the interval holds whatever they are.
         raw: The figure of the run, of what it decided.
         value: The corrected figure; None: it is not corrected.
-        rogan_gladen: Rogan and Gladen's interval, a second opinion; None: not defined, or the scores are not
-            independent.
+        rogan_gladen: Rogan and Gladen's interval, a second opinion; None: undefined, or of dependent scores.
     """
 
     group: CalibrationGroup
@@ -251,8 +251,7 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         draw: The random sample it was drawn in.
         number: 1-based place of what was drawn (the conversation, or the score) in the order of drawing.
             Labels in that order may end early: what comes after the last label is not of the sample.
-        weight: Sampling weight, 1 divided by the probability of being drawn, 1e-9 to 1e9; None: that of
-            `draw`.
+        weight: Sampling weight, 1 divided by the probability of being drawn, 1e-9 to 1e9; None: `draw`'s.
     """
 
     conversation_id: str
@@ -311,8 +310,7 @@ class CheckFigure(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         changed: Those of them that changed.
-        unmeasured: Reason -> verdicts that were not measured; a question of which nothing is known counts as
-            one.
+        unmeasured: Reason -> verdicts not measured; a question of which nothing is known counts as one.
     """
 
     questions: int
@@ -345,12 +343,7 @@ class CheckedCriterion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckCost(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls of a check, estimated or made.
-
-    Attributes:
-        tokens_in: Prompt tokens; None: a model did not state them.
-        cost: Cost at the prices of the config; None: a model has no price, or did not state its tokens.
-    """
+    """Calls of a check, estimated or made; None: a model states no tokens, or (of the cost) has no price."""
 
     calls: int
     tokens_in: int | None

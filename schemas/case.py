@@ -8,15 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from turnwise.schemas.conversation import (
-    CanonicalModel,
-    Expectation,
-    ExpectedTurn,
-    Rubric,
-    Share,
-    ToolCall,
-    ToolDeclaration,
-)
+from turnwise.schemas import conversation
 from turnwise.schemas.jsonio import JsonObject
 
 
@@ -39,15 +31,15 @@ class CaseThresholds(msgspec.Struct, frozen=True):
     """
 
     semantic_similarity: Annotated[int, Meta(ge=0, le=4)] = 3
-    tool_invocation: Share = 1.0
-    parameter: Share = 1.0
+    tool_invocation: conversation.Share = 1.0
+    parameter: conversation.Share = 1.0
     extra_tool_calls: Literal["FAIL", "ALLOW"] = "FAIL"
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
     golden_hallucination: Literal["ENABLED", "DISABLED"] = "DISABLED"
     scenario_hallucination: Literal["ENABLED", "DISABLED"] = "DISABLED"
 
 
-class UserFact(CanonicalModel):
+class UserFact(conversation.CanonicalModel):
     """A fact given to the simulated user.
 
     >>> import turnwise
@@ -60,12 +52,7 @@ class UserFact(CanonicalModel):
 
 
 class CaseKey(NamedTuple):
-    """Unique key of an eval case.
-
-    Attributes:
-        eval_set_id: Eval set of the case; "": none is stated.
-        eval_id: Name in the set.
-    """
+    """Unique key of an eval case: its name in an eval set; "": no set is stated."""
 
     eval_set_id: str
     eval_id: str
@@ -76,7 +63,7 @@ class CaseKey(NamedTuple):
         return f"{self.eval_set_id}\0{self.eval_id}"
 
 
-class EvalCase(CanonicalModel, dict=True):
+class EvalCase(conversation.CanonicalModel, dict=True):
     """A golden case (expected turns) or a scenario (a task, what must occur, rubrics).
 
     Attributes:
@@ -110,14 +97,14 @@ class EvalCase(CanonicalModel, dict=True):
     display_name: str | None = None
     tags: list[str] = []
     language: str | None = None
-    turns: list[ExpectedTurn] = []
-    actions: list[ToolCall] | None = None
+    turns: list[conversation.ExpectedTurn] = []
+    actions: list[conversation.ToolCall] | None = None
     outputs: list[str] = []
     task: str | None = None
     user_facts: list[UserFact] = []
-    expectations: list[Expectation] = []
+    expectations: list[conversation.Expectation] = []
     evaluation_expectations: list[str] = []
-    rubrics: list[Rubric] = []
+    rubrics: list[conversation.Rubric] = []
     user_goal: Literal["SATISFIED", "REJECTED", "IGNORED"] = "SATISFIED"
     user_goal_enabled: bool = True
     user_behaviors: list[str] = []
@@ -127,8 +114,8 @@ class EvalCase(CanonicalModel, dict=True):
     step_tool_correctness_enabled: bool = True
     session_state: JsonObject = {}
     final_session_state: JsonObject = {}
-    user_actions: list[ToolCall] = []
-    tools: list[ToolDeclaration] = []
+    user_actions: list[conversation.ToolCall] = []
+    tools: list[conversation.ToolDeclaration] = []
     etag: str | None = None
     unread: str | None = None
     not_found: str | None = None
@@ -148,7 +135,11 @@ class EvalCase(CanonicalModel, dict=True):
         content = _content(self)
         if content == _NOTHING_EXPECTED:
             return None
-        return blake2b(_json(content), digest_size=_DIGEST_BYTES).hexdigest()
+        try:
+            text = _ENCODER.encode(content)
+        except (ValueError, OverflowError, TypeError):  # numbers and letters that JSON has no room for
+            text = repr(content).encode("utf-8", "backslashreplace")
+        return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -184,15 +175,15 @@ def _content(case: EvalCase) -> tuple[Any, ...]:
     )
 
 
-def _calls(calls: Iterable[ToolCall]) -> list[Any]:
+def _calls(calls: Iterable[conversation.ToolCall]) -> list[Any]:
     return [(c.name, c.args, c.resource, c.compare_args) for c in calls]
 
 
-def _rubrics(rubrics: Iterable[Rubric]) -> list[Any]:
+def _rubrics(rubrics: Iterable[conversation.Rubric]) -> list[Any]:
     return [(rubric.text, rubric.type) for rubric in rubrics]
 
 
-def _stated(expectations: Iterable[Expectation]) -> list[Any]:
+def _stated(expectations: Iterable[conversation.Expectation]) -> list[Any]:
     stated = []
     for item in expectations:
         call, answer = item.tool_call, item.tool_response
@@ -201,14 +192,6 @@ def _stated(expectations: Iterable[Expectation]) -> list[Any]:
         parts += [None if answer is None else (answer.name, answer.response, answer.error, answer.resource)]
         stated.append(parts)
     return stated
-
-
-def _json(content: tuple[Any, ...]) -> bytes:
-    """Returns a text; that of numbers and letters that JSON has no room for is Python's."""
-    try:
-        return _ENCODER.encode(content)
-    except (ValueError, OverflowError, TypeError):
-        return repr(content).encode("utf-8", "backslashreplace")
 
 
 _NO_TURN: tuple[Any, ...] = (None, None, [], [], [], None, [], None)

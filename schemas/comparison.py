@@ -33,15 +33,11 @@ class VersionDifference(msgspec.Struct, frozen=True):
         baseline_count: Conversations of the baseline with a value behind it.
         baseline_value: Share or mean of the baseline: over the pairs, or over all if unpaired.
         word: What may be said, whatever is missing would have been.
-        detectable: Smallest difference that would have been seen with a power of 80 %; None: not known, or
-            more than the whole scale.
-        pairs_needed: Cases (if unpaired: of each side) that this difference needs to be seen
-            with a power of 80 %.
-        baseline_cases: Unpaired cases of the baseline with a value, where some have several; None: every
-            conversation is one.
+        detectable: Smallest difference that a power of 80 % would show; None: not known, or beyond the scale.
+        pairs_needed: Cases (if unpaired: of each side) needed to see this difference with a power of 80 %.
+        baseline_cases: Its unpaired cases with a value, if some have several; None: each conversation is one.
         fewest: Fewest cases (if unpaired: of each side) from which a word is given; None: there are enough.
-        fewest_alike: Fewest cases (if unpaired: of each side) from which outcomes may be called the same or
-            not worse; None: there are enough.
+        fewest_alike: The same for outcomes that may be called the same or not worse; None: there are enough.
         method: Names of the test and of the interval.
     """
 
@@ -97,12 +93,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuantileRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """One quantile of a latency or count, the candidate's divided by the baseline's.
-
-    Attributes:
-        quantile: 0.5, 0.9 or 0.99.
-        ratio: the candidate's divided by the baseline's; None: the baseline's is 0.
-    """
+    """A quantile (0.5, 0.9 or 0.99) of latencies or counts; `ratio`: candidate by baseline, None: by 0."""
 
     quantile: float
     baseline_value: float
@@ -123,13 +114,7 @@ class CorrectedDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a judge disagrees with itself.
-
-    Attributes:
-        voted: Verdicts of a judge with two votes or more.
-        flipped: Those of them whose votes are not all the same.
-        flip_rate: Their share, 0..1.
-    """
+    """How much a judge disagrees with itself: verdicts with two votes or more, and those not unanimous."""
 
     voted: int
     flipped: int
@@ -137,12 +122,7 @@ class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference at one 0-based turn index.
-
-    Attributes:
-        q: p-value adjusted by Benjamini and Hochberg over all slices and turn indices.
-        stands_out: q is below the level.
-    """
+    """The difference at one 0-based turn index; `q` and `stands_out` are those of `SliceDifference`."""
 
     turn_index: int
     difference: VersionDifference
@@ -230,8 +210,7 @@ class CriterionComparison(msgspec.Struct, frozen=True, kw_only=True):
         mean: VersionDifference of the mean values beside that of the outcomes; None: the values say no more.
         missing: What has no score, in three ways; None: nothing is.
         quantiles: Of latencies and counts.
-        corrected: Difference without the judge's bias, where both sides are calibrated by human labels; the
-            word does not rest on it.
+        corrected: Difference without the judge's bias, if human labels calibrate both; the word ignores it.
         unmeasured: What was not measured and could turn what the measured cases show, so that the word is
             `inconclusive`; empty: nothing could.
         why_open: Why the word is `inconclusive` although the interval does not hold 0, as a clause; "": it
@@ -292,8 +271,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
             `newly_missing`: measured in the baseline, not in the candidate; `newly_measured`: the reverse.
         case: What pairs the two.
         baseline_share: Share of the baseline's runs that pass; None: no score.
-        turn_index: First turn that fails or has no score (0-based), of the side that the reason is of; None:
-            the conversation as a whole.
+        turn_index: First turn (0-based) on the worse side that fails or has no score; None: the conversation.
         reason: Why it fails, or has no score, on the side that is worse.
     """
 
@@ -311,10 +289,7 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that measured the sides differently.
-
-    What: the path of the setting (`criteria.safety_v1.threshold`), or `judge model`, `prompt version`.
-    """
+    """What differed in measuring: `criteria.safety_v1.threshold`, `judge model`, `prompt version` ..."""
 
     what: str
     baseline: str
@@ -432,8 +407,7 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True):
         why: What was seen, in one line.
         conversations: Conversations that it rests on: those that miss it, at most 20 of a kind.
         kinds: Why they miss it -> how many of them, `more` with them, in this order; empty: there is one why.
-        rejected: What was rejected and leaves it inconclusive, at most 20: source and position of records,
-            eval cases without a recording.
+        rejected: What leaves it inconclusive, at most 20: source and position, or cases without a recording.
         more_rejected: How many others are known by name.
     """
 
@@ -472,12 +446,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatedConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation to read first.
-
-    Attributes:
-        alike: Number of conversations of the same problem type, with itself.
-        position: 1-based line or index.
-    """
+    """A conversation to read first, one of `alike` of its problem type; `position`: 1-based line or index."""
 
     conversation_id: str
     app_version: str | None
@@ -505,8 +474,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
         baseline: Directory of the baseline; None: there is none.
         rules: The rules, each for each app version.
         problems: Why the run itself failed, one line each, as in `run.json`.
-        comparison: The comparison with the baseline, else that of the run's first and last version; None:
-            there is none.
+        comparison: The one with the baseline, else of the run's first and last version; None: there is none.
         page: The first page of the run, or of the comparison; None: nothing was scored, or not compared.
     """
 

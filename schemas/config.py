@@ -39,7 +39,8 @@ _SHOWN = 200
 
 def _checked(expression: str) -> str:
     try:
-        problem = next(_problems(jmespath.compile(expression).parsed), None)
+        nodes = _nodes(jmespath.compile(expression).parsed)
+        problem = next(filter(None, map(_fault, nodes)), None)
     except JMESPathError as error:
         problem = " ".join(str(error).split())[:_SHOWN]
     except RecursionError:
@@ -49,26 +50,28 @@ def _checked(expression: str) -> str:
     return expression
 
 
-def _problems(node: dict[str, Any]) -> Iterator[str]:
-    """Yields what no record can be read by: functions that there are not, and the like."""
+def _fault(node: dict[str, Any]) -> str | None:
+    """Returns why no record can be read by a part of an expression, such as a function that there is not."""
     children = node.get("children", [])
-    if node["type"] == "slice":
-        if children[2:] == [0]:
-            yield "the step of a slice is 0"
-        return
-    if node["type"] == "function_expression":
-        name = node["value"]
-        table = Functions.FUNCTION_TABLE
-        if name not in table:
-            yield f"there is no function {name}(){did_you_mean(name, table)}"
-            return
-        wanted = table[name]["signature"]
-        is_open = bool(wanted and wanted[-1].get("variadic"))
-        if len(children) < len(wanted) or (len(children) > len(wanted) and not is_open):
-            few = "at least " if is_open else ""
-            yield f"{name}() takes {few}{len(wanted)} arguments, not {len(children)}"
-    for child in children:
-        yield from _problems(child)
+    if node["type"] == "slice" and children[2:] == [0]:
+        return "the step of a slice is 0"
+    if node["type"] != "function_expression":
+        return None
+    name, table = node["value"], Functions.FUNCTION_TABLE
+    if name not in table:
+        return f"there is no function {name}(){did_you_mean(name, table)}"
+    wanted = table[name]["signature"]
+    is_open = bool(wanted and wanted[-1].get("variadic"))
+    if len(children) == len(wanted) or (is_open and len(children) > len(wanted)):
+        return None
+    return f"{name}() takes {'at least ' if is_open else ''}{len(wanted)} arguments, not {len(children)}"
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields all parts of a parsed expression, each before those inside it."""
+    yield node
+    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
+        yield from _nodes(child)
 
 
 Path = Annotated[str, AfterValidator(_checked)]
@@ -146,12 +149,6 @@ def states_no_calls(expression: str) -> bool:
     return any(pair["value"] == "tool_calls" and pair["children"] == [none] for pair in pairs)
 
 
-def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield node
-    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
-        yield from _nodes(child)
-
-
 DEFAULT_MODEL = "gemini-2.5-flash"
 
 _NOT_SETTINGS = {
@@ -162,10 +159,7 @@ _NOT_SETTINGS = {
 
 
 def generation_settings(value: JsonObject) -> JsonObject:
-    """Returns generation settings with their names in snake_case.
-
-    Raises ValueError for two spellings of a name, and for a part of the request (`response_schema`).
-    """
+    """Returns settings in snake_case; raises ValueError for one spelt twice, and for parts of the request."""
     named = {snake_case(key): item for key, item in value.items()}
     if len(named) < len(value):
         raise ValueError("a setting is given in two spellings")
@@ -248,11 +242,7 @@ class Cascade(Settings):
     """A cheap judge that is asked first; where it is unsure, the question goes on.
 
     It is unsure if it gives no verdict, if its answers are too few, cannot all be used or do not all have the
-    same verdict, or if it states less confidence than is needed.
-
-    Attributes:
-        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
-            to state one.
+    same verdict, or if it states less than `min_confidence`, 1..100 (None: it is not asked to state any).
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -343,8 +333,7 @@ class RedactConfig(Settings):
         paths: Paths in conversations, such as `tool_calls.args.password`, whose values are replaced.
         keep: Paths in conversations whose values are not replaced, wherever they stand.
         regions: Countries (ISO 3166) in whose form phone numbers without a country code may be written.
-        backend: What looks for values: `builtin`, or beside it `presidio` or `google` (Sensitive Data
-            Protection).
+        backend: What finds values: `builtin`, beside it `presidio` or `google` (Sensitive Data Protection).
         project: Project of Google Cloud that pays for `google`, `projects/P` or `projects/P/locations/L`.
     """
 
@@ -377,8 +366,7 @@ class BoundRule(Settings):
 
     Attributes:
         measure: `pass_rate`: share of PASS in the outcomes, 0..1; `mean`: mean of the values.
-        side: What is held against the bound: the `lower` or `upper` bound of the 95 % interval, or the
-            `estimate`.
+        side: What is held against the bound: `lower` or `upper` end of the 95 % interval, or the `estimate`.
     """
 
     rule: Literal["bound"]
@@ -404,8 +392,7 @@ class NotWorseRule(Settings):
     It passes if the whole interval of the difference lies above the margin, and fails if it lies below.
 
     Attributes:
-        margin: Largest loss that does not matter, as a share of the criterion's scale, 0..1; 0.02 of a pass
-            rate are 2 points.
+        margin: Largest loss that does not matter, as a share of the scale: 0.02 of a pass rate are 2 points.
         criterion: A criterion, or `verdict`; None: each of the `primary` ones.
     """
 
@@ -439,8 +426,7 @@ class AllPassRule(Settings):
     that failed (unless `--max_failure_ratio` of the run allows it), eval cases that could not be read or
     have no recording.
 
-    Attributes:
-        criterion: A criterion of the config with a threshold, or `verdict`.
+    `criterion` is one of the config with a threshold, or `verdict`.
     """
 
     rule: Literal["all_pass"]
@@ -594,8 +580,7 @@ class CesConfig(Settings):
     """Settings of CES cases that neither the case nor the API defines.
 
     Attributes:
-        evaluation_metrics_thresholds: The app's EvaluationMetricsThresholds in proto3 JSON; a case overrides
-            single fields.
+        evaluation_metrics_thresholds: The app's message in proto3 JSON; a case overrides single fields.
     """
 
     evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)
@@ -620,21 +605,13 @@ NamePath = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class CodeConfig(Settings):
-    """Reference to a function, in google-adk's form.
-
-    Attributes:
-        name: Full name, such as `my_metrics.politeness`.
-    """
+    """Reference to a function in google-adk's form: its full name, such as `my_metrics.politeness`."""
 
     name: str = Field(min_length=1)
 
 
 class CustomMetricConfig(Settings):
-    """A custom metric of google-adk; unknown keys are ignored.
-
-    Attributes:
-        code_config: Function that computes it; it is not run.
-    """
+    """A custom metric of google-adk, whose function is not run; unknown keys are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 

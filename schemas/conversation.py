@@ -41,10 +41,7 @@ UNKNOWN: Final = "unknown"
 
 
 class ToolDeclaration(msgspec.Struct, omit_defaults=True):
-    """Declaration of a tool in a log or a case; None: not stated.
-
-    Attributes:
-        origin: Kind of the declaration: `mcp`, `openapi`, `ces`, `adk`, `openai` or `declared`.
+    """Declaration of a tool; None: not stated. `origin`: mcp, openapi, ces, adk, openai or declared.
 
     >>> import turnwise
     >>> turnwise.ToolDeclaration("book_slot", effect="write").origin
@@ -66,11 +63,7 @@ class Settings(BaseModel):
 
 
 class ToolSetting(Settings):
-    """Setting of a tool in the config; None: declared or inferred.
-
-    Attributes:
-        source: Origin as written by `turnwise tools`; accepted and not used.
-    """
+    """Setting of a tool; None: declared or inferred. `source`, as `turnwise tools` writes it, is not used."""
 
     effect: Effect | None = None
     idempotent: bool | None = None
@@ -174,10 +167,7 @@ _SHOWN = 3
 
 
 class Citation(msgspec.Struct, omit_defaults=True):
-    """A range of the answer and its sources.
-
-    Attributes:
-        sources: Indexes of references, as decimal texts.
+    """A range of the answer and its sources, which are indexes of references as decimal texts.
 
     >>> import turnwise
     >>> turnwise.Citation(0, 6, sources=["0"]).sources
@@ -215,10 +205,7 @@ class GroundedClaim(msgspec.Struct, omit_defaults=True):
 
 
 class Reference(msgspec.Struct, omit_defaults=True):
-    """A source of the answer.
-
-    Attributes:
-        relevance: Relevance to the query, 0..1: the highest of its texts; None: a text has none.
+    """A source of the answer; `relevance` to the query, 0..1: the highest of its texts; None: one has none.
 
     >>> import turnwise
     >>> turnwise.Reference(title="Fees", texts=["Moving costs 300 euros."]).title
@@ -234,11 +221,7 @@ class Reference(msgspec.Struct, omit_defaults=True):
 
 
 class GroundedStep(msgspec.Struct, omit_defaults=True):
-    """A step on the way to an answer.
-
-    Attributes:
-        state: SUCCEEDED, FAILED or IN_PROGRESS; None: not stated.
-        observed: Number of its actions with an observation.
+    """A step: SUCCEEDED, FAILED or IN_PROGRESS (None: not stated); `observed`: actions with an observation.
 
     >>> import turnwise
     >>> turnwise.GroundedStep("SUCCEEDED", "search", actions=1, observed=1).observed
@@ -274,11 +257,7 @@ class SafetyRating(msgspec.Struct, omit_defaults=True):
 
 
 class Problem(msgspec.Struct, omit_defaults=True):
-    """A problem of a record that does not prevent scoring.
-
-    Attributes:
-        kind: Type of the problem, such as `UnreadableField`.
-        message: Path and description, one line.
+    """A problem that does not prevent scoring: a kind, such as `UnreadableField`; path and description.
 
     >>> import turnwise
     >>> finding = turnwise.Problem("UnreadPart", "exchanges[0].attachment: a picture")
@@ -332,10 +311,7 @@ class GroundedAnswer(msgspec.Struct, omit_defaults=True):
         return self.state != FAILED and self.state not in UNFINISHED
 
     def why_unread(self, *parts: str) -> str | None:
-        """Returns why parts of the answer are not known in full; None: they were read.
-
-        A part covers what is below it: `steps` covers `steps.state`.
-        """
+        """Returns why parts are not known in full (`steps` covers `steps.state`); None: they were read."""
         for unread in self.unread:
             for part in parts:
                 if f"{unread}.".startswith(f"{part}.") or f"{part}.".startswith(f"{unread}."):
@@ -398,10 +374,7 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
 
 
 class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
-    """One response of a tool.
-
-    Attributes:
-        error: Error mark of the log: true, or the error message.
+    """One response of a tool; `error`: error mark of the log, which is true or the error message.
 
     >>> import turnwise
     >>> turnwise.ToolResponse("book_slot", id="1", error="the slot is taken").error
@@ -457,10 +430,8 @@ class Usage(CanonicalModel):
     parts: "list[Usage]" = []
 
     def plus(self, other: "Usage") -> "Usage":
-        """Returns the sum of two reports; what neither states stays unknown.
-
-        Reports of one model that state the same counts are one part.
-        """
+        """Returns the sum of two reports; what neither states stays unknown."""
+        # Reports of one model that state the same counts are one part.
         parts: dict[tuple[str | None, bool, bool], Usage] = {}
         for part in (*(self.parts or [self]), *(other.parts or [other])):
             key = (part.model, part.input_tokens is None, part.output_tokens is None)
@@ -520,8 +491,7 @@ class Expectation(CanonicalModel, forbid_unknown_fields=True):
         tool_response: Expected response (`tool_response`, `mock_tool_response`).
         text: Expected text of the agent (`agent_response`).
         target_agent: Agent that must take over (`agent_transfer`).
-        variables: Session variables that the agent must update in the turn, with their values
-            (`updated_variables`).
+        variables: Session variables, with their values, that the agent must update (`updated_variables`).
         parameter_threshold: Threshold of this call's parameter correctness, 0..1; None: the case's.
         wire: Original CES message in canonical proto3 JSON; None: another format.
 
@@ -591,10 +561,8 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         turn_index: 0-based position in the conversation.
         user: Message of the user; None: the agent opened the conversation.
         agent: Final response; None or "": there is none.
-        agent_messages: All texts of the agent in order, with the final response; empty: only the final
-            response is logged.
-        speakers: Agents that said `agent_messages`, or `agent` where these are empty, one each ("": unknown);
-            empty: none is known.
+        agent_messages: All texts of the agent in order, the final response too; empty: only that is logged.
+        speakers: Agents that said `agent_messages`, or `agent`, one each ("": unknown); empty: none is known.
         transfers: Agents that took over in this turn, in order.
         given_variables: Those `variables` that the user's message or a default set, not the agent.
         timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.
@@ -603,8 +571,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         inference_calls: Number of model calls; None: not logged.
         expected: Golden turn contained in the record.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `agent`.
-        adk_reads: Whether google-adk reads the turn without an error, so that what is unknown of it is
-            nothing to google-adk.
+        adk_reads: Whether google-adk reads the turn without an error: what is unknown of it is nothing to it.
         grounded: Annotations of an answer engine on `agent`; None: the turn holds no such answer.
         unknown_calls: Why calls, responses or hand-offs may be missing; None: complete.
         unknown_words: Why texts of the agent may be missing; None: complete.

@@ -18,7 +18,7 @@ from turnwise.schemas.proto.message import (
 )
 
 
-class ChunkContent(Message, proto="Answer.Reference.UnstructuredDocumentInfo.ChunkContent"):
+class ChunkContent(Message, inside="Answer.Reference.UnstructuredDocumentInfo"):
     """A cited chunk."""
 
     content: Text = field()
@@ -27,7 +27,7 @@ class ChunkContent(Message, proto="Answer.Reference.UnstructuredDocumentInfo.Chu
     blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
-class UnstructuredDocumentInfo(Message, proto="Answer.Reference.UnstructuredDocumentInfo"):
+class UnstructuredDocumentInfo(Message, inside="Answer.Reference"):
     """A document as a source."""
 
     document: Text = field()
@@ -37,7 +37,7 @@ class UnstructuredDocumentInfo(Message, proto="Answer.Reference.UnstructuredDocu
     struct_data: Struct | None = field()
 
 
-class DocumentMetadata(Message, proto="Answer.Reference.ChunkInfo.DocumentMetadata"):
+class DocumentMetadata(Message, inside="Answer.Reference.ChunkInfo"):
     """The document of a chunk."""
 
     document: Text = field()
@@ -57,7 +57,7 @@ class ReferenceChunkInfo(Message, proto="Answer.Reference.ChunkInfo"):
     blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
 
 
-class StructuredDocumentInfo(Message, proto="Answer.Reference.StructuredDocumentInfo"):
+class StructuredDocumentInfo(Message, inside="Answer.Reference"):
     """A record as a source."""
 
     document: Text = field()
@@ -86,12 +86,10 @@ class AttachedBlob(Message, proto="Answer.BlobAttachment.Blob"):
 class AttributionType(OpenEnum):
     """Where a blob comes from."""
 
-    ATTRIBUTION_TYPE_UNSPECIFIED = 0
-    CORPUS = 1
-    GENERATED = 2
+    ATTRIBUTION_TYPE_UNSPECIFIED, CORPUS, GENERATED = range(3)
 
 
-class BlobAttachment(Message, proto="Answer.BlobAttachment"):
+class BlobAttachment(Message, inside="Answer"):
     """A binary that belongs to an answer."""
 
     data: AttachedBlob | None = field()
@@ -101,19 +99,16 @@ class BlobAttachment(Message, proto="Answer.BlobAttachment"):
 class StepState(OpenEnum):
     """State of a step."""
 
-    STATE_UNSPECIFIED = 0
-    IN_PROGRESS = 1
-    FAILED = 2
-    SUCCEEDED = 3
+    STATE_UNSPECIFIED, IN_PROGRESS, FAILED, SUCCEEDED = range(4)
 
 
-class SearchAction(Message, proto="Answer.Step.Action.SearchAction"):
+class SearchAction(Message, inside="Answer.Step.Action"):
     """A search."""
 
     query: Text = field()
 
 
-class SnippetInfo(Message, proto="Answer.Step.Action.Observation.SearchResult.SnippetInfo"):
+class SnippetInfo(Message, inside="Answer.Step.Action.Observation.SearchResult"):
     """A snippet that was found."""
 
     snippet: Text = field()
@@ -128,7 +123,7 @@ class SearchResultChunkInfo(Message, proto="Answer.Step.Action.Observation.Searc
     relevance_score: Float32 | None = field()
 
 
-class SearchResult(Message, proto="Answer.Step.Action.Observation.SearchResult"):
+class SearchResult(Message, inside="Answer.Step.Action.Observation"):
     """One search result."""
 
     document: Text = field()
@@ -139,7 +134,7 @@ class SearchResult(Message, proto="Answer.Step.Action.Observation.SearchResult")
     struct_data: Struct | None = field()
 
 
-class Observation(Message, proto="Answer.Step.Action.Observation"):
+class Observation(Message, inside="Answer.Step.Action"):
     """Results of a search."""
 
     search_results: Repeated[SearchResult] = field()
@@ -177,11 +172,7 @@ class HarmCategory(OpenEnum):
 class HarmProbability(OpenEnum):
     """Probability of harm; the names have no prefix."""
 
-    HARM_PROBABILITY_UNSPECIFIED = 0
-    NEGLIGIBLE = 1
-    LOW = 2
-    MEDIUM = 3
-    HIGH = 4
+    HARM_PROBABILITY_UNSPECIFIED, NEGLIGIBLE, LOW, MEDIUM, HIGH = range(5)
 
 
 class HarmSeverity(OpenEnum):
@@ -208,11 +199,7 @@ class AnswerSafetyRating(Message, proto="SafetyRating"):
 class AnswerState(OpenEnum):
     """State of an answer."""
 
-    STATE_UNSPECIFIED = 0
-    IN_PROGRESS = 1
-    FAILED = 2
-    SUCCEEDED = 3
-    STREAMING = 4
+    STATE_UNSPECIFIED, IN_PROGRESS, FAILED, SUCCEEDED, STREAMING = range(5)
 
 
 class AnswerSkippedReason(OpenEnum):
@@ -243,20 +230,20 @@ class QueryType(OpenEnum):
     USER_DEFINED_CLASSIFICATION_QUERY = 5
 
 
-class QueryClassificationInfo(Message, proto="Answer.QueryUnderstandingInfo.QueryClassificationInfo"):
+class QueryClassificationInfo(Message, inside="Answer.QueryUnderstandingInfo"):
     """Result of one query classifier."""
 
     type: Implicit[QueryType] = field()
     positive: Bool = field()
 
 
-class QueryUnderstandingInfo(Message, proto="Answer.QueryUnderstandingInfo"):
+class QueryUnderstandingInfo(Message, inside="Answer"):
     """Classification of the query."""
 
     query_classification_info: Repeated[QueryClassificationInfo] = field()
 
 
-class CitationSource(Message, proto="Answer.CitationSource"):
+class CitationSource(Message, inside="Answer"):
     """A pointer into the references."""
 
     reference_id: Text = field("Index into `references`, as a decimal.")
@@ -270,7 +257,7 @@ class AnswerCitation(Message, proto="Answer.Citation"):
     sources: Repeated[CitationSource] = field()
 
 
-class GroundingSupport(Message, proto="Answer.GroundingSupport"):
+class GroundingSupport(Message, inside="Answer"):
     """A claim of the text and its evidence."""
 
     start_index: Int64 = field("First byte of `answer_text`.")
@@ -325,8 +312,7 @@ class SessionTurn(Message, proto="Session.Turn"):
 class SessionState(OpenEnum):
     """State of a session."""
 
-    STATE_UNSPECIFIED = 0
-    IN_PROGRESS = 1
+    STATE_UNSPECIFIED, IN_PROGRESS = range(2)
 
 
 class AnswerSession(Message, proto="Session"):

@@ -1,11 +1,13 @@
-"""Writes JSON, and reads JSON in texts of logs."""
+"""Writes JSON, and reads JSON in texts of logs; names in one line, and items by key."""
 
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+import msgspec
 import orjson
 from pydantic_core import from_json, to_json
 
@@ -15,12 +17,13 @@ JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""
 
+_GroupKey = TypeVar("_GroupKey")
+_Grouped = TypeVar("_Grouped")
+
 
 def no_items() -> list[Any]:
-    """Returns an empty list, as the default of a pydantic field.
-
-    Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
-    """
+    """Returns an empty list, as the default of a pydantic field."""
+    # Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
     return []
 
 
@@ -42,12 +45,25 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
     return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
 
 
+def grouped(pairs: Iterable[tuple[_GroupKey, _Grouped]]) -> dict[_GroupKey, list[_Grouped]]:
+    """Returns the items of every key, both in the order in which they come."""
+    groups: dict[_GroupKey, list[_Grouped]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
+
+
 def dump_json(value: JsonValue) -> bytes:
     """Returns UTF-8 JSON; supports integers of any size; non-finite numbers become null."""
     try:
         return orjson.dumps(value)
     except TypeError:
         return to_json(value, inf_nan_mode="null")
+
+
+def indented_json(value: object) -> str:
+    """Returns a struct, or what else is JSON, as lines for people."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def load_json(text: bytes) -> Any:
@@ -99,32 +115,20 @@ def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[Js
     return value
 
 
-class _Twice(ValueError):
-    pass
-
-
 def key_twice(text: bytes, value: JsonValue) -> str | None:
-    """Returns a key that an object of a JSON text states twice, with different values; None: there is none.
+    """Returns a key that an object of a JSON text states twice, with different values; None: none."""
+    # Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
+    twice: list[str] = []
 
-    Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
-    """
-    try:
-        if text.count(b":") == dump_json(value).count(b":"):
-            return None
-        json.loads(text, object_pairs_hook=_distinct, parse_int=str, parse_float=str)
-    except _Twice as error:
-        return str(error)
-    except (ValueError, RecursionError):
-        pass
-    return None
+    def object_of(pairs: list[tuple[str, Any]]) -> JsonObject:
+        unique = dict(pairs)
+        twice.extend(key for key, item in pairs if len(unique) < len(pairs) and item != unique[key])
+        return unique
 
-
-def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
-    unique = dict(pairs)
-    for key, item in pairs if len(unique) < len(pairs) else ():
-        if item != unique[key]:
-            raise _Twice(key)
-    return unique
+    with suppress(ValueError, RecursionError):
+        if text.count(b":") != dump_json(value).count(b":"):
+            json.loads(text, object_pairs_hook=object_of, parse_int=str, parse_float=str)
+    return next(iter(twice), None)
 
 
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//")

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import Distribution, distributions
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from threading import RLock
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
@@ -43,8 +43,7 @@ T = TypeVar("T", bound=Named)
 class Registry(Mapping[str, T], Generic[T]):
     """Implementations by name.
 
-    The modules of the built-in package and the entry points of installed packages are imported at the first
-    lookup, not before.
+    Modules of the built-in package and entry points of installed ones are imported at the first lookup.
 
     Args:
         kind: What an implementation is called in messages, such as `input format`.
@@ -82,24 +81,19 @@ class Registry(Mapping[str, T], Generic[T]):
         if fault:
             raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: {fault}")
         known = self._items.get(item.name, item)
-        if known is not item and not _replaces(item, known):
-            raise TypeError(f"the name {item.name} is taken by another {self.kind}")
+        if known is not item:
+            # A definition may be executed again: in a notebook, or in a module that is reloaded.
+            again = {"__main__", *getattr(importlib, "_RELOADING", ())} & _modules(item) & _modules(known)
+            if not again or getattr(item, "__qualname__", "") != getattr(known, "__qualname__", ""):
+                raise TypeError(f"the name {item.name} is taken by another {self.kind}")
         self.changes += known is not item or item.name not in self._items
         self._items[item.name] = item
         return item
 
-    def check_module(self, module: ModuleType) -> None:
-        """Raises TypeError if a module defines an implementation that is not added, and should be."""
-        for item in vars(module).values():
-            is_own = getattr(item, "__module__", None) == module.__name__
-            if is_own and self._is_left_out(item) and item not in self._items.values():
-                raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: it has no name of its own")
-
     def find(self, name: str, before: str = "", among: Iterable[str] | None = None) -> T:
-        """Returns the implementation of a name, which is one of `among` (None: all).
+        """Returns the implementation of a name, one of `among` (None: all); raises ConfigError.
 
-        Raises ConfigError, whose message begins with `before` (the option or key that gives the name), and
-        names all if there are few or none is similar, else the nearest.
+        The message begins with `before`, and names all if there are few or none is similar, else the nearest.
         """
         known = sorted(self if among is None else among)
         if name in known:
@@ -129,9 +123,11 @@ class Registry(Mapping[str, T], Generic[T]):
         self._is_loading = True
         try:
             with hook_errors(self._package, ()):
-                _import_modules(import_module(self._package))
-            for distribution, package in _distributions().items():
-                for point in package.entry_points.select(group=self.group):
+                package = import_module(self._package)
+                for module in walk_packages(getattr(package, "__path__", ()), f"{self._package}."):
+                    import_module(module.name)
+            for distribution, installed in _distributions().items():
+                for point in installed.entry_points.select(group=self.group):
                     with hook_errors(f"plugin {point.name} of {distribution}", ()):
                         item = self.add(point.load())
                         if item.name != point.name:
@@ -144,25 +140,11 @@ class Registry(Mapping[str, T], Generic[T]):
             self._is_loading = False
 
 
-def _import_modules(package: ModuleType) -> None:
-    for _, name, is_package in iter_modules(getattr(package, "__path__", ()), f"{package.__name__}."):
-        module = import_module(name)
-        if is_package:
-            _import_modules(module)
-
-
 def _name_fault(item: object) -> str | None:
     name = getattr(item, "name", "-")
     if isinstance(name, str) and name.isprintable() and name.split() == [name]:
         return None
     return f"its name is {short_repr(name)}; a name is a text without spaces"
-
-
-def _replaces(new: object, known: object) -> bool:
-    """Returns whether a definition is executed again: in a notebook, or in a module that is reloaded."""
-    again = {"__main__", *getattr(importlib, "_RELOADING", ())}
-    is_same = getattr(new, "__qualname__", None) == getattr(known, "__qualname__", None)
-    return is_same and bool(_modules(new) & _modules(known) & again)
 
 
 def _modules(item: object) -> set[str]:
@@ -182,16 +164,12 @@ def _shown(item: object) -> str:
 def hook_errors(
     hook: str, passing: tuple[type[BaseException], ...] = (ConfigError, OSError)
 ) -> Iterator[None]:
-    """Converts any error of a plugin, or of a function of it, but those that are to pass.
-
-    Raises:
-        ConfigError: One line that begins with the name of the plugin or function.
-        OSError: Likewise, of a library's error that is one, if those pass; our errors say what they are of.
-    """
+    """For errors of a plugin or its function, raises ConfigError or OSError that begins with its name."""
     try:
         yield
     except RAISED as error:
         if isinstance(error, passing):
+            # A library's error becomes an OSError that begins likewise; our errors say what they are of.
             if isinstance(error, ConfigError) or type(error).__module__.startswith("turnwise."):
                 raise
             raise OSError(f"{hook}: {error_text(error)}") from error
@@ -205,10 +183,8 @@ def error_text(error: BaseException) -> str:
 
 @cache
 def _distributions() -> dict[str, Distribution]:
-    """Returns the installed distributions that extend turnwise; of two of one name the first on the path.
-
-    `importlib.metadata.entry_points` parses the files of all distributions, which takes three times as long.
-    """
+    """Returns the installed distributions that extend turnwise; of two of one name the first on the path."""
+    # `importlib.metadata.entry_points` parses the files of all distributions: it takes three times as long.
     named = [item for item in distributions() if "[turnwise." in (item.read_text("entry_points.txt") or "")]
     return {item.metadata["Name"]: item for item in reversed(named)}
 
@@ -273,5 +249,9 @@ def import_plugin(plugin: str) -> None:
 
 
 def _check(module: ModuleType) -> None:
+    """Raises TypeError if a module defines an implementation that is not added, and should be."""
+    made = [item for item in vars(module).values() if getattr(item, "__module__", None) == module.__name__]
     for registry in REGISTRIES:
-        registry.check_module(module)
+        lost = [item for item in filter(registry._is_left_out, made) if item not in registry._items.values()]
+        if lost:
+            raise TypeError(f"{_shown(lost[0])} cannot be used as {registry.kind}: it has no name of its own")

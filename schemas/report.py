@@ -61,8 +61,7 @@ class SliceFigure(msgspec.Struct, frozen=True):
     """Outcomes of one criterion in one slice of one version.
 
     Attributes:
-        difference: Pass share minus that of the version's other conversations, -1..1; None: one of the two
-            groups has no outcome.
+        difference: Pass share minus that of the version's others, -1..1; None: one of the two has no outcome.
         shrunk: The difference, drawn towards the mean of its criterion by its uncertainty.
         stands_out: Whether it is found at a false discovery rate of 10 % over all slices of the version.
         detectable: Smallest difference that Fisher's exact test of so many conversations sees with a power of
@@ -79,12 +78,7 @@ class SliceFigure(msgspec.Struct, frozen=True):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """The conversations with one property.
-
-    Attributes:
-        kind: `language`, `tag`, `tool` or `turns`.
-        figures: Criterion -> one entry per version; None: it applies to none of them.
-    """
+    """Conversations of a `language`, `tag`, `tool` or number of `turns`; figures per version, None: n/a."""
 
     kind: str
     value: str
@@ -140,13 +134,7 @@ class WithoutScore(msgspec.Struct, frozen=True):
 
 
 class FailureGroup(msgspec.Struct, frozen=True):
-    """Failures or findings of one kind.
-
-    Attributes:
-        stage: Stage of the failure; `check`: findings, which lose nothing.
-        sentence: What failed how often, and the next step if there is one.
-        rows: The first of them, with their records.
-    """
+    """Failures of a kind, or findings (stage `check`): how often, and the next step; the first `rows`."""
 
     stage: str
     error_type: str
@@ -171,8 +159,7 @@ class Conversations(msgspec.Struct, frozen=True):
         by_turn: Places of the names of the criteria with scores of turns.
         scores: Criterion -> value of each conversation: its own, or else the mean of its turns; None: none.
         chunk: Place of the chunk with transcript and scores; -1: left out of the report.
-        is_random: Whether it belongs to the random sample of a report with few transcripts, or to a report
-            with all of them.
+        is_random: Whether it is of the random sample of a report with few transcripts; true if all are there.
     """
 
     id: list[str]
@@ -246,12 +233,7 @@ class ReportRun(msgspec.Struct, frozen=True):
 
 
 class ReportVersion(msgspec.Struct, frozen=True):
-    """One app version of one run: a column of the tables.
-
-    Attributes:
-        name: A short name, unique in the report.
-        app_version: The full name; None: the logs do not state it.
-    """
+    """One app version (None: not stated) of a run: a column of tables, under a name unique in the report."""
 
     name: str
     app_version: str | None
@@ -264,11 +246,7 @@ class ReportVersion(msgspec.Struct, frozen=True):
 
 
 class Sentence(msgspec.Struct, frozen=True):
-    """One statement of the first screen.
-
-    Attributes:
-        run: The run it is about; None: a version, or the comparison.
-    """
+    """One statement of the first screen; `run`: what it is about, None: a version, or the comparison."""
 
     text: str
     run: int | None = None
@@ -324,13 +302,7 @@ Applies = Literal["scored", "judge", "cases", "no"]
 
 
 class Noted(msgspec.Struct):
-    """Something that was not read, or not all of it.
-
-    Attributes:
-        what: The kind: an error, or the kind of a finding.
-        message: The first message, one line.
-        position: 1-based line or index of the first one in that file; 0: the file as a whole.
-    """
+    """What was not read: kind and first message; `position`: 1-based line or index, 0: the whole file."""
 
     what: str
     message: str
@@ -361,8 +333,7 @@ class FileInspection(msgspec.Struct):
         formats: Format -> number of records; "": not recognised.
         conversations: Number of conversations; one joined of events counts in the file of its first event.
         results: Number of the tools' responses.
-        joined: Number of events (records, or parts of records such as spans) that were joined into
-            conversations.
+        joined: Number of events (records, or parts of them: spans) that were joined into conversations.
         names_case: Conversations that name an eval case and do not bring it along.
         without_version: Conversations that state no app version, by their source.
         not_read: What could not be read, by message; those beyond the first 20 kinds are counted together.
@@ -416,11 +387,7 @@ class Inspection(msgspec.Struct):
 
 
 class NotConverted(msgspec.Struct):
-    """Something that was not converted.
-
-    Attributes:
-        position: 1-based line or index in that file; 0: the file as a whole.
-    """
+    """Something that was not converted; `position`: 1-based line or index, 0: the file as a whole."""
 
     source: str
     position: int

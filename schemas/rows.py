@@ -574,15 +574,12 @@ def arrow_schema(columns: Iterable[Column]) -> "pyarrow.Schema":
 def arrow_rows(
     rows: Sequence[JsonObject], schema: "pyarrow.Schema"
 ) -> "tuple[pyarrow.Table, list[tuple[JsonObject, str]]]":
-    """Converts rows, whose JSON objects are texts, to a table.
-
-    Those that Arrow cannot hold (an integer of more than 64 bits) are returned beside it, with their reasons.
-    """
+    """Returns a table of rows, whose JSON objects are texts, and the rows that Arrow cannot hold, and why."""
     import pyarrow
 
     try:
         return pyarrow.Table.from_pylist(rows, schema), []
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError):  # such as of an integer of more than 64 bits
         kept, refused = list[JsonObject](), list[tuple[JsonObject, str]]()
     for row in rows:
         try:
@@ -615,12 +612,8 @@ def plain_rows(rows: Sequence[Any]) -> list[Any]:
     return [msgspec.structs.asdict(row) if isinstance(row, _Made) else row for row in rows]
 
 
-def _other(value: object) -> msgspec.Raw:
-    """Returns the JSON of what only the general encoder can write, such as a subclass of str."""
-    return msgspec.Raw(dump_json(value))
-
-
-_ENCODER = msgspec.json.Encoder(enc_hook=_other)
+# Only the general encoder can write a value such as a subclass of str.
+_ENCODER = msgspec.json.Encoder(enc_hook=lambda value: msgspec.Raw(dump_json(value)))
 
 
 def score_lines(rows: Sequence[Any]) -> bytes:

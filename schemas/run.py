@@ -44,10 +44,8 @@ class StreamRules(Struct, frozen=True):
 
     @property
     def window_lateness(self) -> float:
-        """Time after its end during which a window accepts changes.
-
-        It includes the closing delay of a conversation, and another one at the end of the stream.
-        """
+        """Time after its end during which a window accepts changes."""
+        # It includes the closing delay of a conversation, and another one at the end of the stream.
         return self.allowed_lateness + 2 * self.longest_wait
 
 
@@ -76,12 +74,7 @@ class InputFile(msgspec.Struct, frozen=True, order=True):
 
 
 class InputFiles(msgspec.Struct, frozen=True):
-    """All files.
-
-    Attributes:
-        digest: Digest over names, sizes and times of all files.
-        files: The files by name; None: there are more than `MOST_LISTED`.
-    """
+    """All files, and a digest over names, sizes and times; `files`: None if more than `MOST_LISTED`."""
 
     count: int
     bytes: int
@@ -184,8 +177,7 @@ class RunAlerts(msgspec.Struct, frozen=True):
 
     Attributes:
         night: Number of this run in the row of those that are compared, from 1; it grows with the dates.
-        before: Output directory of the run that it was compared with, or `#` and its name in the store; None:
-            there was none.
+        before: Directory of the run that it was compared with, or `#` and its name in the store; None: none.
         untested: Names of rules that were not tested, and why, one line a reason.
     """
 

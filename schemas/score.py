@@ -106,11 +106,9 @@ def oversized_error(limit: int) -> OversizedRecordError:
 
 
 class IncompleteReadError(ValueError):
-    """A file, member of an archive or other source broke off, or was not read at all.
+    """A file, member of an archive or other source broke off, or was not read at all."""
 
-    Nobody knows how many of its records are missing, so it never counts as one lost record: a run with such a
-    failure fails.
-    """
+    # Nobody knows how many records are missing, so it never counts as one: a run with such a failure fails.
 
     def __init__(self, why: BaseException | str) -> None:
         """Creates an error of what happened; one line."""

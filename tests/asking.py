@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from tests.forked import Fork
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 
 
-class Verdict(BaseModel):
-    """The answer to each question."""
+class Verdict(BaseModel):  # the answer to each question; a docstring would be in its schema
+    model_config = ConfigDict(extra="forbid")
 
     quote: str
     verdict: Literal["valid", "invalid"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -21,6 +22,12 @@ def observed(given: Any, why: str | None = None) -> Observed:
     if isinstance(given, float):
         return Observed(given)
     return Observed({P: 1.0, F: 0.0}.get(given), given, why=None if given == P else why)
+
+
+def raised_row(conversation_id: str, app_version: str | None, criterion: str, message: str) -> FailureRow:
+    """Returns the row of an error that a criterion raised."""
+    row: Any = {"conversation_id": conversation_id, "app_version": app_version, "stage": "score"}
+    return row | {"criterion": criterion, "message": message}
 
 
 def side(name: str, given: Given, prefix: str = "", **fields: Any) -> ComparedSide:

@@ -2,7 +2,8 @@
 
 from turnwise.schemas.conversation import Conversation, Record, ToolCall
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
+from turnwise.transforms.scoring.evaluate import evaluate
+from turnwise.transforms.scoring.selection import Criteria
 
 
 def calls(text):
@@ -15,6 +16,11 @@ def sample_of(case, *turns, **fields):
     """Puts turns beside a case; `fields` are those of the conversation."""
     conversation = Conversation(**{"conversation_id": "c", "turns": list(turns), **fields})
     return Sample(conversation, case, Record("f", 1, b"{}"))
+
+
+def score_conversation(sample, criteria):
+    """Scores a conversation by measured criteria."""
+    return evaluate(sample, Criteria(criteria))[0]
 
 
 def scores_of(criterion, case, *turns, **fields):

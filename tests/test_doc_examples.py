@@ -180,9 +180,9 @@ def make_gated_run(directory, scored):
 
 def make_logs_of_dates(argv):
     """Puts logs of every date of a command line where it reads them."""
-    found = dates_of(argv)
-    assert found
-    for day in (*found.named, *found.before):
+    named, before = dates_of(argv)
+    assert named
+    for day in (*named, *before):
         place = Path(f"logs/dt={day}")
         place.mkdir(parents=True, exist_ok=True)
         (place / "log.jsonl").write_text(canonical_conversation())

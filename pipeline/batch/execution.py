@@ -13,11 +13,9 @@ import apache_beam as beam
 import grpc
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
     GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
-    SparkRunnerOptions,
     TestOptions,
 )
 from apache_beam.runners.runner import PipelineResult, PipelineState
@@ -92,11 +90,12 @@ def only_translates(options: PipelineOptions) -> bool:
 
 
 def translate(pipeline: beam.Pipeline) -> None:
-    """Translates a pipeline without running it. Only Dataflow's runner does this in `run`."""
+    """Translates a pipeline without running it, and says so. Only Dataflow's runner does this in `run`."""
     if type(pipeline.runner).__name__ == "DataflowRunner":
         pipeline.run()
     else:
         pipeline.to_runner_api()
+    print("the pipeline was translated; nothing was run")
 
 
 class BeamOptions(PipelineOptions):
@@ -203,14 +202,13 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     now = _inputs_now(settings.input)
     if now is None:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
-    before = _earlier(settings.output)
     if not _holds_something(now, settings.input):
         may_be_empty = may_be_empty and not any(map(holds_unread, settings.input))
-        return _stays_without_input(settings.output, before, may_be_empty, now)
-    if isinstance(before, ConfigError):
-        if not earlier_files(settings.output):
-            return Again(True, FIRST_RUN)
-        return Again(True, f"there is no run: {before}")
+        return _stays_without_input(settings.output, may_be_empty, now)
+    try:
+        before = open_run(settings.output).document
+    except ConfigError as error:
+        return Again(True, f"there is no run: {error}" if earlier_files(settings.output) else FIRST_RUN)
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
     if left := before.counts.get("short_of_batch"):
@@ -232,7 +230,7 @@ def why_empty(inputs: Sequence[str], output: str) -> Again | None:
         return None
     if any(map(holds_unread, inputs)) and not earlier_files(output):
         return None
-    return _stays_without_input(output, _earlier(output), True, now)
+    return _stays_without_input(output, True, now)
 
 
 def _holds_something(now: InputFiles, inputs: Sequence[str]) -> bool:
@@ -244,29 +242,23 @@ def _inputs_now(inputs: Sequence[str]) -> InputFiles | None:
     return list_inputs([path for path in inputs if not names_nothing(path)])
 
 
-def _stays_without_input(
-    output: str, before: RunDocument | ConfigError, may_be_empty: bool, now: InputFiles
-) -> Again:
+def _stays_without_input(output: str, may_be_empty: bool, now: InputFiles) -> Again:
     # A file without a byte may be what an export that died has left: it is named.
     named = f" ({now.files[0].name})" if now.files else ""
     gone = f"{counted(now.count, 'input file')} without a byte{named}" if now.count else "there is no input"
-    if not isinstance(before, ConfigError):
-        return _stays(f"{gone}; its run stays", before)
-    if may_be_empty and not earlier_files(output):
-        return Again(False, f"{gone}, and no run: nothing was due", is_quiet=True)
-    step = "" if earlier_files(output) else "; --empty_dates warn lets a date of which nothing was due pass"
-    return Again(False, f"{gone}, and no run: {before}{step}", 2)
+    try:
+        return _stays(f"{gone}; its run stays", open_run(output).document)
+    except ConfigError as error:
+        if earlier_files(output):
+            return Again(False, f"{gone}, and no run: {error}", 2)
+        if may_be_empty:
+            return Again(False, f"{gone}, and no run: nothing was due", is_quiet=True)
+        step = "--empty_dates warn lets a date of which nothing was due pass"
+        return Again(False, f"{gone}, and no run: {error}; {step}", 2)
 
 
 def _stays(why: str, run: RunDocument) -> Again:
     return Again(False, "; ".join((why, *run.problems)), run.exit_status)
-
-
-def _earlier(directory: str) -> RunDocument | ConfigError:
-    try:
-        return open_run(directory).document
-    except ConfigError as error:
-        return error
 
 
 def counters(result: PipelineResult) -> dict[str, int]:
@@ -360,11 +352,9 @@ def job_address(options: PipelineOptions, kind: str, job: Any) -> str:
         page = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"
         name = f"{page}/{job.job_id()}" if job is not None and job.has_job else page
         return f"{name}?project={cloud.project}"
-    stated = options.view_as(PortableOptions).job_endpoint
-    if not stated and kind == "FlinkRunner":
-        stated = options.view_as(FlinkRunnerOptions).flink_master
-    if not stated and kind == "SparkRunner":
-        stated = options.view_as(SparkRunnerOptions).spark_master_url
+    given = options.get_all_options()
+    masters = {"FlinkRunner": given["flink_master"], "SparkRunner": given["spark_master_url"]}
+    stated = given["job_endpoint"] or masters.get(kind)
     cluster = f"{kind} {stated}" if stated else kind
     number = getattr(job, "_job_id", None)
     return f"job {number} on {cluster}" if number else cluster

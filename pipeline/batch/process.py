@@ -18,10 +18,9 @@ _Handler: TypeAlias = Callable[[int, FrameType | None], None]
 class Interrupted(KeyboardInterrupt):
     """A signal, by its number, ended a run."""
 
-    def __init__(self, number: int, left: str = "", kept: str = "; no file of this run was kept") -> None:
-        """Creates the error; `left` describes rows of the run that remain in a store, `kept` its files."""
-        message = f"interrupted by {signal.Signals(number).name}{kept}"
-        super().__init__(f"{message}; {left}" if left else message)
+    def __init__(self, number: int, kept: str = "; no file of this run was kept") -> None:
+        """Creates the error; `kept` says what remains of the run, as the rest of its sentence."""
+        super().__init__(f"interrupted by {signal.Signals(number).name}{kept}")
         self.number = number
 
 

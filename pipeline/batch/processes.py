@@ -10,8 +10,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -41,7 +41,7 @@ from turnwise.pipeline.batch.execution import (
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io.files import listed_files
 from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
-from turnwise.pipeline.io.run_writer import RunSink, ShardSink, Told, Written, gathered, name_full_disk
+from turnwise.pipeline.io.run_writer import RunSink, Told, Written, gathered, name_full_disk
 from turnwise.pipeline.io.sources import (
     STOPPING,
     FileSource,
@@ -141,9 +141,8 @@ def _score(work: Work, number: int, queue: int) -> None:
     # A worker has its part of the calls in flight.
     settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
     with made_pipeline(work.options) as pipeline:
-        sink = ShardSink(
-            *(settings.output, settings.output_format, settings.places), folder=work.folder, number=number
-        )
+        given = settings.output, settings.output_format, None, settings.places
+        sink = RunSink(*given, folder=work.folder, number=number)
         logs = ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
         hand_over(pipeline, scored, sink, work.handed(number))
@@ -203,10 +202,23 @@ def run_in_workers(
         is_done = _work(work)
         files = [work.handed(number) for number in range(settings.workers)]
         if is_done:
-            build_end(pipeline, take_over(pipeline, files), settings, sink)
+            handed = pipeline | "Handed" >> beam.Create(list(map(str, files)), reshuffle=False)
+            taken = handed | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
+            build_end(pipeline, Scored([taken[_STATE]], [taken[_TOLD]]), settings, sink)
         else:
             complain(_AGAIN)
-            build_again(pipeline, logs, cases, settings, sink, handed_counts(files))
+            judge, counts = settings.judge, Counter[str]()
+            for file in files:
+                for kind, value in _CODER.decode(file.read_bytes()):
+                    if kind == _TOLD and isinstance(value, dict):
+                        counts.update(value)
+            # The judge has what the attempt left of its limits.
+            spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
+            alone = replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))
+            scored = build_scoring(pipeline, logs, cases, alone, sink)
+            asked = {name: number for name, number in counts.items() if name.startswith(JUDGE_USAGE)}
+            earlier = pipeline | "Earlier" >> beam.Create([(OF_RUN, asked)], reshuffle=False)
+            build_end(pipeline, scored._replace(reports=[*scored.reports, earlier]), alone, sink)
         with show_progress():
             run_to_the_end(pipeline)
 
@@ -230,9 +242,21 @@ def _work(work: Work) -> bool:
         for worker in workers:
             worker.start()
         queue.close()
+        waiting: dict[Any, int] = {worker.sentinel: number for number, worker in enumerate(workers)}
+        before = PROGRESS.conversations, PROGRESS.turns
         with show_progress():
             fed = feeder.submit(put_shards, feed.fileno(), work.shards, count)
-            _wait(work, workers, links.progress, fed, [fault for fault, _ in pipes])
+            while waiting:
+                for sentinel in wait(list(waiting), _PROCESSES_EVERY):
+                    number = waiting.pop(sentinel)
+                    workers[number].join()
+                    status = workers[number].exitcode or 0
+                    if status or not work.handed(number).exists():
+                        raise _error(work, pipes[number][0], status)
+                if fed.done():
+                    fed.result()
+                PROGRESS.conversations = before[0] + sum(links.progress[::2])
+                PROGRESS.turns = before[1] + sum(links.progress[1::2])
     return not links.stop[0]
 
 
@@ -248,47 +272,19 @@ def _ending(workers: Sequence[BaseProcess], links: Links, work: Work) -> Iterato
     finally:
         if asks and any(worker.is_alive() for worker in workers):
             links.stop[0] = ENDING
-            _wait_for_replies(workers, is_told=is_refused)
+            # The waiting is told once, unless the judge answers at once, or refuses.
+            start, is_told = monotonic(), is_refused
+            until = start + WORKER_PATIENCE_S + _PROCESSES_EVERY
+            while (alive := [w.sentinel for w in workers if w.is_alive()]) and monotonic() < until:
+                with suppress(KeyboardInterrupt):  # a second signal ends the process
+                    wait(alive, _PROCESSES_EVERY)
+                    if not is_told and monotonic() > start + _PROCESSES_EVERY:
+                        is_told = True
+                        complain(WAITING)
         for worker in workers:
             if worker.is_alive():
                 worker.kill()
                 worker.join()
-
-
-def _wait_for_replies(workers: Sequence[BaseProcess], is_told: bool) -> None:
-    """Waits, and says so, unless that is told or need not be."""
-    start = monotonic()
-    while (
-        any(worker.is_alive() for worker in workers)
-        and monotonic() < start + WORKER_PATIENCE_S + _PROCESSES_EVERY
-    ):
-        with suppress(KeyboardInterrupt):  # a second signal ends the process
-            wait([worker.sentinel for worker in workers if worker.is_alive()], _PROCESSES_EVERY)
-            if not is_told and monotonic() > start + _PROCESSES_EVERY:
-                is_told = True
-                complain(WAITING)
-
-
-def _wait(
-    work: Work,
-    workers: Sequence[BaseProcess],
-    progress: Sequence[int],
-    fed: "Future[None]",
-    faults: Sequence[Connection],
-) -> None:
-    waiting: dict[Any, int] = {worker.sentinel: number for number, worker in enumerate(workers)}
-    before = PROGRESS.conversations, PROGRESS.turns
-    while waiting:
-        for sentinel in wait(list(waiting), _PROCESSES_EVERY):
-            number = waiting.pop(sentinel)
-            workers[number].join()
-            status = workers[number].exitcode or 0
-            if status or not work.handed(number).exists():
-                raise _error(work, faults[number], status)
-        if fed.done():
-            fed.result()
-        PROGRESS.conversations = before[0] + sum(progress[::2])
-        PROGRESS.turns = before[1] + sum(progress[1::2])
 
 
 def _error(work: Work, receiver: Connection, status: int) -> BaseException:
@@ -378,56 +374,18 @@ def _holds_events(settings: RunSettings, listed: Listed) -> bool:
     return False
 
 
-def build_again(
-    root: beam.Pipeline,
-    logs: Source,
-    cases: Source | None,
-    settings: RunSettings,
-    sink: RunSink,
-    counts: Mapping[str, int],
-) -> None:
-    """Adds a whole run, whose judge has what an attempt with these counts left of its limits."""
-    judge = settings.judge
-    spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
-    alone = replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))
-    scored = build_scoring(root, logs, cases, alone, sink)
-    asked = {name: number for name, number in counts.items() if name.startswith(JUDGE_USAGE)}
-    earlier = root | "Earlier" >> beam.Create([(OF_RUN, asked)], reshuffle=False)
-    build_end(root, scored._replace(reports=[*scored.reports, earlier]), alone, sink)
-
-
 _STATE, _WRITTEN, _TOLD = "state", "written", "told"
 _CODER = FastPrimitivesCoder()
 """Beam's own coder of what goes from one worker to another."""
 
 
-def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, folder: Path) -> None:
+def hand_over(root: beam.Pipeline, scored: Scored, sink: RunSink, folder: Path) -> None:
     """Adds the steps that write everything but the rows into one file."""
     pack = beam.Map(lambda entry: (OF_RUN, (entry[0], packed(entry[1]))))
     states = [part | f"Hand_State{i}" >> pack for i, part in enumerate(scored.states)]
     parts = [*scored.reports, *sink.written, sink.begun(root)]  # there may be nothing else
     over = gathered([*states, *parts], "Hand_Told", "Hand_Gather")
     _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
-
-
-def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
-    """Adds the steps that read what workers wrote."""
-    taken = (
-        root
-        | "Handed" >> beam.Create([str(file) for file in files], reshuffle=False)
-        | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
-    )
-    return Scored([taken[_STATE]], [taken[_TOLD]])
-
-
-def handed_counts(files: Sequence[Path]) -> Counter[str]:
-    """Returns the sum of the counts that workers wrote."""
-    counts = Counter[str]()
-    for file in files:
-        for kind, value in _CODER.decode(file.read_bytes()):
-            if kind == _TOLD and isinstance(value, dict):
-                counts.update(value)
-    return counts
 
 
 def _plain(value: tuple[str, bytes] | Told) -> tuple[str, Any]:

@@ -50,9 +50,9 @@ from turnwise.pipeline.io.sinks import (
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.report.comparison import may_name_version, open_baseline
-from turnwise.pipeline.report.ending import begun_document, end_run, figures_of, report
+from turnwise.pipeline.report.ending import begun_document, end_run, report
 from turnwise.pipeline.report.gate import check_baseline, find_baseline
-from turnwise.pipeline.report.terminal import Figures, estimate_text, show_progress, usage_of
+from turnwise.pipeline.report.terminal import estimate_text, show_progress
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.options import shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
@@ -63,7 +63,7 @@ from turnwise.schemas.config import STATUS, Alert, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.rows import MetricsByAppVersionRow, ReadAgain
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunAlerts, RunDocument
-from turnwise.transforms.beam.windows import WindowMetrics, evaluate_rule, why_untested
+from turnwise.transforms.beam.windows import WindowMetrics, evaluate_rule
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
@@ -100,29 +100,24 @@ def raise_alerts(
         for version in versions:
             window = WindowMetrics(*_span(document), version, "ON_TIME", 0, states[version])
             baseline = _state_before(nights[: rule.drop.baseline if rule.drop else 0], version)
-            alert = evaluate_rule(rule, window, baseline, number)
-            if alert is not None:
-                raised.append(alert)
-            elif why := why_untested(rule, window.state, baseline, gap):
-                untested.setdefault(why, []).append(f"{rule.name} ({version or 'no version'})")
+            result = evaluate_rule(rule, window, baseline, number, gap)
+            if isinstance(result, Alert):
+                raised.append(result)
+            elif result:
+                untested.setdefault(result, []).append(f"{rule.name} ({version or 'no version'})")
     lines = [f"{', '.join(names)}: {why}" for why, names in untested.items()]
     before = settings.baseline or ""
     if is_store_url(before):  # whose address may hold a password
         before = f"#{before.rsplit('#', 1)[-1]}"
     problems = [f"{ALERT_PROBLEM}{alert.message}" for alert in raised]
-    problems += _unsent(settings.stream.alerts, raised)
+    if settings.stream.alerts is not None:
+        sink = open_alert_sink(settings.stream.alerts, None)
+        for alert in raised:
+            try:
+                sink.send(alert)
+            except AlertError as error:
+                problems.append(f"{ALERT_PROBLEM}{alert.rule} was not sent: {error}")
     return RunAlerts(number, before if nights else None, raised, lines), problems
-
-
-def _unsent(uri: str | None, alerts: Iterable[Alert]) -> Iterable[str]:
-    """Sends alerts, if there is a sink; yields those that could not be sent."""
-    sink = None if uri is None else open_alert_sink(uri, None)
-    for alert in alerts:
-        try:
-            if sink is not None:
-                sink.send([alert])
-        except AlertError as error:
-            yield f"{ALERT_PROBLEM}{alert.rule} was not sent: {error}"
 
 
 _States = Mapping[str, MetricsState]
@@ -251,7 +246,15 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     if not only_translates(options):
         check_access(settings)
     logs = log_source(settings)
-    cases = _case_source(settings)
+    paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
+    patterns = file_patterns("--eval_cases", paths)
+    cases: Source | None = None
+    if patterns:
+        cases = FileSource(patterns, settings.max_record_bytes, "rejected_cases")
+    if len(paths) < len(settings.eval_cases):
+        from turnwise.pipeline.io.store import with_stores
+
+        cases = with_stores(cases, settings)
     with made_pipeline(options) as pipeline:
         if settings.judge.only_estimates:
             return _estimate(pipeline, logs, cases, settings)
@@ -268,7 +271,6 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         if only_translates(options):
             build(pipeline, logs, cases, settings, sink)
             translate(pipeline)
-            print("the pipeline was translated; nothing was run")
             return 0
         if settings.workers > 1 and isinstance(logs, FileSource):
             work: Callable[[], object] = partial(run_in_workers, pipeline, logs, cases, settings, sink)
@@ -310,13 +312,12 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
                 return report_batch(settings)
         except Interrupted as error:
             clear_unfinished(settings.output)
-            raise Interrupted(error.number, _left(settings), _kept(settings)) from None
+            raise Interrupted(error.number, _kept(settings)) from None
         except RemoteRunError as error:
             clear_unfinished(settings.output)
             if settings.workers == 1:
                 raise
-            parts = filter(None, (f"{error}{_kept(settings)}", _left(settings)))
-            raise RemoteRunError("; ".join(parts)) from None
+            raise RemoteRunError(f"{error}{_kept(settings)}") from None
         except OSError as error:
             named = name_full_disk(error, settings.output)
             if not settings.is_distributed:
@@ -334,22 +335,15 @@ def _record(settings: RunSettings) -> RunRecord | None:
 
 
 def _kept(settings: RunSettings) -> str:
-    """Returns what became of an interrupted run, as part of a sentence."""
+    """Returns what became of an interrupted run, as part of a sentence: of its files, and rows in a store."""
+    kept = "; no file of this run was kept"
     if settings.is_distributed:
-        return "; the job may go on, and then ends itself"
-    files = "; no file of this run was kept"
-    return files if is_local(settings.output) else "; its files are named by no run.json, and removed later"
-
-
-def _case_source(settings: RunSettings) -> Source | None:
-    paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
-    patterns = file_patterns("--eval_cases", paths)
-    files = FileSource(patterns, settings.max_record_bytes, "rejected_cases") if patterns else None
-    if len(paths) == len(settings.eval_cases):
-        return files
-    from turnwise.pipeline.io.store import with_stores
-
-    return with_stores(files, settings)
+        kept = "; the job may go on, and then ends itself"
+    elif not is_local(settings.output):
+        kept = "; its files are named by no run.json, and removed later"
+    sink_place = settings.store_place
+    left = find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
+    return f"{kept}; {left}" if left else kept
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
@@ -360,24 +354,25 @@ def _listed(settings: RunSettings) -> InputFiles | None:
     return list_inputs(settings.input)
 
 
-def _left(settings: RunSettings) -> str:
-    sink_place = settings.store_place
-    return find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
-
-
 def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     sink_place = settings.store_place
-    figures = figures_of(settings, finished.counts, judge_usage(finished.counts), finished.versions)
     lost = [
         line
         for number, service in enumerate(settings.places)
         for line in complete_service(service, [stored for of, stored in finished.stored if of == number])
     ]
-    figures = figures._replace(to_read=finished.to_read, problems=lost)
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
-    figures = figures._replace(problems=(*figures.problems, *problems))
-    document = end_run(settings, figures, finished.tables, partial(written_run, settings.output))
+    document = end_run(
+        settings,
+        finished.counts,
+        judge_usage(finished.counts),
+        finished.versions,
+        finished.tables,
+        partial(written_run, settings.output),
+        to_read=finished.to_read,
+        lost=[*lost, *problems],
+    )
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
     if sink_place and (record := _record(settings)):
@@ -401,18 +396,7 @@ def report_batch(settings: RunSettings) -> int:
             pass
     except ConfigError as error:  # what was written cannot be read back: no fault of the options
         raise OSError(str(error)) from None
-    judge = document["judge"]
-    figures = Figures(
-        document["counts"],
-        {model: usage_of(numbers) for model, numbers in judge.get("usage", {}).items()},
-        document["guessed_tools"],
-        rows,
-        to_read=document["to_read"],
-        joint={key: judge.get(key, {}) for key in ("not_applicable", "panels", "cascades")},
-        redacted=document.get("redacted", {}),
-        absent_paths=document.get("absent_paths", ()),
-    )
-    status = report(settings, figures, document)
+    status = report(settings, rows, document)
     for line in (document["alerts"] or {}).get("untested", ()):
         complain(f"alert rules not tested: {line}")
     return status

@@ -5,7 +5,6 @@ None imports Beam, unless a directory is remote, nor numpy before its options ar
 
 import argparse
 import json
-import shutil
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -20,12 +19,19 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.containers import RUN_FOLDER
-from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, counted, names_text, printable, say, wrapped
+from turnwise.pipeline.io.terminal import (
+    LONGEST_LINE,
+    complain,
+    counted,
+    names_text,
+    printable,
+    say,
+    terminal_width,
+    wrapped,
+)
 from turnwise.pipeline.report.calibration import (
-    calibration_json,
     calibration_text,
     criterion_rows,
-    merge_lines,
     merged,
     read_labels,
     run_scales,
@@ -40,7 +46,7 @@ from turnwise.pipeline.report.comparison import (
     settings_problem,
     sides_of_runs,
 )
-from turnwise.pipeline.report.conversion import check_new_file
+from turnwise.pipeline.report.conversion import check_new_file, write_output
 from turnwise.pipeline.report.gate import (
     find_baseline,
     gate_report,
@@ -69,7 +75,7 @@ from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
+from turnwise.schemas.jsonio import JsonObject, indented_json, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 from turnwise.transforms.decisions.calibration.labels import (
@@ -148,7 +154,15 @@ def report_runs(argv: Sequence[str]) -> int:
     path = _path(options.html, options.out)
     runs: list[Run] = []
     for given in options.out:
-        of_directory = map(open_run, _runs_in(given))
+        folder, directories = Path(given), [given]
+        if is_local(given) and folder.is_dir() and not (folder / RUN_FILE).exists():
+            below = sorted((str(path) for path in folder.iterdir() if path.is_dir()), key=natural_order)
+            finished = [path for path in below if (Path(path) / RUN_FILE).exists()]
+            others = [path for path in below if path not in finished and Path(path).name != REPORT_DATA]
+            if finished and others:
+                complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
+            directories = finished or [given]
+        of_directory = map(open_run, directories)
         runs += sorted(of_directory, key=lambda run: run.document.date or run.document.create_time)
     compared = compare_versions(runs, options.baseline, options.candidate)
     report = write_report(path, runs, compared, single_file=options.single_file)
@@ -157,19 +171,6 @@ def report_runs(argv: Sequence[str]) -> int:
     left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
     say(f"report: {path}{beside}{left_out}")
     return 0
-
-
-def _runs_in(directory: str) -> list[str]:
-    """Returns a directory, or the output directories in it where it is none itself."""
-    folder = Path(directory)
-    if not is_local(directory) or (folder / RUN_FILE).exists() or not folder.is_dir():
-        return [directory]
-    below = sorted((str(path) for path in folder.iterdir() if path.is_dir()), key=natural_order)
-    runs = [path for path in below if (Path(path) / RUN_FILE).exists()]
-    others = [path for path in below if path not in runs and Path(path).name != REPORT_DATA]
-    if runs and others:
-        complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
-    return runs or [directory]
 
 
 REPORT_PARSER = OptionParser(
@@ -251,7 +252,18 @@ def gate(argv: Sequence[str]) -> int:
         raise ConfigError("--junit, --markdown, --json: one of them can be - (standard output)")
     run = open_run(options.output)
     rules = run_rules(run, options.config)
-    report = gate_report(run, rules, (_gate_baseline(options, run), options.candidate))
+    pattern, day = options.baseline, run.document.date
+    if pattern != PREVIOUS and (options.store or options.app):
+        raise ConfigError("--store, --app: go with --baseline previous only")
+    store = options.store or run.document.store or ""
+    if pattern == PREVIOUS and (not is_store_url(store) or "***" in store):
+        kept = "run.json keeps no password" if "***" in store else "the run wrote into no database"
+        raise ConfigError(f"--baseline previous: {kept}: name the store with --store")
+    if names_date(pattern) and day is None:
+        raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
+    known = msgspec.to_builtins(run.document)
+    baseline = find_baseline(pattern, day, options.output, store, options.app or "", known)
+    report = gate_report(run, rules, (baseline, options.candidate))
     if report.page is None:
         report = with_first_page(report, run)
     documents: dict[str, Callable[[GateReport], str]] = {
@@ -268,7 +280,7 @@ def gate(argv: Sequence[str]) -> int:
                 Path(file).write_bytes(document.encode("utf-8", "replace"))
     # Another program reads the document.
     tell = partial(say, file=sys.stderr) if _STDOUT in files.values() else say
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    width = terminal_width()
     if report.page is not None:
         tell("\n".join(first_page_lines(report.page, width)))
     results = shown_rules(report.rules)
@@ -287,22 +299,6 @@ def gate(argv: Sequence[str]) -> int:
 _STDOUT = "-"
 
 
-def _gate_baseline(options: argparse.Namespace, run: Run) -> str | None:
-    """Returns the baseline itself in place of `{date}` or `previous`, as `turnwise run` does."""
-    pattern, document = options.baseline, run.document
-    if pattern != PREVIOUS and (options.store or options.app):
-        raise ConfigError("--store, --app: go with --baseline previous only")
-    store = options.store or document.store or ""
-    if pattern == PREVIOUS and (not is_store_url(store) or "***" in store):
-        kept = "run.json keeps no password" if "***" in store else "the run wrote into no database"
-        raise ConfigError(f"--baseline previous: {kept}: name the store with --store")
-    if names_date(pattern) and document.date is None:
-        raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
-    places = document.date, options.output, store, options.app or ""
-    return find_baseline(pattern, *places, msgspec.to_builtins(document))
-
-
-_WIDTH = 120
 _HIGHEST_COST = 1e9
 _WRONG = ("unknown", "ambiguous", "contradiction", "mixed", "off_scale")
 
@@ -322,7 +318,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
     scales = run_scales(names)
-    scores = judged_scores(criterion_rows(run, names), scales)
+    scores = [*judged_scores(criterion_rows(run, names), scales)]
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -333,14 +329,14 @@ def calibrate_run(argv: Sequence[str]) -> int:
         earlier = run.calibration()
     except ConfigError:  # it is replaced
         earlier = None
-    whole = merged(earlier, calibration)
+    whole, merge_lines = merged(earlier, calibration)
     path = write_calibration(run, whole) if calibration.criteria else None
     if options.format == "json":
-        say(calibration_json(whole).decode().rstrip())
+        say(indented_json(whole))
     else:
-        say(calibration_text(calibration, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(calibration_text(calibration, terminal_width()))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
-        list(map(say, merge_lines(earlier, calibration)))
+        list(map(say, merge_lines))
     wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
     if not calibration.criteria:
         stays = run.calibration_path()
@@ -417,29 +413,20 @@ def compare_runs(argv: Sequence[str]) -> int:
     if nothing_common(comparison):
         raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
     comparison = replace(comparison, page=page(comparison))
-    _show(comparison, options)
+    document = indented_json(comparison)
+    if options.output:
+        texts = {"compare.json": f"{document}\n", "compare.md": comparison_markdown(comparison)}
+        write_output(options.output, texts)
+    if options.format == "json":
+        say(document)
+    else:
+        say(comparison_text(comparison, terminal_width()))
+        if options.output:
+            say(f"files: {options.output}/compare.json, compare.md")
     problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
-
-
-def _show(comparison: Comparison, options: argparse.Namespace) -> None:
-    document = msgspec.json.format(msgspec.json.encode(comparison), indent=2)
-    if options.output:
-        directory = Path(options.output)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            (directory / "compare.json").write_bytes(document + b"\n")
-            (directory / "compare.md").write_text(comparison_markdown(comparison), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
-    if options.format == "json":
-        say(document.decode())
-        return
-    say(comparison_text(comparison, shutil.get_terminal_size((_WIDTH, 24)).columns))
-    if options.output:
-        say(f"files: {options.output}/compare.json, compare.md")
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -543,8 +530,7 @@ def _merge(options: Namespace) -> int:
     merged, agreements = merged_labels(labels), people_agreement(labels)
     _write(options.output, merged)
     if options.format == "json":
-        stated = {"agreement": agreements, "replaced": replaced}
-        say(msgspec.json.format(msgspec.json.encode(stated), indent=2).decode())
+        say(indented_json({"agreement": agreements, "replaced": replaced}))
         return 0
     if replaced:
         say(f"{counted(len(replaced), 'label')} replaced by a later one of the same person:")

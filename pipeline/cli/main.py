@@ -105,11 +105,10 @@ def _run(argv: Sequence[str]) -> int:
     # gRPC logs closed connections to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     with _without_collector():
-        from turnwise.pipeline.cli.run_options import dates_of, run_dates
+        from turnwise.pipeline.cli.run_options import run_dates
 
-        dates = dates_of(argv)
         # To enable the collector here would begin a collection of all that was imported.
-        return run_dates(argv, dates, _run_once) if dates else _run_once(argv)
+        return run_dates(argv, _run_once)
 
 
 def _run_once(argv: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from apache_beam.options.pipeline_options import (
     DirectOptions,
@@ -206,26 +206,21 @@ def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
     return direct + [deeper for sub in direct for deeper in _all_subclasses(sub)]
 
 
-class Dates(NamedTuple):
-    """The dates of `--date` and of `--lookback`, each in order, and what those without input are."""
-
-    named: Sequence[date]
-    before: Sequence[date]
-    empty: EmptyDates = "fail"
-
-
 Command = Callable[[Sequence[str]], int]
 
 
-def dates_of(argv: Sequence[str]) -> Dates | None:
-    """Returns the dates of a command line (None: it runs once); raises ConfigError if runs would collide."""
+def dates_of(argv: Sequence[str]) -> tuple[list[date], list[date]]:
+    """Returns the dates of `--date` and of `--lookback`, each in order (none: the command line runs once).
+
+    Raises ConfigError if runs would collide.
+    """
     raw = raw_options(own_options(argv))[0]
     if raw.date is None:
         if raw.lookback is not None:
             raise ConfigError("--lookback needs --date")
         if raw.empty_dates != "fail":
             raise ConfigError("--empty_dates needs --date")
-        return None
+        return [], []
     named = parse_dates(raw.date)
     before = earlier_dates(named, raw.lookback or 0)
     if len(named) + len(before) > 1:
@@ -234,37 +229,41 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
         folder = os.path.dirname(pattern.partition("{date")[0]) or "."
         if is_local(pattern) and not os.path.isdir(folder):
             raise ConfigError(f"--input {pattern}: no date has input: there is no directory {folder}")
-    return Dates(named, before, raw.empty_dates)
+    return named, before
 
 
-def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
+def run_dates(argv: Sequence[str], run: Command) -> int:
     """Runs the command line for every date, whatever becomes of the others, and says how each one ended.
 
     Returns the worst exit status. Raises ConfigError if the options are wrong for every date; nothing ran.
     """
+    named, before = dates_of(argv)
+    if not named:
+        return run(argv)
+    raw = raw_options(own_options(argv))[0]
     parser = OptionParser(add_help=False)
     parser.add_argument("--date")
     others = parser.parse_known_args(list(argv))[1]
-    if len(dates.before) + len(dates.named) > 1 or dates.empty != "fail":  # once, not for every date
-        for address in raw_options(own_options(argv))[0].input:
+    if len(before) + len(named) > 1 or raw.empty_dates != "fail":  # once, not for every date
+        for address in raw.input:
             check_google(f"--input {shown_place(address)}", "" if is_bigquery(address) else address)
-    lines = {day: [*others, "--date", day.isoformat()] for day in (*dates.before, *dates.named)}
+    lines = {day: [*others, "--date", day.isoformat()] for day in (*before, *named)}
     if len(lines) == 1:
-        [(day, argv)] = lines.items()
-        ending = _looked(day, argv, dates.empty, is_before=False)
+        [(day, argv_of_day)] = lines.items()
+        ending = _looked(day, argv_of_day, raw.empty_dates, is_before=False)
         if isinstance(ending, str):
-            return run(argv)
+            return run(argv_of_day)
         say(f"{day}  exit status {ending.status}  {printable(ending.problem)}")
         return ending.status
-    _check_options(lines[dates.named[0]], lines[dates.named[-1]])
+    _check_options(lines[named[0]], lines[named[-1]])
     endings: dict[date, Ending] = {}
     try:
-        for day in dates.named:
+        for day in named:
             say(f"\n{day}:")
-            looked = _looked(day, lines[day], dates.empty, is_before=False)
+            looked = _looked(day, lines[day], raw.empty_dates, is_before=False)
             endings[day] = _ended(lines[day], partial(run, lines[day])) if isinstance(looked, str) else looked
-        for day in dates.before:
-            looked = _looked(day, lines[day], dates.empty, is_before=True)
+        for day in before:
+            looked = _looked(day, lines[day], raw.empty_dates, is_before=True)
             if isinstance(looked, str):
                 say(f"\n{day}: {printable(looked)}")
                 again = _ended(lines[day], partial(run, lines[day]))

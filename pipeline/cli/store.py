@@ -4,7 +4,7 @@ import json
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from time import time_ns
@@ -27,17 +27,8 @@ def look_after_store(argv: Sequence[str]) -> int:
     return run_subcommand("store", COMMANDS, argv)
 
 
-def _with_packages(run: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
-    """Returns a subcommand that first checks its store: what it imports needs the packages of an extra."""
-
-    def checked(options: Namespace) -> int:
-        check_store("--store", options.store)
-        return run(options)
-
-    return checked
-
-
 def _opened(options: Namespace, read_only: bool = False) -> "closing[Store]":
+    check_store("--store", options.store)  # what is imported next needs the packages of an extra
     from turnwise.pipeline.store.database import open_store
 
     return closing(open_store(options.store, read_only=read_only))
@@ -48,9 +39,9 @@ _LONGEST = 48
 
 
 def _list_runs(options: Namespace) -> int:
-    from turnwise.pipeline.store.maintenance import listed_runs
-
     with _opened(options, read_only=True) as store:
+        from turnwise.pipeline.store.maintenance import listed_runs
+
         runs = store.read(lambda connection: listed_runs(connection, options.app))
     if options.json:
         for run in runs:
@@ -76,14 +67,14 @@ _AGE = re.compile(r"([1-9][0-9]{0,4})d")
 
 
 def _prune(options: Namespace) -> int:
-    from turnwise.pipeline.store.maintenance import count_rows_of, old_runs, prune
-
     age = _AGE.fullmatch(options.older_than)
     if not age:
         raise ConfigError(f"--older_than {options.older_than}: is no number of days such as 90d")
     now = time_ns()
     before = now - int(age[1]) * _DAY_NANOS
     with _opened(options, read_only=options.dry_run) as store:
+        from turnwise.pipeline.store.maintenance import count_rows_of, old_runs, prune
+
         runs = store.read(lambda connection: old_runs(connection, before, now))
         counts = store.read(lambda connection: count_rows_of(connection, [run.name for run in runs]))
         for run in runs:
@@ -128,9 +119,9 @@ def _delete(options: Namespace) -> int:
         raise ConfigError("ID is empty")
     if options.app and options.kind in ("user", "evaluation"):
         raise ConfigError(f"--app: is for runs and conversations; a {options.kind} is deleted in all apps")
-    from turnwise.pipeline.store import maintenance
-
     with _opened(options) as store:
+        from turnwise.pipeline.store import maintenance
+
         change, left = store.undone if options.dry_run else store.write, list[str]()
         if options.kind == "run":
             names = store.read(partial(maintenance.find_run, run=options.id, app=options.app))
@@ -159,20 +150,20 @@ def _delete(options: Namespace) -> int:
 
 
 def _back_up(options: Namespace) -> int:
-    from turnwise.pipeline.store.maintenance import back_up
-
     if not is_sqlite_url(options.store):
         raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump")
     with _opened(options, read_only=True) as store:
+        from turnwise.pipeline.store.maintenance import back_up
+
         size = back_up(store, options.file)
     say(printable(f"{options.file}: {size} bytes, sound"))
     return 0
 
 
 def _check(options: Namespace) -> int:
-    from turnwise.pipeline.store.maintenance import problems_of
-
     with _opened(options, read_only=True) as store:
+        from turnwise.pipeline.store.maintenance import problems_of
+
         problems_by_check = problems_of(store)
     for name, problems in problems_by_check.items():
         say(f"{name}: {counted(len(problems), 'problem') if problems else 'sound'}")
@@ -189,7 +180,7 @@ COMMANDS = {
         (_STORE,
          ("--app", {"default": "", "metavar": "NAME"}, "only the runs of this app"),
          ("--json", FLAG, "print one JSON object a line")),
-        _with_packages(_list_runs),
+        _list_runs,
     ),
     "prune": Subcommand(
         "delete old runs",
@@ -197,7 +188,7 @@ COMMANDS = {
          ("--older_than", {"required": True, "metavar": "DAYS"},
           "delete runs that ended so many days ago, such as 90d (required)"),
          _DRY_RUN),
-        _with_packages(_prune),
+        _prune,
         "A run that may still be written is not deleted. Evaluations stay. "
         "Exit status: 0, done; 1, something is left.",
     ),
@@ -208,18 +199,18 @@ COMMANDS = {
          ("id", {"metavar": "ID"}, "id of a run, conversation or user, or a name in the store"),
          ("--app", {"default": "", "metavar": "NAME"}, "app of the run or conversation"),
          _DRY_RUN),
-        _with_packages(_delete),
+        _delete,
         "Exit status: 0, nothing that names it is left in the store; 1, something is, or nothing was found.",
     ),
     "backup": Subcommand(
         "copy a SQLite store while others write",
         (_STORE, ("file", {"metavar": "FILE"}, "the file to write; it must not exist")),
-        _with_packages(_back_up),
+        _back_up,
     ),
     "check": Subcommand(
         "say whether a store is sound",
         (_STORE,),
-        _with_packages(_check),
+        _check,
         "Exit status: 0, all was checked and is sound; 1, something is wrong, or could not be checked.",
     ),
 }  # fmt: skip

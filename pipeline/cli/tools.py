@@ -5,16 +5,12 @@ None imports Beam, unless a path is remote.
 
 import glob
 import json
-import shutil
 import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Final
-
-import msgspec
 
 from turnwise.pipeline.cli.arguments import PATHS, judge_options, reading_options
 from turnwise.pipeline.io.files import (
@@ -26,7 +22,7 @@ from turnwise.pipeline.io.files import (
     shown_path,
     whole_items,
 )
-from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.io.terminal import complain, counted, printable, say, terminal_width
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.options import (
@@ -48,7 +44,7 @@ from turnwise.pipeline.settings.run import (
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect, ToolSetting
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, indented_json
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.report import Conversion, FileInspection, Inspection
 from turnwise.schemas.score import Failure, IncompleteReadError
@@ -86,15 +82,11 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
 
     how = {name: getattr(options, name) for name in ("votes", "sample", "seed", "max_flip", "yes")}
     check = checked(settings, complain if options.format == "json" else say, **how)
-    document = msgspec.json.format(msgspec.json.encode(check), indent=2)
+    document = indented_json(check)
     if options.output and check.used is not None:
-        try:
-            Path(options.output).mkdir(parents=True, exist_ok=True)
-            (Path(options.output) / _FILE).write_bytes(document + b"\n")
-        except OSError as error:
-            raise ConfigError(f"--output {options.output}: {error.strerror or error}") from None
+        conversion.write_output(options.output, {_FILE: f"{document}\n"})
     if options.format == "json":
-        say(document.decode())
+        say(document)
     elif check.used is not None:
         say(check_text(check))
         if options.output:
@@ -255,30 +247,7 @@ def list_tools(argv: Sequence[str]) -> int:
 
     Returns 1 if nothing could be read, or an input not to its end, else 0. Raises ConfigError.
     """
-    options = _tools_parser().parse_args(argv)
-    check_log_format(options.input_format)
-    config = read_config(options.config)
-    listing = _ToolCollector(config.tools)
-    for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
-        check_places("tools", paths)
-        reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
-        for item in whole_items(reads):
-            listing.add(item)
-    say(_text(listing.tools))
-    unknown = [name for name, tool in listing.tools.items() if tool.effect == UNKNOWN]
-    guessed = sum(tool.is_guess for tool in listing.tools.values()) - len(unknown)
-    print(f"{counted(len(listing.tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
-    if unknown:
-        say(f"unknown, set `effect`: {printable(', '.join(sorted(unknown)))}", sys.stderr)
-    if listing.problems:
-        unread = counted(len(listing.problems), "record")
-        say(f"{unread} not read: {printable(listing.problems[0])}", sys.stderr)
-    return 1 if listing.is_cut or (listing.problems and not listing.was_read) else 0
-
-
-def _tools_parser() -> OptionParser:
-    """Returns the parser of `turnwise tools`; its help names what plugins add."""
-    return OptionParser(
+    parser = OptionParser(
         (
             ("log", {"nargs": "+", "metavar": "LOG"}, "logs or eval cases: files, directories or globs"),
             ("--eval_cases", {"nargs": "+", "default": [], "metavar": "PATH"},
@@ -289,6 +258,33 @@ def _tools_parser() -> OptionParser:
         description="Lists the tools of logs and eval cases, with their effects and the source of that "
         "information, as JSON for the config.",
     )  # fmt: skip
+    options = parser.parse_args(argv)
+    check_log_format(options.input_format)
+    config = read_config(options.config)
+    tools: dict[str, ToolEffect] = {}
+    problems: list[str] = []
+    was_read = is_cut = False
+    for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
+        check_places("tools", paths)
+        reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
+        for item in whole_items(reads):
+            if not isinstance(item, Failure):
+                was_read = True
+                _add_tools(tools, item, config.tools)
+            elif item.position:
+                problems.append(f"{item.source}:{item.position}: {item.message}")
+            else:  # what is said of files comes first
+                problems.insert(0, f"{item.source}: {item.message}")
+            is_cut |= isinstance(item, Failure) and item.error_type == IncompleteReadError.__name__
+    say(_text(tools))
+    unknown = [name for name, tool in tools.items() if tool.effect == UNKNOWN]
+    guessed = sum(tool.is_guess for tool in tools.values()) - len(unknown)
+    print(f"{counted(len(tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
+    if unknown:
+        say(f"unknown, set `effect`: {printable(', '.join(sorted(unknown)))}", sys.stderr)
+    if problems:
+        say(f"{counted(len(problems), 'record')} not read: {printable(problems[0])}", sys.stderr)
+    return 1 if is_cut or (problems and not was_read) else 0
 
 
 def _text(tools: dict[str, ToolEffect]) -> str:
@@ -306,43 +302,26 @@ def _json(value: str | JsonObject) -> str:
     return printable(json.dumps(value, ensure_ascii=False), sys.maxsize)
 
 
-class _ToolCollector:
-    """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
-
-    def __init__(self, settings: Mapping[str, ToolSetting]) -> None:
-        self._settings = settings
-        self.tools: dict[str, ToolEffect] = {}
-        self.problems: list[str] = []
-        self.was_read = self.is_cut = False
-
-    def add(self, item: LoggedConversation | FoundCase | Failure) -> None:
-        """Adds the tools of a conversation or case, or a line about what could not be read; files first."""
-        if isinstance(item, Failure):
-            self.is_cut |= item.error_type == IncompleteReadError.__name__
-            if item.position:
-                self.problems.append(f"{item.source}:{item.position}: {item.message}")
-            else:
-                self.problems.insert(0, f"{item.source}: {item.message}")
-            return
-        self.was_read = True
-        if isinstance(item, FoundCase):
-            self._add(call_effects.ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
-            return
-        case = inline_case(item.conversation)
-        declared = [*item.conversation.tools, *(case.tools if case else ())]
-        made = [
-            call for turn in item.conversation.turns for call in (*turn.tool_calls, *turn.user_tool_calls)
-        ]
-        self._add(call_effects.ToolCatalog(self._settings, declared), [*made, *_calls_expected(case)])
-
-    def _add(self, catalog: call_effects.ToolCatalog, calls: Iterable[ToolCall]) -> None:
-        for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):
-            tool, known = catalog.effect(name), self.tools.get(name)
-            says_more = known is None or (
-                known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))
-            )
-            if name and says_more:
-                self.tools[name] = tool
+def _add_tools(
+    tools: dict[str, ToolEffect],
+    item: LoggedConversation | FoundCase,
+    settings: Mapping[str, ToolSetting],
+) -> None:
+    """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
+    case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
+    declared, calls = [*(case.tools if case else ())], [*_calls_expected(case)]
+    if isinstance(item, LoggedConversation):
+        declared = [*item.conversation.tools, *declared]
+        made = [(*turn.tool_calls, *turn.user_tool_calls) for turn in item.conversation.turns]
+        calls = [*chain.from_iterable(made), *calls]
+    catalog = call_effects.ToolCatalog(settings, declared)
+    for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):
+        tool, known = catalog.effect(name), tools.get(name)
+        says_more = known is None or (
+            known.is_guess and (not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN))
+        )
+        if name and says_more:
+            tools[name] = tool
 
 
 def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
@@ -352,9 +331,6 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
     yield from case.user_actions
     for turn in case.turns:
         yield from turn.tool_calls or ()
-
-
-_WIDTH = 120
 
 
 def inspect_files(argv: Sequence[str]) -> int:
@@ -386,29 +362,26 @@ def inspect_files(argv: Sequence[str]) -> int:
         for file, example in zip(inspection.files, examples, strict=True):
             file.example = example
     if options.starter_config:
-        _write_starter(options.starter_config, starter_config(inspection.files, config))
+        starter = starter_config(inspection.files, config)
+        if not any(name in starter["criteria"] for name in DECIDING):
+            raise ConfigError(
+                "--starter_config: these logs feed no criterion that decides: they state neither results of "
+                'tools nor how conversations end; name a judge in --config: {"judge": {"backend": "gemini"}}'
+            )
+        try:
+            with open(options.starter_config, "x", encoding="utf-8") as new_file:
+                new_file.write(json.dumps(starter, ensure_ascii=False, indent=2) + "\n")
+        except OSError as error:
+            raise ConfigError(f"--starter_config {options.starter_config}: {error.strerror}") from None
+        names = ", ".join(starter["criteria"])
+        say(f"{options.starter_config}: {names}; judge: {starter['judge']['backend']}", sys.stderr)
     if options.json:
-        say(msgspec.json.format(msgspec.json.encode(inspection)).decode())
+        say(indented_json(inspection))
     else:
-        width = shutil.get_terminal_size((_WIDTH, 24)).columns
         named = options.starter_config or options.config
         has_starter = any(name in starter_config(files, config)["criteria"] for name in DECIDING)
-        say(inspection_text(inspection, options.path, width, named, has_starter))
+        say(inspection_text(inspection, options.path, terminal_width(), named, has_starter))
     return 0 if inspection.is_read else 1
-
-
-def _write_starter(path: str, config: JsonObject) -> None:
-    if not any(name in config["criteria"] for name in DECIDING):
-        raise ConfigError(
-            "--starter_config: these logs feed no criterion that decides: they state neither results of "
-            'tools nor how conversations end; name a judge in --config: {"judge": {"backend": "gemini"}}'
-        )
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(json.dumps(config, ensure_ascii=False, indent=2) + "\n")
-    except OSError as error:
-        raise ConfigError(f"--starter_config {path}: {error.strerror}") from None
-    say(f"{path}: {', '.join(config['criteria'])}; judge: {config['judge']['backend']}", sys.stderr)
 
 
 def inspect_parser() -> OptionParser:
@@ -489,9 +462,9 @@ def convert(argv: Sequence[str]) -> int:
 def report(done: Conversion, as_json: bool) -> int:
     """Prints what was done, and returns the exit status."""
     if as_json:
-        say(msgspec.json.format(msgspec.json.encode(done)).decode())
+        say(indented_json(done))
     else:
-        say(conversion.conversion_text(done, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(conversion.conversion_text(done, terminal_width()))
     return 0 if done.written and not done.lost_count else 1
 
 

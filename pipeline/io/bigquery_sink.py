@@ -217,28 +217,26 @@ class BigQueryChanges:
         now = datetime.now(UTC)
         for table in WAREHOUSE_TABLES:
             if table != _FAILURES:
-                lost += self._append_rows(table, table_rows(changes, table, now))
+                lost += self._append(table, table_rows(changes, table, now))
         failed = [_failure_row(row) for row in lost]
-        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES, now) + failed)
+        refused_rows = self._append(_FAILURES, table_rows(changes, _FAILURES, now) + failed)
         lost += (refusal for refusal in refused_rows if refusal.row["change_row"] >= 0)
         # A value of the row, such as an id, may be what is refused: it is left out in the end.
-        refused_rows = self._append_rows(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
-        self._append_rows(_FAILURES, [_without_values(refusal.row) for refusal in refused_rows])
-        if self._append(CHANGES, change_rows(changes, now)):
+        refused_rows = self._append(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
+        self._append(_FAILURES, [_without_values(refusal.row) for refusal in refused_rows])
+        if self._append(_CHANGES, change_rows(changes, now)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")
         return [RefusedRow(row.row["change_id"], f"--store {self._url}: {_lost_text(row)}") for row in lost]
 
-    def _append_rows(self, table: str, rows: Sequence[JsonObject]) -> list[_Lost]:
-        return [_Lost(table, *refusal) for refusal in self._append(stream_table(table), rows)]
-
-    def _append(self, name: str, rows: Sequence[JsonObject]) -> list[tuple[JsonObject, str]]:
+    def _append(self, table: str, rows: Sequence[JsonObject]) -> list[_Lost]:
         """Appends rows; returns those that are not taken, with the reasons."""
         if not rows:
             return []
+        name = stream_table(table)
         content, lost = arrow_rows(rows, arrow_schema(self._columns[name]))
         for batch in content.combine_chunks().to_batches():
             lost += self._append_batch(name, batch)
-        return lost
+        return [_Lost(table, *refusal) for refusal in lost]
 
     def _append_batch(self, name: str, batch: "RecordBatch") -> Iterator[tuple[JsonObject, str]]:
         """Appends rows, in parts that a request may hold, without those that are refused."""
@@ -265,27 +263,23 @@ class BigQueryChanges:
         """
         what = f"--store {self._url}: {request.write_stream.split('/')[5]}"
         waiting = Waiting(what, self._patience, self.stop)
+        # The service finds the region of the dataset by this header.
+        route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
+        options: dict[str, Any] = {"metadata": route, "retry": None, "timeout": _REQUEST_S}
         while True:
             try:
-                refusals = self._answer(request)
+                answer = next(iter(self._client.append_rows(iter([request]), **options)), None)
+                if answer is None:
+                    raise ServiceUnavailable("the connection was closed without an answer")
+                if answer.error.code and not answer.row_errors:
+                    raise from_grpc_status(answer.error.code, answer.error.message)
             except (GoogleAPIError, GoogleAuthError) as error:
                 if not isinstance(error, _PASSING) and not getattr(error, "retryable", False):
                     raise OSError(f"{what}: {google_error(error)}") from None
                 waiting.again(google_error(error))
             else:
                 waiting.end()
-                return refusals
-
-    def _answer(self, request: AppendRowsRequest) -> dict[int, str]:
-        """Returns why rows are refused, by number; raises the error of an answer as a whole."""
-        # The service finds the region of the dataset by this header.
-        route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
-        options: dict[str, Any] = {"metadata": route, "retry": None, "timeout": _REQUEST_S}
-        for answer in self._client.append_rows(iter([request]), **options):
-            if answer.error.code and not answer.row_errors:
-                raise from_grpc_status(answer.error.code, answer.error.message)
-            return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
-        raise ServiceUnavailable("the connection was closed without an answer")
+                return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
 
 
 def try_stream(sink_place: SinkPlace) -> None:
@@ -303,9 +297,16 @@ def try_stream(sink_place: SinkPlace) -> None:
             )
         for table, columns in stream_tables().items():
             _prepare_table(client, dataset.table(table), columns, _TRIED_S)
-        sql = ";\n".join([*_view_statements(dataset), ""])
+        current = dataset.table(CURRENT)
+        views = [_CURRENT_SQL.format(current=current, changes=dataset.table(CHANGES))]
+        for table in WAREHOUSE_TABLES:
+            names = ", ".join(column.name for column in staged_columns(table, by_version=False))
+            flat = dataset.table(stream_table(table))
+            views.append(
+                _VIEW_SQL.format(view=dataset.table(table), columns=names, table=flat, current=current)
+            )
         options = {"location": location, "retry": patient(_TRIED_S), "timeout": _TRIED_S}
-        client.query(sql, **options).result()
+        client.query(";\n".join([*views, ""]), **options).result()
         # Revisions begin at 0, and of each thing the highest one counts: rows of an earlier stream
         # with this id would hide the new ones.
         sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
@@ -367,10 +368,7 @@ def try_tables(sink_place: SinkPlace) -> None:
         return try_stream(sink_place)
     prepare_tables(sink_place.url)
     folder = staging_folder(sink_place)
-    try:
-        make_folder(folder)
-    except Exception as error:  # Beam's file systems raise errors of many libraries.
-        raise ConfigError(f"--output {sink_place.output}: {' '.join(str(error).split())}") from None
+    make_folder(folder, f"--output {sink_place.output}")
     with refused(sink_place.url):
         # A file without rows is loaded in the way of all files, which tries permissions and locations.
         path, table = FileSystems.join(folder, "tried.parquet"), WAREHOUSE_TABLES[0]
@@ -543,7 +541,8 @@ class Waiting:
 
 # The tables to which a stream appends, and the views that show the present rows.
 
-CHANGES = "stream_changes"
+_CHANGES = "changes"
+CHANGES = f"stream_{_CHANGES}"
 CURRENT = "stream_current"
 _CHANGE_COLUMNS = (
     DATE,
@@ -588,15 +587,6 @@ def stream_tables() -> dict[str, tuple[Column, ...]]:
     """Returns the columns of all tables by name."""
     flat = {stream_table(table): (*staged_columns(table, False), *_ROW_COLUMNS) for table in WAREHOUSE_TABLES}
     return {**flat, CHANGES: _CHANGE_COLUMNS}
-
-
-def _view_statements(dataset: Dataset) -> Iterator[str]:
-    current = dataset.table(CURRENT)
-    yield _CURRENT_SQL.format(current=current, changes=dataset.table(CHANGES))
-    for table in WAREHOUSE_TABLES:
-        names = ", ".join(column.name for column in staged_columns(table, by_version=False))
-        view, flat = dataset.table(table), dataset.table(stream_table(table))
-        yield _VIEW_SQL.format(view=view, columns=names, table=flat, current=current)
 
 
 def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> list[JsonObject]:

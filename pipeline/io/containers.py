@@ -27,6 +27,7 @@ from turnwise.schemas.jsonio import (
     JsonObject,
     JsonValue,
     dump_json,
+    grouped,
     is_local,
     is_store_url,
     no_utf8,
@@ -175,8 +176,6 @@ def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: 
     return zstandard.ZstdDecompressor().decompressobj().decompress(file.read(info.compress_size))
 
 
-# Loads YAML safely: a key that stands twice in a mapping is an error, and aliases stand for little.
-
 _MOST_ALIASED = 100_000
 """The largest number of values and characters that the aliases of a file stand for."""
 _MERGE = "tag:yaml.org,2002:merge"
@@ -195,27 +194,25 @@ class _CheckedLoader(yaml.SafeLoader):
         return super().compose_document()
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
-        event, before = self.peek_event(), self._size
+        event, before, problem = self.peek_event(), self._size, ""
         if isinstance(event, yaml.AliasEvent):
-            self._count(event)
+            if event.anchor in self.anchors and event.anchor not in self._sizes:
+                problem = f"the alias *{event.anchor[:60]} stands in what it names"
+            size = self._sizes.get(event.anchor, 0)
+            self._size += size
+            self._aliased += size
+            if self._aliased > _MOST_ALIASED:
+                problem = (
+                    f"aliases stand for more than {_MOST_ALIASED:,} values and characters: write them out"
+                )
+            if problem:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         else:
             self._size += 1 + len(getattr(event, "value", ""))
         node = super().compose_node(parent, index)
         if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
             self._sizes[event.anchor] = self._size - before
         return node
-
-    def _count(self, event: yaml.AliasEvent) -> None:
-        problem = ""
-        if event.anchor in self.anchors and event.anchor not in self._sizes:
-            problem = f"the alias *{event.anchor[:60]} stands in what it names"
-        size = self._sizes.get(event.anchor, 0)
-        self._size += size
-        self._aliased += size
-        if self._aliased > _MOST_ALIASED:
-            problem = f"aliases stand for more than {_MOST_ALIASED:,} values and characters: write them out"
-        if problem:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -232,6 +229,7 @@ class _CheckedLoader(yaml.SafeLoader):
 # Sessions in the tables of a database: those of google-adk's services, and of the OpenAI Agents SDK.
 
 _NEVER_READ = ("actions",)
+"""A column that in older databases holds pickled objects."""
 _AGENTS, _BRANCHES = "agent_messages", "message_structure"
 _SESSION_KEYS = ("app_name", "user_id", "id")
 _EVENT_KEYS = ("app_name", "user_id", "session_id")
@@ -239,28 +237,22 @@ _KEYS_OF_STATES: Mapping[str, Sequence[str]] = {"app": ("app_name",), "user": ("
 
 
 class _Database(NamedTuple):
-    """How the tables of a database are read: table -> its columns, and the rows that a statement selects.
-
-    `order_column` holds the place of a row in its table, and orders rows of one time.
-    """
+    """How a database is read: table -> columns, statement -> rows, and what orders rows of one time."""
 
     tables: Mapping[str, Sequence[str]]
     rows: Callable[[str], Iterator[JsonObject]]
     order_column: str
 
 
-def _session_reader(database: _Database) -> Callable[[_Database], Iterator[JsonObject]]:
-    """Returns the function that yields sessions as records, one at a time; raises ValueError: there are none.
-
-    The column `actions` of older databases holds pickled objects; it is never selected.
-    """
+def _session_records(database: _Database) -> Iterator[JsonObject]:
+    """Returns sessions as records that are read one by one; raises ValueError at once: there are none."""
     if {"sessions", "events"} <= set(database.tables):
         if {"session_id", "timestamp"} <= set(database.tables["events"]):
-            return _adk_records
+            return _adk_records(database)
         shown = ", ".join(database.tables["events"][:8])
         raise ValueError(f"the database holds a table of events of another form (columns: {shown})")
     if _AGENTS in database.tables:
-        return _agents_records
+        return _agents_records(database)
     shown = ", ".join(sorted(database.tables)[:8]) or "none"
     what = "the database is without sessions of google-adk or the OpenAI Agents SDK"
     raise ValueError(f"{what} (tables: {shown}); a store is named by its URL in --eval_cases")
@@ -268,42 +260,30 @@ def _session_reader(database: _Database) -> Callable[[_Database], Iterator[JsonO
 
 def _adk_records(database: _Database) -> Iterator[JsonObject]:
     """Yields sessions with their events; both are read in one order, so that memory stays flat."""
-    is_pickled = "actions" in database.tables["events"]
-    groups = groupby(database.rows(_events(database)), lambda row: _key(row, _EVENT_KEYS))
-    key, events = next(groups, (None, None))
-    for session in database.rows(_sessions(database)):
-        of_session: list[JsonObject] = []
-        if events is not None and key == _key(session, _SESSION_KEYS):
-            of_session = list(events)
-            key, events = next(groups, (None, None))
-        yield session_record(session, of_session, is_pickled)
-
-
-def _key(row: JsonObject, names: Sequence[str]) -> tuple[JsonValue, ...]:
-    return tuple(row.get(name) for name in names)
-
-
-def _sessions(database: _Database) -> str:
-    joins, chosen = "", _columns(database, "sessions", "s")
+    chosen, of_events = (
+        ", ".join(f'{alias}."{name}"' for name in database.tables[table] if name not in _NEVER_READ)
+        for table, alias in (("sessions", "s"), ("events", "e"))
+    )
+    joins, order = "", "s.app_name, s.user_id, s.id"
     for kind, keys in _KEYS_OF_STATES.items():
         if f"{kind}_states" in database.tables:
             equal = " AND ".join(f"{kind}s.{key} = s.{key}" for key in keys)
             joins += f" LEFT JOIN {kind}_states AS {kind}s ON {equal}"
             chosen += f", {kind}s.state AS {kind}_state"
-    return f"SELECT {chosen} FROM sessions AS s{joins} ORDER BY s.app_name, s.user_id, s.id"
-
-
-def _events(database: _Database) -> str:
+    sessions = database.rows(f"SELECT {chosen} FROM sessions AS s{joins} ORDER BY {order}")
     pairs = zip(_SESSION_KEYS, _EVENT_KEYS, strict=True)
-    equal = " AND ".join(f"s.{of_session} = e.{of_event}" for of_session, of_event in pairs)
-    order = f"s.app_name, s.user_id, s.id, e.timestamp, e.{database.order_column}"
-    chosen = _columns(database, "events", "e")
-    return f"SELECT {chosen} FROM events AS e JOIN sessions AS s ON {equal} ORDER BY {order}"
-
-
-def _columns(database: _Database, table: str, alias: str) -> str:
-    names = [name for name in database.tables[table] if name not in _NEVER_READ]
-    return ", ".join(f'{alias}."{name}"' for name in names)
+    same = " AND ".join(f"s.{of_session} = e.{of_event}" for of_session, of_event in pairs)
+    source = f"events AS e JOIN sessions AS s ON {same}"
+    by_time = f"{order}, e.timestamp, e.{database.order_column}"
+    events = database.rows(f"SELECT {of_events} FROM {source} ORDER BY {by_time}")
+    groups = groupby(events, lambda event: [event.get(name) for name in _EVENT_KEYS])
+    key, group = next(groups, (None, None))
+    for session in sessions:
+        of_session: list[JsonObject] = []
+        if group is not None and key == [session.get(name) for name in _SESSION_KEYS]:
+            of_session = list(group)
+            key, group = next(groups, (None, None))
+        yield session_record(session, of_session, "actions" in database.tables["events"])
 
 
 def _agents_records(database: _Database) -> Iterator[JsonObject]:
@@ -359,7 +339,7 @@ def _session_texts(path: str, file: Any, limit: int) -> Texts:
             for row in database.rows("PRAGMA quick_check(1)"):
                 if row["quick_check"] != "ok":
                     raise ValueError(f"the SQLite database is damaged: {row['quick_check']}")
-            for record in _session_reader(database)(database):
+            for record in _session_records(database):
                 yield f"{path}.json", dump_json(record)
 
 
@@ -369,14 +349,14 @@ def database_texts(url: str) -> Texts:
     Raises ConfigError for the URL or driver, StoreError without an answer, ValueError without sessions.
     """
     with _postgresql(url) as database:
-        for record in _session_reader(database)(database):
+        for record in _session_records(database):
             yield f"{shown_url(url)}.json", dump_json(record)
 
 
 def check_database(path: str) -> None:
     """Raises the errors of `database_texts` if a URL, or a local SQLite file, is no database of sessions."""
     with (_postgresql if is_store_url(path) else _sqlite)(path) as database:
-        _session_reader(database)
+        _session_records(database)
 
 
 @contextmanager
@@ -407,9 +387,7 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    tables: dict[str, list[str]] = {}
-    for table, column in columns:
-        tables.setdefault(table, []).append(column)
+    tables = grouped((table, column) for table, column in columns)
     return tables
 
 
@@ -441,7 +419,8 @@ def _opened_parquet(file: Any) -> Iterator[Any]:
 RUN_FOLDER = re.compile(r"run-(\d{8}T\d{6}Z)-[0-9a-f]{8}")
 """The name of the folder that holds the tables of one execution of a run, with its start."""
 _ANY_RUN_FOLDER = "run-*"
-_BUFFER = 1 << 18
+READ_BYTES = 1 << 18
+"""Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 
 
 class FolderFile(NamedTuple):
@@ -511,19 +490,16 @@ def path_exists(path: str) -> bool:
 
 
 def open_path(path: str) -> BinaryIO:
-    """Opens a file for reading; raises OSError."""
+    """Opens a file for reading as it is, without decompressing it; raises OSError."""
     if is_local(path):
-        return open(path, "rb")
+        return open(path, "rb", buffering=READ_BYTES)
+    from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 
-    check_google(path, path)
     with _os_errors():
-        return buffered(FileSystems.open(path))
-
-
-def buffered(file: BinaryIO) -> BinaryIO:
-    """Returns a file with a buffer: those of Google Cloud Storage give lines by reading each byte alone."""
-    return io.BufferedReader(cast(io.RawIOBase, file), _BUFFER)
+        file = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    # Those of Google Cloud Storage give lines by reading each byte alone.
+    return io.BufferedReader(cast(io.RawIOBase, file), READ_BYTES)
 
 
 @contextmanager
@@ -606,22 +582,13 @@ def check_text(head: bytes) -> None:
     for offset, marks, kind in _KINDS:
         if head.startswith(marks, offset):
             raise NotTextError(f"is {kind}")
-    if kind := _table_kind(head):
-        raise NotTextError(f"is {kind}")
-
-
-def _table_kind(head: bytes) -> str:
-    """Returns what a text is whose first line names the columns of a table; "": it is none."""
+    # Of a table, the first line names the columns.
     first, *others = head.decode("utf-8", "ignore").splitlines() or [""]
-    for mark, name in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
+    for mark, divided_by in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
         names = [cell.strip().strip('"') for cell in first.split(mark)]
-        if (
-            len(names) < 2
-            or not all(map(_COLUMN.fullmatch, names))
-            or ("".join(others[:1]).strip() and mark not in others[0])
-        ):
-            continue
-        if mark == ",":
-            return f"a CSV file with the columns {', '.join(names)[:80]}; its name must end in .csv"
-        return f"a table divided by {name}; {AS_CSV}"
-    return ""
+        is_divided = not "".join(others[:1]).strip() or mark in others[0]
+        if len(names) > 1 and all(map(_COLUMN.fullmatch, names)) and is_divided:
+            table = f"table divided by {divided_by}; {AS_CSV}"
+            if mark == ",":
+                table = f"CSV file with the columns {', '.join(names)[:80]}; its name must end in .csv"
+            raise NotTextError(f"is a {table}")

@@ -18,19 +18,19 @@ from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
 from turnwise.pipeline.io.containers import (
     AS_CSV,
     KIND_BYTES,
+    READ_BYTES,
     TABLES,
     check_container,
     check_database,
     check_text,
+    open_path,
 )
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
-    READ_BYTES,
     SUFFIXES,
     SizedPath,
     file_records,
-    opened,
 )
 from turnwise.pipeline.settings.options import check_google, is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
@@ -195,7 +195,7 @@ def content_digest(path: str) -> str:
         digest = blake2b(digest_size=16)
         if isinstance(listed, Failure):  # the run says why
             continue
-        with opened(listed.path) as file:
+        with open_path(listed.path) as file:
             while block := file.read(READ_BYTES):
                 digest.update(block)
         digests.append(digest.hexdigest())

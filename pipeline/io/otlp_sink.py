@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from threading import Event
 from time import time_ns
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -21,7 +20,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 from requests import Response, Session
 
-from turnwise.pipeline.io.sinks import RefusedRow, StreamChange
+from turnwise.pipeline.io.sinks import RefusedRow, StepSink, StreamChange, TableSink
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
@@ -128,19 +127,9 @@ class _SendEventsFn(beam.DoFn):
             yield lost
 
 
-class OtlpSink(NamedTuple):
-    """Sends the scores of a run; other tables have no event."""
-
-    sink_place: SinkPlace
-
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
-        """Adds the step that sends lists of rows."""
-        if table != "scores":
-            return None
-        lost: PCollection[str] = rows | f"Otlp_{table}{part}" >> beam.ParDo(
-            _SendEventsFn(self.sink_place.url)
-        )
-        return lost
+def open_receiver(sink_place: SinkPlace) -> TableSink:
+    """Returns the sink of a run, for scores alone: other tables have no event."""
+    return StepSink("Otlp", ("scores",), lambda table: _SendEventsFn(sink_place.url))
 
 
 class OtlpChanges:

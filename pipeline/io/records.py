@@ -6,7 +6,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from gzip import GzipFile
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -14,7 +14,15 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from pydantic_core import from_json
 
 from turnwise.pipeline.io.bigquery_source import query_records
-from turnwise.pipeline.io.containers import KIND_BYTES, Texts, buffered, check_text, container, database_texts
+from turnwise.pipeline.io.containers import (
+    KIND_BYTES,
+    READ_BYTES,
+    Texts,
+    check_text,
+    container,
+    database_texts,
+    open_path,
+)
 from turnwise.pipeline.io.sinks import plain_value
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
@@ -38,7 +46,7 @@ _DECODER = json.JSONDecoder()
 
 
 class ArrayPart(NamedTuple):
-    """The text between two commas of an array, or behind its end, without the space around it.
+    """The text between two commas of an array, without the space around it.
 
     It ends at `,`, at `]`, or nowhere (""); of one over the limit it is a beginning over the limit. It has a
     value if it is valid: one JSON value, not nested too deeply to be read.
@@ -58,23 +66,17 @@ class ArrayText:
         self._file, self._limit = file, limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
         self._text, self._position = "", 0
-
-    def parts(self) -> Iterator[ArrayPart]:
-        """Yields the parts up to the one without an end: what is cut off, or follows the array."""
         self._pass_space()
         self._position += 1
-        while (part := self._part()).ends_at:
-            yield part
-            if part.ends_at == "]":
-                self._pass_space()
-                # What follows the array: as much of it as a failure keeps.
-                while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
-                    pass
-                part = ArrayPart(_bytes(self._text[self._position :]), "")
-                break
-        yield part
 
-    def _part(self) -> ArrayPart:
+    def rest(self) -> bytes:
+        """Returns what follows the array: as much of it as a failure keeps."""
+        self._pass_space()
+        while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
+            pass
+        return _bytes(self._text[self._position :])
+
+    def part(self) -> ArrayPart:
         """Reads up to the next comma; of what is no JSON value (yet), brackets and quotes tell the end."""
         self._pass_space()
         marks, searched, start = _Marks(), 0, b""
@@ -166,14 +168,10 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
     Of an element of more than `limit` bytes only a beginning of more bytes is yielded. If the end of an
     element cannot be determined, one fault names the first that was not read. Elements are counted from 1.
     """
-    number, is_ended = 0, False
-    for part in ArrayText(file, limit).parts():
-        if is_ended:
-            if part.text:
-                problem = f"what follows the array's end (element {number}) is not read"
-                yield ArrayFault(part.text, IncompleteReadError(problem))
-            return
-        elements = list(_elements(part, limit))
+    array, number, ends_at = ArrayText(file, limit), 0, ","
+    while ends_at == ",":
+        part = array.part()
+        ends_at, elements = part.ends_at, list(_elements(part, limit))
         number += len(elements)
         yield from elements
         if not part.ends_at:
@@ -185,13 +183,21 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
             yield ArrayFault(part.text, ValueError(problem))
         elif not elements and (part.ends_at == "," or number):
             yield ArrayFault(b"", ValueError(f"an element is missing after element {number}"))
-        is_ended = part.ends_at == "]"
+    if ends_at and (rest := array.rest()):
+        problem = f"what follows the array's end (element {number}) is not read"
+        yield ArrayFault(rest, IncompleteReadError(problem))
 
 
 def _elements(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
     """Yields the elements of a part; of a truncated part only a complete object."""
     if not part.ends_at:
-        if part.text.startswith(b"{") and not _is_broken(part.text):
+        try:
+            json.loads(part.text)
+        except ValueError:
+            return
+        except RecursionError:  # it is nested too deeply for this reader alone
+            pass
+        if part.text.startswith(b"{"):
             yield part.text
     elif len(part.text) > limit:
         yield part.text
@@ -213,14 +219,6 @@ def _elements(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
         yield from texts
 
 
-def _is_broken(text: bytes) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return isinstance(error, ValueError)
-    return False
-
-
 # Records of files.
 
 SUFFIXES = (
@@ -234,8 +232,6 @@ OTHER_SUFFIXES = (".tsv", ".xlsx", ".xls", ".ods", ".md", ".html", ".xml", ".py"
 _LINES_TRIED = 3
 _FIRST_LINES = 2
 _LARGEST_ARRAY = 1 << 30
-READ_BYTES = 1 << 18
-"""Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 
@@ -247,13 +243,6 @@ class EmptyFileError(ValueError):
 def reading_error(error: Exception) -> Exception:
     """Returns the error of a file that raised while it was read: unless it is empty, its rest is unknown."""
     return error if isinstance(error, EmptyFileError) else IncompleteReadError(error)
-
-
-def unzipped(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
-    """Returns a file, decompressed if it is gzipped."""
-    is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if is_gzip else file
 
 
 SHORTENED = "the file became shorter while it was read"
@@ -274,30 +263,18 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
     if is_bigquery(path):
         yield from query_records(path, limit)
         return
-    with opened(path) as whole, unzipped(whole) as file:
-        size = max(size, _local_size(path, whole))
-        yield from split_records(path, file, limit)
-        if is_local(path):
-            is_short = _local_size(path, whole) < size
-        else:  # the reads of a service may end early without an error
-            is_short = not whole.closed and whole.tell() < size and not whole.read(1)
-        if is_short:
-            raise IncompleteReadError(SHORTENED)
-
-
-def _local_size(path: str, file: BinaryIO) -> int:
-    """Returns the size of an open file in bytes; 0: it is on another filesystem."""
-    return os.fstat(file.fileno()).st_size if is_local(path) else 0
-
-
-def opened(path: str) -> BinaryIO:
-    """Opens a file as it is, without decompressing it."""
-    if is_local(path):
-        return open(path, "rb", buffering=READ_BYTES)
-    from apache_beam.io.filesystem import CompressionTypes
-    from apache_beam.io.filesystems import FileSystems
-
-    return buffered(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
+    with open_path(path) as whole:
+        size = max(size, os.fstat(whole.fileno()).st_size if is_local(path) else 0)
+        is_gzip = whole.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        whole.seek(0)
+        with gzip.GzipFile(fileobj=whole) if is_gzip else whole as file:
+            yield from split_records(path, file, limit)
+            if is_local(path):
+                is_short = os.fstat(whole.fileno()).st_size < size
+            else:  # the reads of a service may end early without an error
+                is_short = not whole.closed and whole.tell() < size and not whole.read(1)
+            if is_short:
+                raise IncompleteReadError(SHORTENED)
 
 
 def file_records(
@@ -389,7 +366,8 @@ def named_as_lines(path: str) -> bool:
 def _is_one_file(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
     head = [file.readline(limit + 2) for _ in range(_FIRST_LINES)]
     file.seek(0)
-    return is_one_file([_line(line.removeprefix(BOM)) for line in head])
+    values = [_value(line.removeprefix(BOM)) for line in head]
+    return is_one_file([{"line": value} if isinstance(value, list) else value for value in values])
 
 
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
@@ -455,12 +433,6 @@ def _whole_file(path: str, text: bytes, limit: int) -> Iterator[Record | Failure
     yield Record(path, 1, b"[" + b",".join(whole) + b"]")
 
 
-def _line(text: bytes) -> JsonValue:
-    """Returns the value of a line; an array as an object, as `_whole_file` does."""
-    value = _value(text)
-    return {"line": value} if isinstance(value, list) else value
-
-
 def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
     record = Record(path, position, start[:KEPT_RECORD_BYTES])
     error = oversized_error(limit)
@@ -504,40 +476,36 @@ def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failu
         if is_one_record(events):
             yield Record(path, 1, dump_json(events))
         else:
-            yield from (_event(path, number, event, limit) for number, event in enumerate(events, 1))
+            yield from _events(path, events, limit)
         last = text.rpartition(b"\n")[2]
         if _breaks_off(last.removeprefix(b"data:")):
             yield _cut(path, len(events) + 1, last)
-    elif text and not text.isspace():
-        yield from _broken_texts(path, text.decode(), limit)
-    else:
+    elif not text or text.isspace():
         raise EmptyFileError("the file holds no JSON text")
+    else:  # texts that stand before the place where one is broken, and the rest
+        decoded = text.decode()
+        values, rest = _texts_in(decoded)
+        yield from _events(path, values, limit)
+        position, data = len(values) + 1, rest.encode()
+        line = decoded.count("\n", 0, len(decoded.rstrip()) - len(rest)) + 1
+        if _breaks_off(data):
+            yield _cut(path, position, data, line)
+        elif values:
+            why = f"from line {line} on, the file is no JSON, and not read"
+            if rest.startswith(","):
+                why += ": put texts with commas between them into one array, [...], or remove the commas"
+            yield record_failure("read", IncompleteReadError(why), Record(path, position, data))
+        else:
+            yield Record(path, 1, data)
 
 
-def _broken_texts(path: str, text: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the JSON texts that stand before the place where a text is none, and one failure of the rest."""
-    values, rest = _texts_in(text)
-    for number, value in enumerate(values, 1):
-        yield _event(path, number, value, limit)
-    position, data = len(values) + 1, rest.encode()
-    line = text.count("\n", 0, len(text.rstrip()) - len(rest)) + 1
-    if _breaks_off(data):
-        yield _cut(path, position, data, line)
-    elif values:
-        why = f"from line {line} on, the file is no JSON, and not read"
-        if rest.startswith(","):
-            why += ": put texts with commas between them into one array, [...], or remove the commas"
-        yield record_failure("read", IncompleteReadError(why), Record(path, position, data))
-    else:
-        yield Record(path, 1, data)
-
-
-def _event(path: str, position: int, event: JsonValue, limit: int) -> Record | Failure:
-    try:
-        return _apart(path, position, dump_json(event), limit)
-    except ValueError as error:
-        shown = repr(event).encode("utf-8", "backslashreplace")
-        return record_failure("read", error, Record(path, position, shown))
+def _events(path: str, events: Sequence[JsonValue], limit: int) -> Iterator[Record | Failure]:
+    for position, event in enumerate(events, 1):
+        try:
+            yield _apart(path, position, dump_json(event), limit)
+        except ValueError as error:
+            shown = repr(event).encode("utf-8", "backslashreplace")
+            yield record_failure("read", error, Record(path, position, shown))
 
 
 def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:

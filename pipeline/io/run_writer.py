@@ -55,7 +55,7 @@ from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow, ReadAgain, plain_rows
 from turnwise.schemas.run import RUN_FILE, RunInfo
 from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
-from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.review.problems import add_candidates, to_read
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
@@ -233,10 +233,7 @@ def name_full_disk(error: OSError, directory: str) -> OSError:
 
 
 def write_run_file(directory: str, document: JsonObject, folder: str = "") -> None:
-    """Writes or replaces `run.json` in one step; it marks a finished run.
-
-    A local file is written first in the run's `folder`.
-    """
+    """Writes or replaces `run.json`, which marks a finished run, in one step (by a file in `folder`)."""
     path, content = join_path(directory, RUN_FILE), document_content(document)
     if not is_local(directory):
         with FileSystems.create(path) as file:
@@ -406,9 +403,7 @@ class Written(NamedTuple):
     """Output of one bundle for a table: a file, or, for a small table, the rows.
 
     Attributes:
-        table: Name of the table or document.
         shard: Path of the file; None: there is none.
-        row_count: Number of rows.
         rows: The rows, where there is no file.
         packed: Rows that this program encoded and compressed, in place of `rows`.
     """
@@ -441,19 +436,17 @@ Told = dict[str, int] | list[ConversationRow] | Written | str
 
 
 class _AllTold:
-    """Everything that was told of a run."""
-
     def __init__(self, parts: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
-        to_read = ReadingList()
+        candidates: list[ConversationRow] = []
         for item in parts:
             if isinstance(item, dict):
                 self.counts.update(item)
             elif isinstance(item, Written):
                 self.written.append(item)
             elif isinstance(item, list):
-                to_read.add(item)
-        self.to_read = to_read.rows()
+                add_candidates(candidates, item)
+        self.to_read = to_read(candidates)
 
     def rows(self, table: str) -> Iterator[Any]:
         """Yields the rows of a small table."""
@@ -572,8 +565,12 @@ class Sink:
         """Adds the steps that run after everything is written, given what the other steps told."""
 
 
-class ShardSink(Sink):
-    """Writes tables as shards into a folder of a directory; services may take them as well.
+class RunSink(Sink):
+    """Files in a folder of a directory, on any filesystem of Beam, all of them or none; services beside them.
+
+    Tables are written as shards under names of their own. When every table is complete, all files get their
+    final names. Then `run.json`, which names the folder and its files, is replaced, whatever process runs the
+    step.
 
     Attributes:
         folder_name: Name of the folder; None: it is chosen when the pipeline runs.
@@ -584,6 +581,7 @@ class ShardSink(Sink):
         self,
         directory: str,
         output_format: str,
+        conclude: Conclude | None,
         places: Sequence[SinkPlace] = (),
         *,
         folder: str | None = None,
@@ -591,9 +589,10 @@ class ShardSink(Sink):
     ) -> None:
         """Opens the services of `places`; a `folder` that is chosen when the pipeline runs is no other's.
 
-        Shards of a lower `number` come first, in all tables alike.
+        `conclude`: None: another process ends the run. Shards of a lower `number` come first, in all tables
+        alike.
         """
-        self._directory, self._format = directory, output_format
+        self._directory, self._format, self._conclude = directory, output_format, conclude
         self._services = [open_service(sink_place) for sink_place in places]
         self._completed = [sink_place for sink_place in places if completes(sink_place)]
         self._chosen: PCollection[Any] | None = None
@@ -620,32 +619,10 @@ class ShardSink(Sink):
             self._chosen = root | "Write_Start" >> beam.Impulse() | "Write_Folder" >> beam.Map(choose)
         return self._chosen
 
-
-class RunSink(ShardSink):
-    """Files in a folder of a directory, on any filesystem of Beam, all of them or none.
-
-    Tables are written as shards under names of their own. When every table is complete, all files get their
-    final names. Then `run.json`, which names the folder and its files, is replaced, whatever process runs the
-    step.
-    """
-
-    def __init__(
-        self,
-        directory: str,
-        output_format: str,
-        conclude: Conclude,
-        places: Sequence[SinkPlace] = (),
-        *,
-        folder: str | None = None,
-    ) -> None:
-        super().__init__(directory, output_format, places, folder=folder)
-        self._conclude = conclude
-
     def finish(self, root: beam.Pipeline, reports: "Sequence[PCollection[tuple[str, Told]]]") -> None:
-        """Gives all files their final names, and writes `run.json`.
-
-        Elsewhere than on a local disk, the workers share the renaming.
-        """
+        """Gives files their final names, by the workers where no disk is local, and writes `run.json`."""
+        if self._conclude is None:
+            return
         begun = self.begun(root)
         parts, folder = [*self.written, *reports, begun], AsSingleton(begun)  # there may be nothing else
         if not is_local(self._directory):
@@ -715,8 +692,6 @@ class _WriteRowsFn(InspectedDoFn):
 
 
 class _Shard(Struct):
-    """An open file of a table."""
-
     path: str
     file: BinaryIO
     writer: RowWriter

@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -210,6 +210,23 @@ class TableSink(Protocol):
         """
 
 
+class StepSink(NamedTuple):
+    """Writes some tables of a run, each by one step, whose DoFn takes lists of rows."""
+
+    label: str
+    tables: Container[str]
+    writer: Callable[[str], Any]
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
+        """Adds the step that writes a table."""
+        from apache_beam import ParDo
+
+        if table not in self.tables:
+            return None
+        written: PCollection[Any] = rows | f"{self.label}_{table}{part}" >> ParDo(self.writer(table))
+        return written
+
+
 class SinkKind(Struct, frozen=True, kw_only=True):
     """A sink of tables: a format of files, or a service.
 
@@ -320,10 +337,10 @@ def file_formats() -> dict[str, SinkKind]:
     return {name: kind for name, kind in SINKS.items() if kind.writer}
 
 
-def services(option: str) -> str:
-    """Returns the address patterns of the services that an option names."""
-    kinds = [kind for _, kind in sorted(SINKS.items()) if kind.schemes and kind.option == option]
-    return ", ".join(map(_addresses, kinds))
+def services(option: str, is_streaming: bool = False) -> str:
+    """Returns the address patterns of the services, or of those that take streams, that an option names."""
+    kinds = (kind for _, kind in sorted(SINKS.items()) if kind.append or (kind.schemes and not is_streaming))
+    return ", ".join(_addresses(kind) for kind in kinds if kind.option == option)
 
 
 def _addresses(kind: SinkKind) -> str:
@@ -396,11 +413,7 @@ def open_changes(places: Sequence[SinkPlace]) -> ChangeWriter:
 def check_appends(sink_place: SinkPlace) -> None:
     """Raises ConfigError if a service takes no streams."""
     if not find_service(sink_place.option, sink_place.url).append:
-        able = ", ".join(
-            _addresses(kind)
-            for _, kind in sorted(SINKS.items())
-            if kind.append and kind.option == sink_place.option
-        )
+        able = services(sink_place.option, is_streaming=True)
         raise ConfigError(
             f"{sink_place.option} {shown_url(sink_place.url)}: takes no stream; one goes to {able}, "
             "or into JSON Lines in --output, which DuckDB reads"
@@ -675,7 +688,7 @@ register_sink(
         help="otlp://HOST:PORT",
         schemes=("otlp", "otlps"),
         option="--scores_to",
-        open=deferred("io.otlp_sink", "OtlpSink"),
+        open=deferred("io.otlp_sink", "open_receiver"),
         append=deferred("io.otlp_sink", "OtlpChanges"),
         prepare=deferred("io.otlp_sink", "try_receiver"),
         check=_check_receiver,

@@ -19,6 +19,7 @@ from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
+from turnwise.pipeline.io.containers import open_path
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, EventJoin, listed_files
 from turnwise.pipeline.io.records import (
     SHORTENED,
@@ -27,7 +28,6 @@ from turnwise.pipeline.io.records import (
     holds_lines,
     line_records,
     named_as_lines,
-    opened,
     unread_rest,
 )
 from turnwise.schemas.conversation import Record
@@ -86,7 +86,7 @@ def measure(part: FileRange, limit: int) -> int | None:
     """Returns the line ends in a range; None: read the file as a whole, and report there what is wrong."""
     with suppress(Exception):
         if part.stop:
-            with opened(part.path) as file:
+            with open_path(part.path) as file:
                 if part.start > 0 or holds_lines(part.path, file, limit):
                     return _line_ends(file, part.start, part.stop)
     return None
@@ -115,7 +115,7 @@ def range_records(
     left of it; it returns whether the line belongs to what is to be read.
     """
     try:
-        with opened(part.path) as file:
+        with open_path(part.path) as file:
             before = part.lines + _line_ends(file, part.start, start)
             offset, passed = _first_line(file, start)
             lines = _ClaimedLines(file, offset, claim)
@@ -148,8 +148,6 @@ def _first_line(file: BinaryIO, start: int) -> tuple[int, int]:
 
 
 class _ClaimedLines:
-    """The lines of an open file, each claimed before it is read."""
-
     def __init__(self, file: BinaryIO, offset: int, claim: Callable[[int], bool]) -> None:
         self._file, self._offset, self._claim = file, offset, claim
         self._begins, self._is_over = True, False
@@ -331,32 +329,23 @@ def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[Fi
 def put_shards(queue: int, shards: Shards, workers: int) -> None:
     """Writes all shards into a pipe, and what tells each worker that there are no more; ends without workers.
 
-    Lines are counted meanwhile: the number of lines before a range is part of its entry.
+    An entry holds the indexes of the first and last part of a shard, and the number of lines before it, which
+    are counted meanwhile. Behind a range whose lines cannot be counted, the ranges of the file are one shard.
     """
+    by_file = groupby(enumerate(shards.parts), key=lambda entry: getattr(entry[1], "path", entry[0]))
     with suppress(BrokenPipeError):
-        for entry in _numbered_shards(shards):
-            os.write(queue, _ENTRY.pack(*entry))
+        for parts in [list(parts) for _, parts in by_file]:
+            lines = 0
+            for index, part in parts:
+                line_ends = None if isinstance(part, Failure) else measure(part, shards.files.limit)
+                if line_ends is None:
+                    before = lines if index > parts[0][0] else _WHOLE
+                    os.write(queue, _ENTRY.pack(index, parts[-1][0], before))
+                    break
+                os.write(queue, _ENTRY.pack(index, index, lines))
+                lines += line_ends
         for _ in range(workers):
             os.write(queue, _ENTRY.pack(_OVER, 0, 0))
-
-
-def _numbered_shards(shards: Shards) -> Iterator[tuple[int, int, int]]:
-    """Yields indexes of parts: the first and last of a shard, with the number of lines before it.
-
-    -1 lines: the file as a whole. Behind a range whose lines cannot be counted, those of the file are one.
-    """
-    for _, group in groupby(enumerate(shards.parts), key=lambda entry: getattr(entry[1], "path", "")):
-        parts, lines = list(group), 0
-        for index, part in parts:
-            if isinstance(part, Failure) or not part.stop:
-                yield index, index, _WHOLE
-                continue
-            line_ends = measure(part, shards.files.limit)
-            if line_ends is None:
-                yield index, parts[-1][0], lines if part.start else _WHOLE
-                break
-            yield index, index, lines
-            lines += line_ends
 
 
 def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[FileRange | Failure]:
@@ -385,16 +374,16 @@ class _ReadShardsFn(_RangesFn):
                 yield item
 
 
-class ShardSource:
+class ShardSource(NamedTuple):
     """Reads shards as long as there are some."""
 
-    def __init__(self, shards: Shards, queue: int) -> None:
-        self._read = _ReadShardsFn(shards, queue)
+    shards: Shards
+    queue: int
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the reading steps to a pipeline."""
         start = root | f"{name}Start" >> beam.Impulse()
-        return _read(start, f"{name}Read", self._read)
+        return _read(start, f"{name}Read", _ReadShardsFn(*self))
 
 
 class _ReadPartFn(_ReadingFn):

@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,16 +14,15 @@ from uuid import uuid4
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from pyarrow.parquet import write_table
 
 from turnwise.pipeline.io.run_writer import publish
-from turnwise.pipeline.io.sinks import TableSink, find_service
+from turnwise.pipeline.io.sinks import StepSink, TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, is_local
+from turnwise.schemas.jsonio import JsonObject, is_local, listed
 from turnwise.schemas.rows import (
     DATE,
     WAREHOUSE_TABLES,
@@ -64,24 +64,10 @@ def staged_columns(table: str, by_version: bool) -> tuple[Column, ...]:
     return tuple(column for column in of_table if column.name != VERSION) if by_version else (DATE, *of_table)
 
 
-class StagingSink(NamedTuple):
-    """Writes the flat tables of a run as files of a folder that nobody reads yet."""
-
-    folder: str
-    day: str
-    by_version: bool
-
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
-        """Adds the steps that write lists of rows; yields what was written."""
-        if table not in WAREHOUSE_TABLES:
-            return None
-        stage = _StageFn(self.folder, table, self.day, self.by_version)
-        staged: PCollection[Any] = rows | f"Stage_{table}{part}" >> beam.ParDo(stage)
-        return staged
-
-
 class _StageFn(beam.DoFn):
-    def __init__(self, folder: str, table: str, day: str, by_version: bool) -> None:
+    """Writes rows of a flat table as files of a folder that nobody reads yet."""
+
+    def __init__(self, folder: str, day: str, by_version: bool, table: str) -> None:
         self._folder, self._table, self._by_version = folder, table, by_version
         self._day = date.fromisoformat(day)
 
@@ -132,20 +118,22 @@ def lost_rows(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     for table in WAREHOUSE_TABLES:
         lost = [line for part in staged if part.table == table for line in part.lost]
         if lost:
-            more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
-            what = f"{len(lost)} rows of {table} were not written: {'; '.join(lost[:_SHOWN])}{more}"
+            what = f"{len(lost)} rows of {table} were not written: {listed(lost, _SHOWN, mark='; ')}"
             lines.append(f"--store {sink_place.url}: {what}")
     return lines
 
 
-def make_folder(folder: str) -> None:
-    """Makes a folder and tries to write into it; raises OSError if that fails."""
-    if is_local(folder):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    tried = FileSystems.join(folder, f"tried.{uuid4().hex}")
-    with _created(tried) as file:
-        file.write(b"")
-    FileSystems.delete([tried])
+def make_folder(folder: str, what: str) -> None:
+    """Makes a folder and tries to write into it; raises ConfigError, which begins with `what`: it failed."""
+    try:
+        if is_local(folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        tried = FileSystems.join(folder, f"tried.{uuid4().hex}")
+        with _created(tried) as file:
+            file.write(b"")
+        FileSystems.delete([tried])
+    except Exception as error:  # Beam's file systems raise errors of many libraries.
+        raise ConfigError(f"{what}: {' '.join(str(error).split())}") from None
 
 
 def run_stem(run_id: str) -> str:
@@ -171,7 +159,8 @@ def staging_folder(sink_place: SinkPlace) -> str:
 def open_staging(sink_place: SinkPlace) -> TableSink:
     """Returns the sink of a run."""
     is_folder = find_service("--store", sink_place.url).folder is not None
-    return StagingSink(staging_folder(sink_place), sink_place.date, by_version=is_folder)
+    stage = partial(_StageFn, staging_folder(sink_place), sink_place.date, is_folder)
+    return StepSink("Stage", WAREHOUSE_TABLES, stage)
 
 
 def discard_staged(sink_place: SinkPlace) -> None:
@@ -228,12 +217,7 @@ def partition(column: str, value: str | None) -> str:
 
 def prepare_dataset(sink_place: SinkPlace) -> None:
     """Makes the folder in which rows of a run are staged; raises ConfigError if it cannot be written."""
-    try:
-        make_folder(staging_folder(sink_place))
-    except Exception as error:  # Beam's file systems raise errors of many libraries.
-        raise ConfigError(
-            f"--store {sink_place.url}: cannot be written: {' '.join(str(error).split())}"
-        ) from None
+    make_folder(staging_folder(sink_place), f"--store {sink_place.url}: cannot be written")
 
 
 def complete_dataset(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:

@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from time import time_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
+from turnwise.pipeline.io.sinks import StepSink, TableSink
 from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.options import SinkPlace
@@ -81,30 +82,15 @@ class _StoreFn(beam.DoFn):
             store.write(lambda connection: touch(connection, execution, time_ns()))
 
 
-class StoreSink(NamedTuple):
-    """Writes the tables of a run to the store."""
-
-    url: str
-    execution: Execution
-
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
-        """Adds the steps that write lists of rows."""
-        if table not in ROW_TABLES:
-            return None
-        write = _StoreFn(self.url, self.execution, table)
-        written: PCollection[Any] = rows | f"Store_{table}{part}" >> beam.ParDo(write)
-        return written
-
-
 def _execution(sink_place: SinkPlace) -> Execution:
     number, app = timestamp_nanos(sink_place.create_time), sink_place.app or LOCAL_APP
     return Execution(sink_place.run_id, number, app, sink_place.date)
 
 
-def open_sink(sink_place: SinkPlace) -> StoreSink:
+def open_sink(sink_place: SinkPlace) -> TableSink:
     """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
     try_store("--store", sink_place.url).close()
-    return StoreSink(sink_place.url, _execution(sink_place))
+    return StepSink("Store", ROW_TABLES, partial(_StoreFn, sink_place.url, _execution(sink_place)))
 
 
 def begin_run(sink_place: SinkPlace, document: JsonObject) -> None:
@@ -176,10 +162,7 @@ def replaced_in_store(sink_place: SinkPlace, results: int) -> int | None:
 
 
 class StoreSource(NamedTuple):
-    """Reads the evaluations of stores, each in one transaction, and the records of another source.
-
-    `app` is the one whose evaluations are read; "": those of all.
-    """
+    """Reads the evaluations of an app ("": all) from stores, one transaction each, and another source."""
 
     urls: list[str]
     app: str

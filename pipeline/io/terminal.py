@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import sys
 import threading
 import traceback
@@ -71,6 +72,11 @@ def columns(text: str) -> int:
         return len(text)
     shown = [char for char in text if unicodedata.category(char) not in ("Mn", "Me")]
     return len(shown) + sum(unicodedata.east_asian_width(char) in "WF" for char in shown)
+
+
+def terminal_width(without_one: int = 120) -> int:
+    """Returns the columns of the terminal, or so many where the output is none."""
+    return shutil.get_terminal_size((without_one, 24)).columns
 
 
 def clipped(text: str, width: int) -> str:

@@ -22,9 +22,9 @@ from turnwise.pipeline.python.inputs import (
     logged_conversations,
     sort_inputs,
 )
-from turnwise.pipeline.report.ending import end_run, failure_examples, figures_of, with_first_page
+from turnwise.pipeline.report.ending import end_run, report_text
 from turnwise.pipeline.report.run_counts import failure_counters
-from turnwise.pipeline.report.terminal import UsageByModel, summary_text
+from turnwise.pipeline.report.terminal import UsageByModel
 from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     MAX_RECORD_BYTES,
@@ -68,7 +68,6 @@ from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import judged_counts, parse_config
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, redacted_counts
 from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
-from turnwise.transforms.scoring.redaction import redact_document
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
 Redact: TypeAlias = str | Sequence[str] | Mapping[str, Any]
@@ -480,7 +479,6 @@ def finished(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=run_loop, args=(loop,), name="turnwise-evaluate", daemon=True)
     thread.start()
@@ -563,17 +561,21 @@ class Collected:
         for name, rows_of in _METRICS.items():
             tables[name] = [row for entry in sums for row in rows_of(entry, run_id)]
         counted = self._counts | self._guesses
-        figures = figures_of(self._settings, counted, usage, tables["metrics_by_app_version"])
-        figures = figures._replace(to_read=to_read(tables["conversations"]))
+        rows = tables["metrics_by_app_version"]
 
         def read(document: JsonObject) -> Run:
             return Run("", convert(document, RunDocument), tables.__getitem__)
 
-        document = end_run(self._settings, figures, {"files": {}}, read, self._unused)
-        document = redact_document(document, self._settings.config.redact)
-        run = read(document)
-        figures = figures._replace(examples=failure_examples(figures.counts, run))
-        figures = with_first_page(self._settings, figures, run)
+        document = end_run(
+            self._settings,
+            counted,
+            usage,
+            rows,
+            {"files": {}},
+            read,
+            unused=self._unused,
+            to_read=to_read(tables["conversations"]),
+        )
         problems = document["problems"]
         has_failed = any(row["verdict"] == "FAIL" for row in tables["results"])
         return RunResult(
@@ -581,9 +583,9 @@ class Collected:
             status="FAIL" if has_failed else None if problems else "PASS",
             problems=tuple(problems),
             **{name: Table(name, rows) for name, rows in tables.items()},
-            counts=dict(figures.counts),
+            counts=dict(document["counts"]),
             judge=document["judge"],
-            summary=summary_text(self._settings, figures),
+            summary=report_text(self._settings, rows, document, read(document)),
             document=document,
         )
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import chain
@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.files import UNREAD_FILES, case_records, file_patterns, listed_files, read_cases
+from turnwise.pipeline.io.files import (
+    UNREAD_FILES,
+    EventJoin,
+    case_records,
+    file_patterns,
+    listed_files,
+    read_cases,
+)
 from turnwise.pipeline.io.records import file_records
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
@@ -38,13 +45,12 @@ from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.decisions.report.figures import collect, criterion_rows, run_names, short_names
 from turnwise.transforms.decisions.run import Run
-from turnwise.transforms.formats.events import ConversationEvent, named_events
+from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import (
     CaseReader,
     LoggedConversation,
     LogReader,
     is_one_record,
-    join_session,
     parse_conversation,
     parse_record,
 )
@@ -117,27 +123,21 @@ def logged_conversations(
         file_records(file, limit, named=patterns, unread=lambda: counts.update([UNREAD_FILES]))
         for file in listed_files(patterns)
     )
-    events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
-    grouped: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
-    for record in chain(chain.from_iterable(opened), inputs.items):
-        if isinstance(record, Failure):
-            counts["unread_records"] += 1
-            yield record
-        elif not isinstance(record, Record):
-            yield parse_conversation(record[1], record[0], counts)
-        else:
-            for content in parse_record(reader, record, counts):
-                if isinstance(content, ConversationEvent):
-                    (grouped[content.group] if content.group else events[content.session_id]).append(content)
-                else:
-                    yield content
-    for group, members in grouped.items():
-        named = named_events(group, members, counts)
-        yield from named.failures
-        for event in named.events:
-            events[event.session_id].append(event)
-    for session_id, given in events.items():
-        yield from join_session(session_id, given, counts)
+    with EventJoin() as joining:
+        for record in chain(chain.from_iterable(opened), inputs.items):
+            if isinstance(record, Failure):
+                counts["unread_records"] += 1
+                yield record
+            elif not isinstance(record, Record):
+                yield parse_conversation(record[1], record[0], counts)
+            else:
+                for content in parse_record(reader, record, counts):
+                    if isinstance(content, ConversationEvent):
+                        joining.add(content)
+                    else:
+                        yield content
+        for _, contents in joining.joined(counts):
+            yield from contents
 
 
 def eval_cases(

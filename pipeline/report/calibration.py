@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-import msgspec
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
@@ -17,7 +16,7 @@ from turnwise.pipeline.io.terminal import aligned, complain, counted, cut, print
 from turnwise.pipeline.python.evaluate import Collected
 from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.report.terminal import money_text
-from turnwise.pipeline.runs.directory import CALIBRATION_FILE
+from turnwise.pipeline.runs.directory import CALIBRATION_FILE, write_whole
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.schemas.calibration import (
     Calibration,
@@ -35,7 +34,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import is_local, listed
+from turnwise.schemas.jsonio import indented_json, is_local, listed
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.judge_check import (
@@ -126,15 +125,14 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
     table = outcomes.confusion
     no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
     precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
-    yield from _table(
-        [
-            ["", "people PASS", "people FAIL", "precision"],
-            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
-            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
-            *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
-            ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
-        ]
-    )
+    rows = [
+        ["", "people PASS", "people FAIL", "precision"],
+        ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+        ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
+        *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
+        ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
+    ]
+    yield from (f"  {line}" for line in aligned(rows))
 
 
 def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
@@ -169,9 +167,8 @@ def corrected_text(corrected: Corrected, is_rate: bool) -> str:
         scored = f"as scored, of the {decided} decided"
     missing = f", whatever the {corrected.missing} drawn without a label are" if corrected.missing else ""
     return (
-        f"{measure} of {population}: {_amount(corrected.raw, is_rate)} {scored}; corrected by "
-        f"{corrected.labels} labels {_amount(corrected.value, is_rate)}"
-        f"{_interval(corrected.interval, is_rate)}{missing}"
+        f"{measure} of {population}: {_figure(corrected.raw, is_rate)} {scored}; corrected by "
+        f"{corrected.labels} labels {_figure(corrected.value, is_rate, corrected.interval)}{missing}"
     )
 
 
@@ -192,60 +189,46 @@ def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
                 printable(key[1] or "(no version)", _LONGEST),
                 str(labels),
                 _percent(agreement.agreement) if agreement else "-",
-                _amount(figure.raw, is_rate) if figure else "-",
-                f"{_amount(figure.value, is_rate)}{_interval(figure.interval, is_rate)}" if figure else "-",
+                _figure(figure.raw, is_rate) if figure else "-",
+                _figure(figure.value, is_rate, figure.interval) if figure else "-",
             ]
         )
-    yield from _table(rows)
+    yield from (f"  {line}" for line in aligned(rows))
     if len(keys) > _GROUPS_SHOWN:
         yield f"  and {len(keys) - _GROUPS_SHOWN} more"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"  {line}" for line in aligned(rows)]
-
-
 def _percent(figure: LabelFigure) -> str:
-    return f"{_amount(figure.value, True)}{_interval(figure.interval, True)}"
+    return _figure(figure.value, True, figure.interval)
 
 
 def _number(figure: LabelFigure) -> str:
-    shown = f"{_amount(figure.value, False)}{_interval(figure.interval, False)}"
+    shown = _figure(figure.value, False, figure.interval)
     is_whole = figure.value is not None and figure.interval
     return shown if is_whole else f"{shown} ({figure.reason or 'no interval'})"
 
 
-def _amount(value: float | None, is_rate: bool) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.1%}" if is_rate else f"{value:.3f}"
-
-
-def _interval(bounds: Bounds | None, is_rate: bool) -> str:
+def _figure(value: float | None, is_rate: bool, bounds: Bounds | None = None) -> str:
+    """Returns a share in percent, or a number, and its interval if there is one."""
+    shown = "-" if value is None else f"{value:.1%}" if is_rate else f"{value:.3f}"
     if bounds is None:
-        return ""
-    low, high = (f"{100 * end:.1f}" if is_rate else f"{end:.3f}" for end in (bounds.low, bounds.high))
-    return f" ({low} to {high})"
-
-
-def calibration_json(calibration: Calibration) -> bytes:
-    """Returns a calibration as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n"
+        return shown
+    low, high = (f"{100 * end:.1f}" if is_rate else f"{end:.3f}" for end in bounds)
+    return f"{shown} ({low} to {high})"
 
 
 def write_calibration(run: Run, calibration: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
-    content = calibration_json(calibration)
-    if not is_local(run.directory):
-        from turnwise.pipeline.io.run_writer import publish, write_partial
+    text = f"{indented_json(calibration)}\n"
+    if is_local(run.directory):
+        path = Path(run.directory) / CALIBRATION_FILE
+        write_whole(path, text)
+        return str(path)
+    from turnwise.pipeline.io.run_writer import publish, write_partial
 
-        publish(run.directory, [(write_partial(run.directory, CALIBRATION_FILE, content), CALIBRATION_FILE)])
-        return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
-    path = Path(run.directory) / CALIBRATION_FILE
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)
-    return str(path)
+    partial = write_partial(run.directory, CALIBRATION_FILE, text.encode())
+    publish(run.directory, [(partial, CALIBRATION_FILE)])
+    return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
 
 
 def run_scales(names: Collection[str]) -> dict[str, Scale]:
@@ -268,39 +251,32 @@ def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
     return chain(wanted, cast(Iterable[ScoreRow], verdicts))
 
 
-def merged(earlier: Calibration | None, calibration: Calibration) -> Calibration:
-    """Returns a calibration with the criteria of an earlier one that it has no labels of."""
-    kept = _kept_criteria(earlier, calibration)
-    if earlier is None or not kept or not calibration.criteria:
-        return calibration
+def merged(earlier: Calibration | None, calibration: Calibration) -> tuple[Calibration, list[str]]:
+    """Returns a calibration with the criteria of an earlier one that it has no labels of.
+
+    Beside it: which criteria of the earlier one stay, and which are replaced, one line each.
+    """
+    if earlier is None or not calibration.criteria:
+        return calibration, []
+    labelled = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
+    kept, replaced = list[CriterionCalibration](), list[CriterionCalibration]()
+    for known in earlier.criteria:
+        (replaced if (known.criterion, known.level) in labelled else kept).append(known)
+    lines = []
+    for what, criteria in (("kept", kept), ("replaced", replaced)):
+        if criteria:
+            names = ", ".join(f"{calibrated.criterion} ({calibrated.level})" for calibrated in criteria)
+            lines.append(printable(f"{what} of the earlier calibration: {names}"))
+    if not kept:
+        return calibration, lines
     costs = calibration.false_pass_cost, calibration.false_fail_cost
     if costs != (earlier.false_pass_cost, earlier.false_fail_cost):
         why = "it was computed with other costs of errors; calibrate the criterion again"
         outdated = {"threshold": None, "no_threshold": why}
         kept = [replace(known, **outdated) if known.threshold else known for known in kept]
     labels = list(dict.fromkeys([*earlier.labels, *calibration.labels]))
-    criteria = sorted(
-        [*kept, *calibration.criteria], key=lambda calibrated: (calibrated.criterion, calibrated.level)
-    )
-    return replace(calibration, labels=labels, criteria=criteria)
-
-
-def merge_lines(earlier: Calibration | None, calibration: Calibration) -> Iterator[str]:
-    """Yields which criteria of an earlier calibration stay, and which are replaced."""
-    if not calibration.criteria:
-        return
-    kept = _kept_criteria(earlier, calibration)
-    replaced = [calibrated for calibrated in earlier.criteria if calibrated not in kept] if earlier else []
-    for what, criteria in (("kept", kept), ("replaced", replaced)):
-        if criteria:
-            names = ", ".join(f"{calibrated.criterion} ({calibrated.level})" for calibrated in criteria)
-            yield printable(f"{what} of the earlier calibration: {names}")
-
-
-def _kept_criteria(earlier: Calibration | None, calibration: Calibration) -> list[CriterionCalibration]:
-    replaced = {(calibrated.criterion, calibrated.level) for calibrated in calibration.criteria}
-    known = earlier.criteria if earlier else []
-    return [calibrated for calibrated in known if (calibrated.criterion, calibrated.level) not in replaced]
+    whole = sorted([*kept, *calibration.criteria], key=lambda known: (known.criterion, known.level))
+    return replace(calibration, labels=labels, criteria=whole), lines
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
@@ -455,7 +431,7 @@ def checked(
     voted, used = _votes_on(questions, settings.judge, votes)
     stated = [criterion.name for criterion in selection.judged]
     names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
-    figures = criterion_figures([*names], voted, errors, votes)
+    figures = [*criterion_figures([*names], voted, errors, votes)]
     return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
 
 

@@ -1,7 +1,7 @@
 """Comparisons of runs and versions: their sides, the text, and why one does not pass."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
@@ -13,13 +13,12 @@ from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import GATE_PROBLEM, Comparison, FirstPage, Flip, Missing, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import is_store_url, listed, shown_url
+from turnwise.schemas.jsonio import grouped, is_store_url, listed, shown_url
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.comparison.words import (
-    beyond_verdicts,
     criteria_lines,
     difference_cell,
     run_places,
@@ -36,8 +35,6 @@ _GAP = "  "
 _NARROWEST = 12
 _FLIPS_SHOWN = 10
 _SLICES_SHOWN = 5
-_DROPPED = (3,)
-"""Columns that a narrow terminal leaves out. p stays: it explains a word beside an interval without 0."""
 
 
 def comparison_text(comparison: Comparison, width: int) -> str:
@@ -68,16 +65,16 @@ def side_text(side: Side) -> str:
     """Returns one line about a side."""
     decided = f"{side.passed} passed, {side.failed} failed, {side.no_verdict} without a verdict"
     text = f"{side.name}: {counted(side.conversations, 'conversation')} ({decided}), {side.source}"
-    problems = [problem for problem in side.problems if not problem.startswith(GATE_PROBLEM)]
-    if problems:
+    if problems := _problems(side):
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
-        text += f"; {failed_text(side)}{problems[0]}{more}"
+        text += f"; {problems[0]}{more}"
     return text
 
 
-def failed_text(side: Side) -> str:
-    """Returns what stands before a problem of a side; of a store, the problem names its run."""
-    return "the run failed: " if side.create_time else ""
+def _problems(side: Side) -> list[str]:
+    """Returns why the run of a side failed; a rule of its gate says nothing of its figures."""
+    failed = "the run failed: " if side.create_time else ""  # of a store, the problem names its run
+    return [f"{failed}{problem}" for problem in side.problems if not problem.startswith(GATE_PROBLEM)]
 
 
 def pairing_text(comparison: Comparison) -> str:
@@ -114,14 +111,20 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
     lines = [[printable(cell) for cell in line] for line in criteria_lines(comparison)]
     roles = [[lines[0][0], "baseline", "candidate", *lines[0][3:]], *lines[1:]]
-    fewer, fewer_roles = (
-        [[cell for index, cell in enumerate(line) if index not in _DROPPED] for line in rows]
-        for rows in (lines, roles)
-    )
-    for rows in (lines, roles, fewer, fewer_roles):
+    for rows in (lines, roles):
         if max(map(columns, aligned(rows))) <= width:
-            return [*aligned(rows), *(_cases_line(lines, width) if rows in (fewer, fewer_roles) else ())]
-    for rows in (fewer, fewer_roles):
+            return aligned(rows)
+    # A narrow terminal has the numbers of cases below: that of most criteria, and others. p stays: it
+    # explains a word beside an interval without 0.
+    number_of = {line[0]: line[3] for line in lines[1:]}
+    ((most, _),) = Counter(number_of.values()).most_common(1) or [("0", 0)]
+    others = ", ".join(f"{name} {number}" for name, number in number_of.items() if number != most)
+    below = wrapped(f"cases: {most}{', but ' if others else ''}{others}", width)
+    narrow = [[[*line[:3], *line[4:]] for line in rows] for rows in (lines, roles)]
+    for rows in narrow:
+        if max(map(columns, aligned(rows))) <= width:
+            return [*aligned(rows), *below]
+    for rows in narrow:
         # The names of criteria have lines of their own, where they are wider than what is left.
         sizes = [max(map(columns, column)) for column in [*zip(*rows, strict=True)][1:]]
         rest = sum(sizes) + len(_GAP) * len(sizes)
@@ -130,23 +133,15 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
             for name, *figures in rows:
                 fits = columns(name) <= width - rest
                 split += [[name, *figures]] if fits else [[name, *[""] * len(figures)], ["", *figures]]
-            return [*aligned(split, [width - rest, *sizes]), *_cases_line(lines, width)]
+            return [*aligned(split, [width - rest, *sizes]), *below]
     # One line a criterion has no room for its figures.
-    names, *others = lines
+    names, *criteria = lines
     texts = (
         f"{line[0]}: {line[2]} of {names[2]} against {line[1]} of {names[1]}, cases {line[3]}, {line[4]}, "
         f"p (Holm) {line[5]}, {line[6]}"
-        for line in others
+        for line in criteria
     )
     return [part for text in texts for part in wrapped(text, max(width, _NARROWEST))]
-
-
-def _cases_line(lines: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Returns the numbers of cases below a table without their column: that of most criteria, and others."""
-    number_of = {line[0]: line[3] for line in lines[1:]}
-    ((most, _),) = Counter(number_of.values()).most_common(1) or [("0", 0)]
-    others = ", ".join(f"{name} {number}" for name, number in number_of.items() if number != most)
-    return wrapped(f"cases: {most}{', but ' if others else ''}{others}", width)
 
 
 def _slices(comparison: Comparison) -> list[str]:
@@ -168,9 +163,7 @@ def _slices(comparison: Comparison) -> list[str]:
 def _flips(comparison: Comparison, width: int) -> list[str]:
     if not comparison.flips:
         return []
-    by_case: dict[tuple[str, str], list[Flip]] = {}
-    for flip in comparison.flips:
-        by_case.setdefault((flip.kind, flip.case), []).append(flip)
+    by_case = grouped(((flip.kind, flip.case), flip) for flip in comparison.flips)
     counts = Counter(kind for kind, _ in by_case)
     shown = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items())
     lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]
@@ -296,8 +289,7 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     for side, run_place in zip((a, b), run_places(a, b), strict=False):
         if side.rejected:
             unmeasured.append(f"{run_place}: {side.rejected} records or conversations were rejected")
-        of_run = (problem for problem in side.problems if not problem.startswith(GATE_PROBLEM))
-        unmeasured += [f"{run_place}: {failed_text(side)}{problem}" for problem in of_run]
+        unmeasured += [f"{run_place}: {problem}" for problem in _problems(side)]
     if pairing.baseline_only:
         names = listed(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
         count = counted(pairing.baseline_only, "case")
@@ -353,9 +345,14 @@ def may_name_version(baseline: str) -> bool:
     return "/" not in baseline and not Path(baseline).exists()
 
 
-def names_version(name: str, stated: Iterable[str]) -> bool:
-    """Returns whether a name is that of an app version, or the last part of one."""
-    return any(name in (version, version.rsplit("/", 1)[-1]) for version in stated)
+def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:
+    """Returns the app versions that a name may mean: by its last part, or how texts show it, also several."""
+    if name in known:
+        return [name]
+    if name in (NO_VERSION, "") and None in known:
+        return [None]
+    shown = ((version, (version.rsplit("/", 1)[-1], printable(version))) for version in known if version)
+    return [version for version, names in shown if name in names]
 
 
 def no_baseline(baseline: str, stated: Iterable[str]) -> str:
@@ -372,7 +369,7 @@ def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[l
     ConfigError if there is no run at the place.
     """
     baseline, candidate = named
-    if baseline is None or names_version(baseline, stated):
+    if baseline is None or versions_named(baseline, stated):
         return [run], named
     try:
         of_baseline, version = open_baseline(baseline)
@@ -451,13 +448,7 @@ def sides_of_runs(
 
 
 def _find(run: RunVersions, option: str, wanted: str) -> _Version:
-    """Returns the app version of a name, which may be its last part, or how texts show it."""
-    known = run.conversations.keys()
-    if wanted in known:
-        return wanted
-    if wanted in (NO_VERSION, "") and None in known:
-        return None
-    matches = [name for name in known if name and wanted in (name.rsplit("/", 1)[-1], printable(name))]
+    matches = versions_named(wanted, run.conversations.keys())
     if len(matches) == 1:
         return matches[0]
     what = "names several app versions" if matches else "is no app version with scored conversations"
@@ -495,7 +486,8 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
     changes = [
         f"{change.what} ({change.baseline} for {a.name}, {change.candidate} for {b.name})"
-        for change in beyond_verdicts(settings_changes(a, b))
+        for change in settings_changes(a, b)
+        if change.criteria != [STATUS]  # it concerns more than the verdicts
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = f"{', '.join(changes[:_SHOWN])}{more}"

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -189,6 +189,16 @@ def check_new_file(path: str, target: Target | None = None) -> Path:
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None
     return new_path
+
+
+def write_output(directory: str, texts: Mapping[str, str]) -> None:
+    """Writes texts under their names into the directory of `--output`, which is made; raises ConfigError."""
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (Path(directory) / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
 
 
 def write_cases(

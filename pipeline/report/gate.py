@@ -26,10 +26,10 @@ from turnwise.pipeline.report.comparison import (
     NamedSides,
     compared_runs,
     may_name_version,
-    names_version,
     no_baseline,
     open_baseline,
     sides_of_runs,
+    versions_named,
 )
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, filled, names_date, read_config
 from turnwise.pipeline.store.urls import shown_place
@@ -106,7 +106,7 @@ def gate_report(
         not_allowed = rejected_of(counts, of_cases, only_cases=True)
     # The columns of the gate hold the rows already: a second reading would parse all transcripts.
     page = two_versions(comparison, rules.primary, gated[0].rows, chosen) if comparison else None
-    results = apply_rules(rules, gated, rejected, not_allowed)
+    results = [*apply_rules(rules, gated, rejected, not_allowed)]
     problems, statuses = _own_problems(run), {rule.status for rule in results}
     # What is inconclusive does not pass.
     status: RuleStatus = "inconclusive" if "inconclusive" in statuses or not results else "passed"
@@ -270,7 +270,7 @@ def check_baseline(settings: RunSettings) -> None:
         return
     run, version = open_baseline(settings.baseline)
     stated = [row["app_version"] or "" for row in run.metrics()]
-    if version is not None and not names_version(version, stated):
+    if version is not None and not versions_named(version, stated):
         names = ", ".join(dict.fromkeys(stated))
         raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {names}")
 
@@ -280,9 +280,9 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
     stated = [row["app_version"] or "" for row in rows]
     names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
     baseline, candidate, problems = settings.baseline, settings.candidate, []
-    if baseline is not None and may_name_version(baseline) and not names_version(baseline, stated):
+    if baseline is not None and may_name_version(baseline) and not versions_named(baseline, stated):
         problems = [no_baseline(baseline, stated)]
-    if candidate is not None and not names_version(candidate, [*stated, NO_VERSION]):
+    if candidate is not None and not versions_named(candidate, [*stated, NO_VERSION]):
         problems.append(f"--candidate {candidate}: is no app version of this run ({names})")
     return problems
 
@@ -427,8 +427,19 @@ def junit_xml(report: GateReport) -> str:
     by_criterion: dict[str, list[ET.Element]] = {}
     short = last_parts({check.app_version or "" for check in report.checks}, LONGEST_NAME)
     for check in report.checks:
-        shown = replace(check, app_version=short[check.app_version or ""] or None)
-        by_criterion.setdefault(check.criterion, []).append(_check(shown))
+        version = short[check.app_version or ""]
+        class_name = f"{version}.{check.criterion}" if version else check.criterion
+        turn = "" if check.turn_index is None else f"{turn_name(check.turn_index)}: "
+        ending, body = None, ""
+        if check.status == "inconclusive":
+            ending = "skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}"
+        elif check.status == "failed":
+            ending = "failure", "failed", f"{turn}{check.why or 'failed'}"
+            value = "" if check.value is None else f"value {check.value:.6g}"
+            threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
+            body = ", ".join(filter(None, (value, threshold)))
+        test = _case(class_name, check.conversation_id, ending, body)
+        by_criterion.setdefault(check.criterion, []).append(test)
     suites += map(_suite, by_criterion, by_criterion.values())
     root = ET.Element("testsuites", {"name": "turnwise"})
     for name in ("tests", "failures", "errors"):
@@ -444,20 +455,6 @@ def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
         suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
     suite.extend(cases)
     return suite
-
-
-def _check(check: GateCheck) -> ET.Element:
-    class_name = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
-    turn = "" if check.turn_index is None else f"{turn_name(check.turn_index)}: "
-    ending, body = None, ""
-    if check.status == "inconclusive":
-        ending = "skipped", "inconclusive", f"{turn}{check.why or 'no verdict'}"
-    elif check.status == "failed":
-        ending = "failure", "failed", f"{turn}{check.why or 'failed'}"
-        value = "" if check.value is None else f"value {check.value:.6g}"
-        threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
-        body = ", ".join(filter(None, (value, threshold)))
-    return _case(class_name, check.conversation_id, ending, body)
 
 
 def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:

@@ -4,6 +4,7 @@ import gzip
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -11,8 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem
-from turnwise.pipeline.runs.directory import REPORT_DATA
+from turnwise.pipeline.report.comparison import (
+    first_page,
+    nothing_common,
+    settings_problem,
+    versions_named,
+)
+from turnwise.pipeline.runs.directory import REPORT_DATA, write_whole
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
@@ -36,28 +42,27 @@ from turnwise.transforms.decisions.run import Run, read_versions
 INLINE_CHARACTERS = 5_000_000
 
 
-class _Chunks:
+def _place_chunks(
+    inline: list[str],
+    directory: Path | None,
+    limit: int,
+    report_id: str,
+    chunks: Iterable[tuple[list[int], str]],
+) -> PlacedChunks:
     """Keeps the first chunks for the page, and writes the others beside it or leaves them out."""
-
-    def __init__(self, directory: Path | None, limit: int) -> None:
-        self._directory, self._limit = directory, limit
-        self.inline: list[str] = []
-
-    def put(self, report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
-        chunk_of: dict[int, int] = {}
-        size = number = 0
-        for number, (places, text) in enumerate(chunks):
-            chunk = packed(text)
-            size += len(chunk)
-            if size <= self._limit:
-                self.inline.append(chunk)
-            elif self._directory is None:
-                return PlacedChunks(number, number, chunk_of)
-            else:
-                script = f'reportChunk("{report_id}", {number}, "{chunk}");\n'
-                _write(self._directory / f"{number:03}.js", script)
-            chunk_of |= dict.fromkeys(places, number)
-        return PlacedChunks(len(self.inline), number + 1 if chunk_of else 0, chunk_of)
+    chunk_of: dict[int, int] = {}
+    size = number = 0
+    for number, (places, text) in enumerate(chunks):
+        chunk = packed(text)
+        size += len(chunk)
+        if size <= limit:
+            inline.append(chunk)
+        elif directory is None:
+            return PlacedChunks(number, number, chunk_of)
+        else:
+            write_whole(directory / f"{number:03}.js", f'reportChunk("{report_id}", {number}, "{chunk}");\n')
+        chunk_of |= dict.fromkeys(places, number)
+    return PlacedChunks(len(inline), number + 1 if chunk_of else 0, chunk_of)
 
 
 def write_report(
@@ -78,9 +83,10 @@ def write_report(
         if not (file.suffix == ".js" and file.stem.isdigit()):
             raise ConfigError(f"{file}: is no file of an earlier report; name another directory")
         file.unlink()
-    chunks = _Chunks(None if single_file else directory, inline_characters)
-    report = build_report(runs, compared, chunks.put, keeps_few=single_file)
-    _write(path, page(report, chunks.inline))
+    inline: list[str] = []
+    put = partial(_place_chunks, inline, None if single_file else directory, inline_characters)
+    report = build_report(runs, compared, put, keeps_few=single_file)
+    write_whole(path, page(report, inline))
     return report
 
 
@@ -89,17 +95,9 @@ def report_page(runs: Sequence[Run], compared: Compared, home: str = "") -> str:
 
     `home` is the address that its name leads to; "": nowhere.
     """
-    chunks = _Chunks(None, INLINE_CHARACTERS)
-    report = build_report(runs, compared, chunks.put, keeps_few=True)
-    return page(report, chunks.inline, home)
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes a file whole, so that one broken off is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    inline: list[str] = []
+    put = partial(_place_chunks, inline, None, INLINE_CHARACTERS)
+    return page(build_report(runs, compared, put, keeps_few=True), inline, home)
 
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"
@@ -239,14 +237,20 @@ def compare_versions(
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
-            places = [i for i, (key, side) in enumerate(keyed) if name in (side.name, key.app_version)]
-            if not places:
+            wanted = versions_named(name, [key.app_version or None for key, _ in keyed])
+            places = [
+                number
+                for number, (key, side) in enumerate(keyed)
+                if name == side.name or (key.app_version or None) in wanted
+            ]
+            if len({keyed[number][0].app_version for number in places}) != 1:
+                what = "names several app versions" if places else "is no app version"
                 known = ", ".join(side.name for _, side in keyed)
-                raise ConfigError(f"{option} {name}: is no app version here (there are: {known})")
+                raise ConfigError(f"{option} {name}: {what} here (there are: {known})")
+            if option == "--candidate" and baseline is not None and places[0] == 0:
+                raise ConfigError(f"--candidate {name}: is the baseline, too; nothing to compare")
             keyed.insert(index, keyed.pop(places[0]))
             how = NAMED
-    if candidate is not None and keyed and baseline in (keyed[-1][1].name, keyed[-1][0].app_version):
-        raise ConfigError(f"--candidate {candidate}: is the baseline, too; nothing to compare")
     result: list[tuple[Comparison, FirstPage]] = []
     refused: list[str] = []
     for (first, last), why in _pairs([key for key, _ in keyed], how).items():

@@ -17,6 +17,7 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.decisions.comparison.words import (
     criteria_lines,
     difference_cell,
@@ -43,16 +44,6 @@ _LOST = ("regressed", "newly_missing")
 _VERDICTS = {"PASS": "passing", "FAIL": "failing", None: "no verdict"}
 
 
-def gate_markdown(report: GateReport) -> str:
-    """Returns the result of a gate: the answer, the rules that did not pass, a row a case, details folded."""
-    return "\n".join(_gate(report)) + "\n"
-
-
-def comparison_markdown(comparison: Comparison) -> str:
-    """Returns a comparison: the answer, a row a case, the table of criteria, and the details folded."""
-    return "\n".join(_comparison(comparison)) + "\n"
-
-
 def shown(text: str, width: int = _LONGEST) -> str:
     """Returns a text as Markdown shows it as it is, in one line.
 
@@ -68,31 +59,30 @@ def shown(text: str, width: int = _LONGEST) -> str:
     return " ".join(words)
 
 
-def _gate(report: GateReport) -> Iterator[str]:
-    yield from (f"## turnwise: {report.status}", "")
+def gate_markdown(report: GateReport) -> str:
+    """Returns the result of a gate: the answer, the rules that did not pass, a row a case, details folded."""
+    lines = [f"## turnwise: {report.status}", ""]
     verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
     if report.page is not None:
-        yield from _answer(report.page)
+        lines += _answer(report.page)
     else:
         decided = f"{verdicts['passed']} passed, {verdicts['failed']} failed"
         rejected = f"; {counted(len(report.rejected), 'record')} rejected" if report.rejected else ""
         conversations = counted(verdicts.total(), "conversation")
-        yield from (
-            f"{conversations}: {decided}, {verdicts['inconclusive']} without a verdict{rejected}.",
-            "",
-        )
+        no_verdict = f"{verdicts['inconclusive']} without a verdict"
+        lines += [f"{conversations}: {decided}, {no_verdict}{rejected}.", ""]
     rules = shown_rules(report.rules)
     missed = sorted((rule for rule in rules if rule.status != "passed"), key=lambda rule: rule.status)
     reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
     if reasons:  # a list after a list would be one list
-        yield from ("why it did not pass:", "", *(f"- {reason}" for reason in reasons), "")
+        lines += ["why it did not pass:", "", *(f"- {reason}" for reason in reasons), ""]
     flips = report.comparison.flips if report.comparison is not None else []
-    yield from _cases(report.page.read_first if report.page is not None else report.to_read, flips)
+    lines += _cases(report.page.read_first if report.page is not None else report.to_read, flips)
     passed = [[rule.rule, rule.app_version or "", rule.why] for rule in rules if rule.status == "passed"]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
         details += [*_criteria(report.comparison), *_changed(flips), *_notes(report.comparison)]
-    yield from _folded(details)
+    return "\n".join([*lines, *_folded(details)]) + "\n"
 
 
 def _rule_text(rule: RuleResult) -> str:
@@ -124,14 +114,18 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
     kinds = {
         name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.candidate_conversations
     }
-    others = _lost_criteria(flips)
+    lost_criteria: dict[str, list[Flip]] = {}
+    for flip in flips:
+        if flip.criterion != STATUS and flip.kind in _LOST:
+            for name in flip.candidate_conversations:
+                lost_criteria.setdefault(name, []).append(flip)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for check in listed:
         kind, verdict = kinds.get(check.conversation_id), _VERDICTS.get(check.verdict, "no verdict")
         change = verdict if kind is None else _CHANGES.get(kind, kind)
         change = f"{verdict}, no verdict before" if kind == "newly_measured" else change
         key = check.eval_id or check.conversation_id, check.app_version
-        lost = others.get(check.conversation_id) if kind not in _LOST else None
+        lost = "" if kind in _LOST else _changes(lost_criteria.get(check.conversation_id, ()))
         why = check.why or "no reason is known"
         rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
     if rows:
@@ -155,38 +149,32 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
             yield from (f"{counted(left, 'more case')} {now}: the details below list changed cases.", "")
 
 
-def _lost_criteria(flips: Sequence[Flip]) -> dict[str, str]:
-    """Returns id of a conversation -> which criteria regressed or have no score any more."""
-    by_kind: dict[str, dict[str, list[str]]] = {}
-    for flip in flips:
-        if flip.criterion != STATUS and flip.kind in _LOST:
-            for name in flip.candidate_conversations:
-                by_kind.setdefault(name, {}).setdefault(_change(flip), []).append(flip.criterion)
-    return {
-        name: "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in changes.items())
-        for name, changes in by_kind.items()
-    }
+def _changes(flips: Sequence[Flip]) -> str:
+    """Returns how the criteria of a case or conversation changed."""
+
+    def change(flip: Flip) -> str:
+        is_lost = flip.kind == "newly_missing" and flip.criterion != STATUS
+        return "no score any more" if is_lost else _CHANGES.get(flip.kind, flip.kind)
+
+    by_change = grouped((change(flip), flip.criterion) for flip in flips)
+    return "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in by_change.items())
 
 
-def _change(flip: Flip) -> str:
-    if flip.kind == "newly_missing" and flip.criterion != STATUS:
-        return "no score any more"
-    return _CHANGES.get(flip.kind, flip.kind)
-
-
-def _comparison(comparison: Comparison) -> Iterator[str]:
-    yield from (f"## {shown(comparison.candidate.name)} against {shown(comparison.baseline.name)}", "")
+def comparison_markdown(comparison: Comparison) -> str:
+    """Returns a comparison: the answer, a row a case, the table of criteria, and the details folded."""
+    lines = [f"## {shown(comparison.candidate.name)} against {shown(comparison.baseline.name)}", ""]
     if comparison.page is not None:
-        yield from (*_answer(comparison.page), *_cases(comparison.page.read_first, comparison.flips))
-    yield from _criteria(comparison)
-    lines = [f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"]
-    sentences = (f"{result.criterion}: {result.sentence}" for result in comparison.criteria)
-    lines += [pairing_text(comparison), *sentences, families_text(comparison)]
-    if comparison.page is not None:
-        lines.append(comparison.page.chosen)
-    yield from _folded(
-        [*(f"- {shown(line)}" for line in lines), *_notes(comparison), "", *_changed(comparison.flips)]
-    )
+        lines += [*_answer(comparison.page), *_cases(comparison.page.read_first, comparison.flips)]
+    details = [
+        f"baseline {side_text(comparison.baseline)}",
+        f"candidate {side_text(comparison.candidate)}",
+        pairing_text(comparison),
+        *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
+        families_text(comparison),
+        *([comparison.page.chosen] if comparison.page is not None else []),
+    ]
+    items = [*(f"- {shown(line)}" for line in details), *_notes(comparison), "", *_changed(comparison.flips)]
+    return "\n".join([*lines, *_criteria(comparison), *_folded(items)]) + "\n"
 
 
 def _criteria(comparison: Comparison) -> Iterator[str]:
@@ -206,18 +194,13 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case: dict[str, list[Flip]] = {}
-    for flip in flips:
-        by_case.setdefault(flip.case, []).append(flip)
+    by_case = grouped((flip.case, flip) for flip in flips)
     if by_case:
         short = last_parts(by_case)
-        rows = []
-        for case, of_case in [*by_case.items()][:_MOST_CASES]:
-            by_change: dict[str, list[str]] = {}
-            for flip in of_case:
-                by_change.setdefault(_change(flip), []).append(flip.criterion)
-            changes = "; ".join(f"{change}: {', '.join(names)}" for change, names in by_change.items())
-            rows.append([flips_reason(of_case), short[case], changes])
+        rows = [
+            [flips_reason(of_case), short[case], _changes(of_case)]
+            for case, of_case in [*by_case.items()][:_MOST_CASES]
+        ]
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
     if len(by_case) > _MOST_CASES:
         yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")

@@ -1,6 +1,5 @@
 """The report at the end of a run: the judge, what to read, progress, counts, the table, and its problems."""
 
-import shutil
 import sys
 import threading
 import time
@@ -32,7 +31,6 @@ from turnwise.transforms.decisions.first_page import (
     reasons_of,
 )
 from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
-from turnwise.transforms.formats.registry import no_version_text
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -112,39 +110,33 @@ def divided_text(settings: RunSettings) -> str:
     return f"{text}; --judge_cache would share the budget: a file on one machine, else postgresql://HOST/DB"
 
 
-def usage_of(figures: JsonObject) -> JudgeUsage:
-    """Returns the usage of a model, of the figures that `judge_document` gives."""
-    stated = {name: number for name, number in figures.items() if name != "mean_latency_ms"}
-    total = round((figures["mean_latency_ms"] or 0) * figures["calls"])
-    return JudgeUsage(**stated | {"unusable": Counter(stated["unusable"]), "latency_ms": total})
-
-
-def judge_text(settings: RunSettings, usage: UsageByModel, rows: Iterable[MetricsByAppVersionRow]) -> str:
-    """Returns the lines about the judge; "" if there are none."""
+def judge_text(settings: RunSettings, judge: JsonObject) -> str:
+    """Returns the lines about the judge, of what `run.json` says of it; "" if there are none."""
     kind = settings.judge.kind
     if kind.answer:
         is_asked = settings.selection.judged or (kind.is_judging and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = []
-    for model, used in sorted(usage.items()):
-        answers = used.samples - used.unusable["batch"] - used.unusable["budget"]
+    for model, used in judge.get("usage", {}).items():
+        unusable = Counter(used["unusable"])
+        answers = used["samples"] - unusable["batch"] - unusable["budget"]
         parts = [
-            f"{answers:,} answers ({used.cached:,} cached) by {used.calls:,} calls",
-            f"{used.tokens_in:,} + {used.tokens_out:,} tokens",
-            *([f"{used.uncounted:,} calls without figures of tokens"] if used.uncounted else []),
-            *([f"{used.latency_ms / used.calls / 1000:.1f} s each"] if used.calls else []),
-            *([f"{used.retries:,} retries"] if used.retries else []),
-            *([f"{used.asked_again:,} asked once more"] if used.asked_again else []),
-            *(f"{number:,} unusable: {fault}" for fault, number in sorted(used.unusable.items())),
+            f"{answers:,} answers ({used['cached']:,} cached) by {used['calls']:,} calls",
+            f"{used['tokens_in']:,} + {used['tokens_out']:,} tokens",
+            *([f"{used['uncounted']:,} calls without figures of tokens"] if used["uncounted"] else []),
+            *([f"{used['mean_latency_ms'] / 1000:.1f} s each"] if used["calls"] else []),
+            *([f"{used['retries']:,} retries"] if used["retries"] else []),
+            *([f"{used['asked_again']:,} asked once more"] if used["asked_again"] else []),
+            *(f"{number:,} unusable: {fault}" for fault, number in sorted(unusable.items())),
         ]
         lines.append(f"judge: {model}: {', '.join(parts)}")
     jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
     lines += [f"judge: batch jobs: {jobs}"] if jobs else []
-    lines += _money_lines("cost", usage, settings.judge)
+    lines += _money_lines("cost", judge, settings.judge)
     flips = ", ".join(
-        f"{name} {used.flipped:,} of {used.voted:,} ({used.rate:.1%})"
-        for name, used in flips_by_criterion(rows).items()
-        if used.voted
+        f"{name} {used['flipped']:,} of {used['voted']:,} ({used['flip_rate']:.1%})"
+        for name, used in judge["flips"].items()
+        if used["voted"]
     )
     return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
 
@@ -156,7 +148,7 @@ def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
         f"about {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
         for model, used in sorted(usage.items())
     ]
-    money = _money_lines("about", usage, settings.judge)
+    money = _money_lines("about", judge_document(settings, usage, ()), settings.judge)
     return "\n".join([*lines, *money]) if lines else "no model would be asked"
 
 
@@ -165,27 +157,28 @@ def money_text(cost: float) -> str:
     return f"{cost:,.{decimals(cost, 'mean', 'money')}f}"
 
 
-def _money_lines(word: str, usage: UsageByModel, judge: JudgeSettings) -> list[str]:
-    if not usage or not judge.config.prices:
+def _money_lines(word: str, document: JsonObject, judge: JudgeSettings) -> list[str]:
+    usage, prices = document.get("usage"), judge.config.prices
+    if not usage or not prices:
         return []
-    cost = total_cost(usage, judge.config.prices)
-    if cost is None:
+    if document["cost"] is None:
         why = "a model has no price in the config, or did not state its tokens"
-        if all(used.uncounted <= used.unusable["batch"] for used in usage.values()) and all(
-            price_of(judge.config.prices, model) for model, used in usage.items() if used.calls
+        if all(used["uncounted"] <= used["unusable"].get("batch", 0) for used in usage.values()) and all(
+            price_of(prices, model) for model, used in usage.items() if used["calls"]
         ):
             why = "batch jobs gave no answer, or none yet"
         return [f"cost unknown: {why}"]
     half = "" if judge.batch_wait_s is None else "half "
-    return [f"{word} {money_text(cost)} at {half}the prices of the config"]
+    return [f"{word} {money_text(document['cost'])} at {half}the prices of the config"]
 
 
 _SHOWN = 3
-_WIDTH = 110
+WIDTH = 110
+"""Columns of the report of a run where there is no terminal."""
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[ListedConversation], width: int = _WIDTH) -> str:
+def reading_text(rows: Sequence[ListedConversation], width: int = WIDTH) -> str:
     """Returns the first three conversations to read, in lines of `width`, and an empty line; "": none."""
     lines = []
     for row in rows[:_SHOWN]:
@@ -210,29 +203,28 @@ def show_progress() -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    thread = threading.Thread(target=_show_until, args=(done,), daemon=True)
+
+    def show() -> None:
+        start, shown = time.monotonic(), False
+        before = (PROGRESS.conversations, PROGRESS.turns)
+        while not done.wait(_EVERY if shown else _FIRST_AFTER):
+            shown = True
+            line = progress_line(
+                PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
+            )
+            line += f", waiting for {counted(len(JUDGING.jobs), 'batch job')}" if JUDGING.jobs else ""
+            sys.stderr.write(f"\r{line}\x1b[K")
+            sys.stderr.flush()
+        if shown:
+            sys.stderr.write("\r\x1b[K")
+
+    thread = threading.Thread(target=show, daemon=True)
     thread.start()
     try:
         yield
     finally:
         done.set()
         thread.join()
-
-
-def _show_until(done: threading.Event) -> None:
-    start, shown = time.monotonic(), False
-    before = (PROGRESS.conversations, PROGRESS.turns)
-    wait = _FIRST_AFTER
-    while not done.wait(wait):
-        wait, shown = _EVERY, True
-        line = progress_line(
-            PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
-        )
-        line += f", waiting for {counted(len(JUDGING.jobs), 'batch job')}" if JUDGING.jobs else ""
-        sys.stderr.write(f"\r{line}\x1b[K")
-        sys.stderr.flush()
-    if shown:
-        sys.stderr.write("\r\x1b[K")
 
 
 def progress_line(conversations: int, turns: int, seconds: float) -> str:
@@ -303,7 +295,7 @@ def version_table(
     criteria: Sequence[str],
     failures: dict[str, int],
     has_means: bool = True,
-    width: int = _WIDTH,
+    width: int = WIDTH,
     sides: Sequence[str] = (),
 ) -> str:
     """Returns a table with one column an app version: the last ones by name, with a line about the others.
@@ -345,12 +337,10 @@ def version_table(
 
 
 def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], failures: dict[str, int]) -> str:
-    listed, conversations, passed, scored = {*versions}, 0, 0, 0
-    for row in rows:
-        if row["criterion"] == STATUS and (row["app_version"] or "") in listed:
-            conversations += row["conversations"]
-            passed += row["pass_count"]
-            scored += row["scored"]
+    of_others = [row for row in rows if row["criterion"] == STATUS and (row["app_version"] or "") in versions]
+    conversations, passed, scored = (
+        sum(row[name] for row in of_others) for name in ("conversations", "pass_count", "scored")
+    )
     rejected = sum(failures.get(version, 0) for version in versions)
     return (
         f"\n{counted(len(versions), 'other app version')}: "
@@ -496,26 +486,6 @@ def _most(numbers: Mapping[str, int]) -> str:
     return ", ".join([*shown, *([f"{more} others"] if more else [])])
 
 
-def no_version_line(settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]) -> str:
-    """Returns the sentence on a run of which no conversation states an app version; "" if one does."""
-    if not rows or any(row["app_version"] is not None for row in rows):
-        return ""
-    return no_version_text(counts.get("no_version") or ("",), settings.config.app_version_from)
-
-
-def guesses_text(guesses: JsonObject) -> str:
-    """Returns the lines about tools of guessed or unknown effects."""
-    unknown = [printable(name) for name, tool in guesses.items() if tool["effect"] == UNKNOWN]
-    by_effect = Counter(tool["effect"] for tool in guesses.values() if tool["effect"] != UNKNOWN)
-    counts, lines = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items())), []
-    if counts:
-        lines.append(f"tools: the effect of {by_effect.total()} is guessed by name ({counts})")
-    if unknown:
-        shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
-        lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
-    return "\n".join(lines)
-
-
 class EndComparison(NamedTuple):
     """What the end of a run says of its versions.
 
@@ -531,36 +501,6 @@ class EndComparison(NamedTuple):
     refused: Sequence[str] = ()
 
 
-class Figures(NamedTuple):
-    """Figures of a run beside its metrics.
-
-    Attributes:
-        rows: Rows of `metrics_by_app_version` over the whole run.
-        unread: Incomplete ends of a stream's input that were not read, one line each.
-        to_read: The conversations to read first, in order; None: not chosen.
-        ended: The comparison of its versions, and the first page, which a run of one version has, too.
-        workers: How many records each worker read; empty: not counted.
-        joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
-        problems: Why it failed that its counts do not show, one line each, such as rows not stored.
-        redacted: Kind -> values that left as markers.
-        absent_paths: Paths of the config that no conversation has, such as `redact.paths args.pin`.
-    """
-
-    counts: RunCounts
-    usage: UsageByModel
-    guesses: JsonObject
-    rows: Iterable[MetricsByAppVersionRow]
-    unread: Sequence[str] = ()
-    to_read: Sequence[Mapping[str, object]] | None = None
-    ended: EndComparison = EndComparison()
-    workers: Mapping[str, int] = MappingProxyType({})
-    problems: Sequence[str] = ()
-    joint: JsonObject | None = None
-    redacted: Mapping[str, int] = MappingProxyType({})
-    absent_paths: Sequence[str] = ()
-    examples: Mapping[str, str] = MappingProxyType({})
-
-
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
     lines = [page.headline, page.detail, counts_text(page)]
@@ -571,18 +511,26 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
     return [*parts, *chosen, ""]
 
 
-def summary_text(settings: RunSettings, figures: Figures) -> str:
-    """Returns the table of versions, what became of records and what the judge did, as wide as a terminal."""
-    width = shutil.get_terminal_size((_WIDTH, 24)).columns
-    counts, rows, page = figures.counts, figures.rows, figures.ended.page
-    compared = figures.ended.comparison
+def summary_text(
+    settings: RunSettings,
+    rows: Iterable[MetricsByAppVersionRow],
+    document: JsonObject,
+    ended: EndComparison,
+    examples: Mapping[str, str],
+    width: int,
+) -> str:
+    """Returns the table of versions, what became of records and what the judge did, in lines of a width.
+
+    `document` is `run.json`, `examples` are kinds of failures -> the first message.
+    """
+    counts, page, judge = document["counts"], ended.page, document["judge"]
     # The table of differences has the criteria: no page shows two numbers under one name.
     has_means = page is None or page.baseline is None
-    failures = counts["failures_by_version"]
     table = "no conversation was scored"
     if rows:
-        of_sides = [] if compared is None else [compared.baseline, compared.candidate]
+        of_sides = [ended.comparison.baseline, ended.comparison.candidate] if ended.comparison else []
         sides = [side.app_versions[0] or "" for side in of_sides]
+        failures = counts["failures_by_version"]
         table = version_table(rows, settings.criteria_names, failures, has_means, width, sides)
     # Nobody asked for the criteria of the default config: those that cannot have a value are left out.
     asked = settings.criteria if rows and settings.config.criteria != DEFAULT_CRITERIA else ()
@@ -590,22 +538,30 @@ def summary_text(settings: RunSettings, figures: Figures) -> str:
     idle = [c.name for c in asked if c.threshold is not None and c.name not in seen]
     is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
     custom = printable(", ".join(is_custom))
+    absent = ", ".join(document.get("absent_paths", ()))
+    guesses = {name: tool["effect"] for name, tool in document["guessed_tools"].items()}
+    unknown = [printable(name) for name, effect in guesses.items() if effect == UNKNOWN]
+    guessed = Counter(effect for effect in guesses.values() if effect != UNKNOWN)
+    effects = ", ".join(f"{number} {effect}" for effect, number in sorted(guessed.items()))
+    shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
+    state = "state it in the config"
     parts = [
-        "".join(f"{line}\n" for line in figures.ended.refused),
+        "".join(f"{line}\n" for line in ended.refused),
         "\n".join(first_page_lines(page, width)) if page else "",
-        reading_text(page.read_first if page else listed(figures.to_read or ()), width),
+        reading_text(page.read_first if page else listed(document["to_read"] or ()), width),
         table,
-        figures.ended.text,
-        f"\n{balance_text(counts, figures.examples)}",
+        ended.text,
+        f"\n{balance_text(counts, examples)}",
         "" if page else "\n".join(left_out(counts)),
-        judge_text(settings, figures.usage, rows),
-        joint_text(figures.joint or {}),
+        judge_text(settings, judge),
+        joint_text(judge),
         f"not applicable to any conversation: {', '.join(idle)}" if idle else "",
-        no_version_line(settings, counts, rows),
-        redacted_text(None if settings.config.redact is None else figures.redacted),
-        f"no conversation has {', '.join(figures.absent_paths)}" if figures.absent_paths else "",
+        document["no_version"] or "",
+        redacted_text(document.get("redacted")),
+        f"no conversation has {absent}" if absent else "",
         f"custom_metrics: no score, because their functions are not run: {custom}" if custom else "",
-        guesses_text(figures.guesses),
+        f"tools: the effect of {guessed.total()} is guessed by name ({effects})" if guessed else "",
+        f"tools: the effect of {len(unknown)} is unknown ({shown}); {state}" if unknown else "",
     ]
     lines_of_text: list[str] = []
     for line in "\n".join(part for part in parts if part).split("\n"):

@@ -163,6 +163,14 @@ def _no_run(directory: str) -> str:
     return f"holds no {RUN_FILE}: no run was written into it"
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file whole, so that one broken off is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
 def is_file_of_run(name: str) -> bool:
     """Returns whether a file with this name, in an output directory, is one that the run writes or reads."""
     return _is_table(name) or name in _SINGLE or _UNFINISHED.fullmatch(name) is not None

@@ -37,7 +37,6 @@ from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.schemas.run import RunDocument, scoring_settings
-from turnwise.transforms.decisions.comparison.collect import raised_errors
 from turnwise.transforms.decisions.comparison.sides import (
     Bools,
     CodedColumn,
@@ -298,7 +297,13 @@ class StoredRuns:
         judged = stacked([of_run.judges.at(rows) for of_run, rows in columns])
         for criterion, judge in {judge for several in judged.used() for judge in several}:
             judges.setdefault(criterion, set()).add(judge)
-        is_old = _are_old(stored, stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
+        # What was scored again in a later revision.
+        revision = _integers(stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
+        codes = stored.conversations.places * len(stored.versions.values) + stored.versions.places
+        measured = np.unique(codes, return_inverse=True)[1]
+        last = np.full(len(revision), -1)
+        np.maximum.at(last, measured, revision)
+        is_old = revision < last[measured]
         skipped = column("skipped")
         if self._with_details:
             missing = {self._runs[run]: run for run, _ in by_run if run not in self._details}
@@ -325,8 +330,7 @@ class StoredRuns:
         for row in rows:
             row["conversation_id"] = key_text(row["conversation_id"] or "")
             row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
-        if rows:
-            conversations.add_errors(raised_errors(rows))
+        conversations.add_errors(rows)
         versions = {*conversations.app_versions.used()}
         side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in versions))
         conversations.criteria = dict(sorted(conversations.criteria.items()))
@@ -452,18 +456,6 @@ def _records(runs: Mapping[str, summaries.RunColumns]) -> RecordColumns:
 
 def _integers(column: CodedColumn[int] | CodedColumn[bool]) -> Integers:
     return np.asarray(column.values, np.int64)[column.places]
-
-
-def _are_old(stored: RecordColumns, revisions: CodedColumn[int]) -> Bools:
-    """Returns whether each conversation was scored again in a later revision."""
-    revision = _integers(revisions)
-    if revision.max(initial=0) <= 0:
-        return np.zeros(len(revision), np.bool_)
-    key = stored.conversations.places * len(stored.versions.values) + stored.versions.places
-    places = np.unique(key, return_inverse=True)[1]
-    last = np.full(len(revision), -1)
-    np.maximum.at(last, places, revision)
-    return revision < last[places]
 
 
 def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:

@@ -1,7 +1,8 @@
 """Compares two app versions or two runs of an app."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from sqlalchemy import Connection, select
 
@@ -27,46 +28,25 @@ from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.metrics.state import Sums, add_sums, independent_trials
 from turnwise.transforms.statistics.tests import wilson_interval
 
-
-class Verdicts(NamedTuple):
-    """Numbers of results of an evaluation that passed and that failed."""
-
-    passes: int = 0
-    fails: int = 0
-
-    @property
-    def decided(self) -> int:
-        """Number of results with a verdict."""
-        return self.passes + self.fails
+_Verdicts = Mapping[str, tuple[int, int]]
+"""Evaluation -> numbers of results that passed and that failed."""
 
 
-class EvaluationPair(NamedTuple):
-    """The verdicts of one evaluation on both sides."""
-
-    evaluation: str
-    baseline: Verdicts
-    candidate: Verdicts
-
-    @property
-    def change(self) -> Literal["regressed", "fixed", "unchanged", "onlyBaseline", "onlyCandidate", ""]:
-        """How the share of passed results changed, by half or more; "": neither side has a verdict."""
-        baseline, candidate = self.baseline.decided, self.candidate.decided
-        if not baseline or not candidate:
-            return "onlyBaseline" if baseline else "onlyCandidate" if candidate else ""
-        more = self.candidate.passes / candidate - self.baseline.passes / baseline
-        return "unchanged" if abs(more) < LEAST_CHANGE else "fixed" if more > 0 else "regressed"
+def _changed(baseline: tuple[int, int], candidate: tuple[int, int]) -> str:
+    """Returns how the share of passed results changed, by half or more; "": neither side has a verdict."""
+    before, after = sum(baseline), sum(candidate)
+    if not before or not after:
+        return "onlyBaseline" if before else "onlyCandidate" if after else ""
+    more = candidate[0] / after - baseline[0] / before
+    return "unchanged" if abs(more) < LEAST_CHANGE else "fixed" if more > 0 else "regressed"
 
 
 _MOST = 2**31 - 1
 _CASES_SHOWN = 20
 _KINDS = ("regressed", "fixed", "unchanged", "onlyBaseline", "onlyCandidate")
-_RANKS: dict[str, int] = {"regressed": 1, "fixed": 2}
-_SidesTold = tuple[JsonObject, JsonObject, list[EvaluationPair]]
-"""What is told of baseline and candidate, and the verdicts of their evaluations."""
-
-
-def _pairs(names: Iterable[str], sides: Sequence[Mapping[str, Verdicts]]) -> list[EvaluationPair]:
-    return [EvaluationPair(name, *(side.get(name, Verdicts()) for side in sides)) for name in names]
+_RANKS = {"regressed": 1, "fixed": 2}
+_SidesTold = tuple[list[JsonObject], list[_Verdicts], Iterable[str]]
+"""What is told of baseline and candidate, their verdicts, and the evaluations."""
 
 
 def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
@@ -86,15 +66,12 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
             if version not in known:
                 reason = f"no result of version {version!r}; versions with results: "
                 raise ServiceError("NOT_FOUND", reason + (", ".join(known[:20]) or "none"))
-        sums = [
-            {name: figure.versions[version] for name, figure in figures.items() if version in figure.versions}
-            for version in versions
-        ]
-        counts = [
-            {name: Verdicts(total.passes, total.fails) for name, total in side.items()} for side in sums
-        ]
-        baseline, candidate = (_version_summary(figures, version) for version in versions)
-        return baseline, candidate, _pairs(figures, counts)
+        messages, verdicts = [], list[_Verdicts]()
+        for version in versions:
+            sums = {name: of.versions[version] for name, of in figures.items() if version in of.versions}
+            messages.append(_version_summary(version, figures, sums.values()))
+            verdicts.append({name: (total.passes, total.fails) for name, total in sums.items()})
+        return messages, verdicts, figures
 
     return _comparison(service, request, "version", versions, tell)
 
@@ -103,22 +80,28 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
     """Returns two runs, the verdict on them, and the evaluations that changed, regressed ones first."""
     app = checked("app", request.parent)
     given = {"baselineRun": request.baseline_run, "candidateRun": request.candidate_run}
-    names = [_run_of(app, field, text) for field, text in given.items()]
+    names = []
+    for field, text in given.items():
+        if not text:
+            raise invalid(field, "is required: the name or id of a run")
+        if "/" in text:
+            checked("run", text, field)
+            if not text.startswith(f"{app}/evaluationRuns/"):
+                raise invalid(field, f"is no run of {app}")
+        names.append(run_key(app, text.rsplit("/", 1)[-1]))  # as the store has it
 
     def tell(connection: Connection, compared: Collection[str] | None) -> _SidesTold:
-        rows, counts = [find_run(connection, name) for name in names], []
+        rows, verdicts = [find_run(connection, name) for name in names], list[_Verdicts]()
         for row in rows:
             state = RunState.of(row)
             if not state.is_counted:
                 raise ServiceError("FAILED_PRECONDITION", f"{state.sentence()}, and is not compared")
-            counted = count_by_evaluation(connection, row["name"], row["execution"]).items()
-            fields = "passedCount", "failedCount"
-            counts.append(
-                {name: Verdicts(*(of_run.get(key, 0) for key in fields)) for name, of_run in counted}
+            counts = count_by_evaluation(connection, row["name"], row["execution"])
+            verdicts.append(
+                {name: (of.get("passedCount", 0), of.get("failedCount", 0)) for name, of in counts.items()}
             )
-        baseline, candidate = run_summaries(connection, app, rows)
-        scored = {name for of_run in counts for name in of_run if compared is None or name in compared}
-        return baseline, candidate, _pairs(sorted(scored), counts)
+        scored = {name for of_run in verdicts for name in of_run if compared is None or name in compared}
+        return run_summaries(connection, app, rows), verdicts, sorted(scored)
 
     return _comparison(service, request, "run", names, tell)
 
@@ -153,13 +136,14 @@ def _comparison(
             raise ServiceError("NOT_FOUND", str(error)) from None
 
     service.keep_summaries(app)
-    (baseline, candidate, pairs), display_names, sides = service.store.read(work)
-    page = changes_page(pairs, display_names, paging)
+    ((baseline, candidate), verdicts, evaluations), display_names, sides = service.store.read(work)
+    page = _changes_page(verdicts, evaluations, display_names, paging)
     return {"baseline": baseline, "candidate": candidate, "verdict": version_verdict(sides), **page}
 
 
-def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:
-    of_version = [figure.versions[version] for figure in figures.values() if version in figure.versions]
+def _version_summary(
+    version: str, figures: Mapping[str, EvaluationFigures], of_version: Collection[VersionSums]
+) -> JsonObject:
     sums: Sums = {}
     for evaluation in of_version:
         add_sums(sums, evaluation.sums)
@@ -173,17 +157,6 @@ def _version_summary(figures: Mapping[str, EvaluationFigures], version: str) -> 
         message |= {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}
     metrics = aggregated_metrics({version: VersionSums(passes, fails, sums)})
     return message | {"metrics": metrics["metricsByAppVersion"][0]}
-
-
-def _run_of(app: str, field: str, text: str) -> str:
-    """Returns the name of a run by its name or id, as the store has it."""
-    if not text:
-        raise invalid(field, "is required: the name or id of a run")
-    if "/" in text:
-        checked("run", text, field)
-        if not text.startswith(f"{app}/evaluationRuns/"):
-            raise invalid(field, f"is no run of {app}")
-    return run_key(app, text.rsplit("/", 1)[-1])
 
 
 # What is said of two sides, as `turnwise compare` says it.
@@ -274,35 +247,24 @@ def _stated(fields: JsonObject) -> JsonObject:
     }
 
 
-def changes_page(
-    pairs: Sequence[EvaluationPair], display_names: Mapping[str, str], paging: Paging
+def _changes_page(
+    verdicts: Sequence[_Verdicts], names: Iterable[str], display_names: Mapping[str, str], paging: Paging
 ) -> JsonObject:
     """Returns a page of the changed evaluations, regressed ones first, and the counts of all."""
-    changes = sorted((pair for pair in pairs if pair.change in _RANKS), key=_position)
-    left = [pair for pair in changes if paging.after is None or _position(pair) > paging.after]
+    kinds, changes = Counter[str](), dict[Position, JsonObject]()
+    for name in names:
+        baseline, candidate = (of_side.get(name, (0, 0)) for of_side in verdicts)
+        kind = _changed(baseline, candidate)
+        kinds[kind] += 1
+        if kind in _RANKS:
+            change: JsonObject = {"evaluation": name, "displayName": display_names.get(name), "change": kind}
+            change |= {"baselinePassCount": baseline[0], "baselineFailCount": baseline[1]}
+            change |= {"candidatePassCount": candidate[0], "candidateFailCount": candidate[1]}
+            changes[Position(_RANKS[kind], name)] = _stated(change)
+    left = sorted(position for position in changes if paging.after is None or position > paging.after)
     page = left[: paging.size]
-    kinds: list[str] = [pair.change for pair in pairs]
-    counts = {f"{kind}Count": kinds.count(kind) for kind in _KINDS}
     return {
-        **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
-        **_stated(counts),
-        **next_token(paging, _position(page[-1]) if len(left) > len(page) else None),
+        **({"changes": [changes[position] for position in page]} if page else {}),
+        **_stated({f"{kind}Count": kinds[kind] for kind in _KINDS}),
+        **next_token(paging, page[-1] if len(left) > len(page) else None),
     }
-
-
-def _position(pair: EvaluationPair) -> Position:
-    return Position(_RANKS[pair.change], pair.evaluation)
-
-
-def _change(pair: EvaluationPair, display_names: Mapping[str, str]) -> JsonObject:
-    return _stated(
-        {
-            "evaluation": pair.evaluation,
-            "displayName": display_names.get(pair.evaluation),
-            "change": pair.change,
-            "baselinePassCount": pair.baseline.passes,
-            "baselineFailCount": pair.baseline.fails,
-            "candidatePassCount": pair.candidate.passes,
-            "candidateFailCount": pair.candidate.fails,
-        }
-    )

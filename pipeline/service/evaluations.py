@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from time import time_ns
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Connection, Row
@@ -38,21 +38,23 @@ from turnwise.pipeline.store.rows import (
 )
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import ANY, app_of, is_id
-from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import updated_content, written_fields
 from turnwise.schemas.proto.scalars import nanos_timestamp, shown
 
 
-def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
+def get_evaluation(
+    service: Service, request: tools.GetEvaluationWithResults, computed: Collection[str] = COMPUTED
+) -> JsonObject:
     """Returns an evaluation with the given computed fields."""
-    checked("evaluation", name, "name")
+    name = checked("evaluation", request.name, "name")
+    wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
     def work(connection: Connection) -> JsonObject:
         evaluation = find_evaluation(connection, name)
         if evaluation is None:
             raise not_found(name)
-        return with_computed_fields(connection, [evaluation], service.cache, computed)[0]
+        return with_computed_fields(connection, [evaluation], service.cache, wanted)[0]
 
     return service.store.read(work)
 
@@ -122,24 +124,25 @@ def create_evaluation(service: Service, request: tools.CreateEvaluationRequest) 
         check_display_name(connection, content)
         return add_evaluation(connection, content, change_by(service))
 
-    return _with_computed_fields(service, written(service, work))
+    return _written(service, work)
 
 
-def update_evaluation(service: Service, evaluation: Evaluation | None, update_mask: str = "") -> JsonObject:
+def update_evaluation(
+    service: Service, request: tools.UpdateEvaluationRequest | tools.UpdateEvaluationTool
+) -> JsonObject:
     """Updates an evaluation, which must have the etag that is given, if one is, and returns it.
 
-    `update_mask` holds the fields to change, in snake_case or camelCase; "" or "*": all fields.
+    The mask holds the fields to change, in snake_case or camelCase; "" or "*": all fields.
     """
     service.check_writable()
+    evaluation, update_mask = request.evaluation, request.update_mask or ""
     if evaluation is None:
         raise invalid("evaluation", "is required")
     name = checked("evaluation", evaluation.name, "evaluation.name")
     with field_errors("updateMask"):
         updated_content({"name": name}, evaluation, update_mask)
-    etag = (evaluation.etag, "evaluation.etag")
-    return _replaced(
-        service, name, etag, lambda old: updated_content(old, evaluation, update_mask), update_mask
-    )
+    content = partial(updated_content, resource=evaluation, update_mask=update_mask)
+    return _replaced(service, name, (evaluation.etag, "evaluation.etag"), content, update_mask)
 
 
 def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest) -> JsonObject:
@@ -164,7 +167,7 @@ def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest
             check_display_name(connection, content)
             return add_evaluation(connection, content, change_by(service))
 
-        return _with_computed_fields(service, written(service, work))
+        return _written(service, work)
     return _replaced(service, name, (request.etag, "etag"), lambda _: content)
 
 
@@ -189,9 +192,8 @@ def _replaced(
         content = new_content(old.content)
         check_content(content)
         work = partial(_replace, old=old, content=content, change=change_by(service, update_mask))
-        made = written(service, work)
-        if made is not None:
-            return _with_computed_fields(service, made)
+        if replaced := _written(service, work):
+            return replaced
     raise ServiceError("ABORTED", f"{name} is changed by others all the time; try again")
 
 
@@ -202,15 +204,23 @@ def _replace(
     return replace_evaluation(connection, old, content, change)
 
 
-def _with_computed_fields(service: Service, made: StoredEvaluation) -> JsonObject:
+def _written(service: Service, work: Callable[[Connection], StoredEvaluation | None]) -> JsonObject:
+    """Runs `work` in a write transaction, and returns the evaluation that it made; empty: it made none.
+
+    Raises ServiceError after a conflict with another writer.
+    """
+    try:
+        made = service.store.write(work)
+    except ConflictError:
+        raise ServiceError("ALREADY_EXISTS", "the app has an entry of that name already") from None
+    if made is None:
+        return {}
     return service.store.read(
         lambda connection: with_computed_fields(connection, [made], service.cache, COMPUTED)[0]
     )
 
 
 # What all changes of a store have in common: who made them, etags, unique names.
-
-T = TypeVar("T")
 
 _MICROSECOND = 1000
 
@@ -237,20 +247,12 @@ def check_display_name(connection: Connection, content: JsonObject) -> None:
         )
 
 
-def written(service: Service, work: Callable[[Connection], T]) -> T:
-    """Runs `work` in a write transaction; raises ServiceError after a conflict with another writer."""
-    try:
-        return service.store.write(work)
-    except ConflictError:
-        raise ServiceError("ALREADY_EXISTS", "the app has an entry of that name already") from None
-
-
 # Reads evaluation results and failures.
 
 
-def get_evaluation_result(service: Service, name: str) -> JsonObject:
+def get_evaluation_result(service: Service, request: tools.GetEvaluationResultRequest) -> JsonObject:
     """Returns a result."""
-    checked("result", name, "name")
+    name = checked("result", request.name, "name")
     result = service.store.read(lambda connection: find_result(connection, name))
     if result is None:
         raise not_found(name)

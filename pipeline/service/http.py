@@ -61,26 +61,19 @@ class AuthMiddleware:
 
     def _check_names(self, scope: Scope) -> None:
         hosts = _header(scope, b"host")
-        if len(hosts) != 1 or not self._is_host(hosts[0]):
+        host = _AUTHORITY.fullmatch(hosts[0]) if len(hosts) == 1 else None
+        is_address = bool(host and self._takes_addresses and address_of(host[1].lower()) is not None)
+        if host is None or not (is_address or self._is_known(host[1])):
             raise ServiceError("PERMISSION_DENIED", "the Host header names another server (--allowed_hosts)")
-        if any(not self._is_origin(origin, hosts[0]) for origin in _header(scope, b"origin")):
-            raise ServiceError("PERMISSION_DENIED", "the Origin header names another site")
+        for origin in _header(scope, b"origin"):
+            site = _ORIGIN.fullmatch(origin)
+            authority = _AUTHORITY.fullmatch(site[1]) if site else None
+            is_here = authority is not None and authority[0].lower() == host[0].lower()
+            if authority is None or not (is_here or self._is_known(authority[1])):
+                raise ServiceError("PERMISSION_DENIED", "the Origin header names another site")
 
-    def _is_host(self, authority: str) -> bool:
-        match = _AUTHORITY.fullmatch(authority)
-        if match is None:
-            return False
-        name = match[1].lower()
-        is_taken = self._takes_addresses and address_of(name) is not None
-        return name in self._names or is_loopback(name) or is_taken
-
-    def _is_origin(self, origin: str, host: str) -> bool:
-        match = _ORIGIN.fullmatch(origin)
-        authority = _AUTHORITY.fullmatch(match[1]) if match else None
-        if match is None or authority is None:
-            return False
-        name = authority[1].lower()
-        return match[1].lower() == host.lower() or name in self._names or is_loopback(name)
+    def _is_known(self, name: str) -> bool:
+        return name.lower() in self._names or is_loopback(name.lower())
 
 
 def may_write(request: Request) -> bool:

@@ -148,34 +148,24 @@ def listed_tool(name: str, tool: Tool) -> ListedTool:
 # The tools, and what callers read of them.
 
 
-def _viewed(call: ToolAnswer, message: type[Message], key: str = "") -> ToolAnswer:
+def _viewed(
+    call: Callable[..., JsonObject], message: type[Message], key: str = "", default: runs.View | None = None
+) -> ToolAnswer:
     """Returns a call that answers with what the request's mask selects, else with all but large fields.
 
-    The mask is of the entries of `key`, or ("") of the answer, and so is `message`.
+    The mask is of the entries of `key`, or ("") of the answer, and so is `message`; `default` is the view
+    without a mask. Of an evaluation, those fields are computed that are seen.
     """
 
     def viewed(service: runs.Service, request: Any) -> JsonObject:
-        view = runs.read_view(message, request.read_mask, runs.without_details(message))
-        value = call(service, request)
-        return _selected(value, key, view) if key else view.select(value)
+        view = runs.read_view(message, request.read_mask, default or runs.without_details(message))
+        computed = [view.computed] if message is Evaluation else []
+        value = call(service, request, *computed)
+        if not key:
+            return view.select(value)
+        return {**value, key: [view.select(entry) for entry in value[key]]} if key in value else value
 
     return viewed
-
-
-def _selected(page: JsonObject, key: str, view: runs.View) -> JsonObject:
-    return {**page, key: [view.select(entry) for entry in page[key]]} if key in page else page
-
-
-def _get_evaluation(service: runs.Service, request: tools.GetEvaluationTool) -> JsonObject:
-    view = runs.read_view(Evaluation, request.read_mask, runs.without_details(Evaluation))
-    computed = view.computed(request.last_ten_results)
-    return view.select(evaluations.get_evaluation(service, request.name, computed))
-
-
-def _list_evaluations(service: runs.Service, request: tools.ListEvaluationsTool) -> JsonObject:
-    view = runs.read_view(Evaluation, request.read_mask, runs.SUMMARY)
-    page = evaluations.list_evaluations(service, request, view.computed(request.last_ten_results))
-    return _selected(page, "evaluations", view)
 
 
 TOOLS: dict[str, Tool] = {
@@ -185,7 +175,7 @@ TOOLS: dict[str, Tool] = {
         that the mask names and evaluation leaves out is cleared. Without a mask ALL fields are replaced.
         Pass the etag that you read as evaluation.etag to be refused (ABORTED) if someone has changed the
         evaluation since.""",
-        lambda service, asked: evaluations.update_evaluation(service, asked.evaluation, asked.update_mask),
+        evaluations.update_evaluation,
         tools.UpdateEvaluationTool,
         Evaluation,
         stated=tools.UpdateEvaluationRequest,
@@ -196,7 +186,7 @@ TOOLS: dict[str, Tool] = {
     "get_evaluation_result": Tool(
         """Gets a whole evaluation result: every turn, expectation, score and explanation. It can be large:
         list_evaluation_results gives summaries and, with readMask, parts.""",
-        lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
+        evaluations.get_evaluation_result,
         tools.GetEvaluationResultRequest,
         EvaluationResult,
     ),
@@ -204,7 +194,7 @@ TOOLS: dict[str, Tool] = {
         """Gets an evaluation: its golden or scenario, etag, metrics by app version, and its last result in
         short. lastTenResults adds the last ten results in short. readMask names the fields wanted ('*' is
         everything); its paths may lead through lists.""",
-        _get_evaluation,
+        _viewed(evaluations.get_evaluation, Evaluation),
         tools.GetEvaluationTool,
         Evaluation,
     ),
@@ -214,7 +204,7 @@ TOOLS: dict[str, Tool] = {
         orderBy: name, create_time or update_time. lastTenResults adds the last ten results in short.
         readMask names the fields wanted of each ('*' is everything). nextPageToken, given as pageToken,
         reads on.""",
-        _list_evaluations,
+        _viewed(evaluations.list_evaluations, Evaluation, "evaluations", runs.SUMMARY),
         tools.ListEvaluationsTool,
         tools.ListEvaluationsResponse,
     ),
@@ -306,7 +296,7 @@ TOOLS: dict[str, Tool] = {
         """Lists the runs of an app (parent: projects/P/locations/L/apps/A): state, counts, judge, criteria,
         cost. Figures and comparisons speak of runs that are COMPLETED. filter: such as 'state = RUNNING AND
         create_time > "2026-11-01T00:00:00Z"'; also name, display_name, update_time.""",
-        runs.list_run_summaries,
+        partial(runs.list_evaluation_runs, as_summaries=True),
         tools.ListEvaluationRunsRequest,
         tools.ListRunSummariesResponse,
     ),

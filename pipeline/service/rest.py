@@ -25,7 +25,7 @@ from starlette.types import ASGIApp
 from turnwise.pipeline.batch.process import calm_collector, leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service import evaluations, http
-from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, MAX_BYTES, check_lists
+from turnwise.pipeline.service.computed_fields import MAX_BYTES, check_lists
 from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service, get_evaluation_run, list_evaluation_runs
 from turnwise.pipeline.service.serve import (
@@ -51,7 +51,7 @@ from turnwise.schemas.ces.tools import (
     ListEvaluationsRequest,
     UpdateEvaluationRequest,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.masks import mask_fields
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.transforms.criteria.base import CRITERIA
@@ -209,7 +209,6 @@ class RestMethod(Struct, frozen=True, dict=True):
         body: Field of the request that the body holds; "*": the body is the request; "": there is none.
     """
 
-    name: str
     verb: str
     path: str
     request: type[Message]
@@ -252,7 +251,14 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
         name = _camel(key)
         if name not in kinds or name in fields:
             raise invalid(key, "unknown parameter" if name not in kinds else "is given twice")
-        fields[name] = _query_field(name, text, kinds[name])
+        fields[name] = text
+        if name == "updateMask":
+            # In a query, paths may have either spelling.
+            fields[name] = ",".join(".".join(map(_camel, path.split("."))) for path in text.split(","))
+        elif kinds[name] is bool:
+            if text not in ("true", "false"):
+                raise invalid(name, "must be true or false")
+            fields[name] = text == "true"
     check_lists(body)
     try:
         request = method.request.from_json(body) if method.body == "*" else method.request.from_value(fields)
@@ -273,17 +279,6 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
         )
     setattr(holder, field, resource)
     return request
-
-
-def _query_field(name: str, text: str, kind: Any) -> JsonValue:
-    if name == "updateMask":
-        # In a query, paths may have either spelling.
-        return ",".join(".".join(map(_camel, path.split("."))) for path in text.split(","))
-    if kind is not bool:
-        return text
-    if text not in ("true", "false"):
-        raise invalid(name, "must be true or false")
-    return text == "true"
 
 
 def _camel(segment: str) -> str:
@@ -338,51 +333,24 @@ def has_method(verb: str, path: str) -> bool:
     return any(verb in verbs and pattern.fullmatch(path) for pattern, verbs in _PATTERNS)
 
 
-_EVALUATION, _EVALUATIONS = "evaluations/*", in_app("parent") + "/evaluations"
-
-
-def _get_evaluation(service: Service, request: GetEvaluationWithResults) -> JsonObject:
-    computed = {*COMPUTED, LAST_TEN} if request.last_ten_results else COMPUTED
-    return evaluations.get_evaluation(service, request.name, computed)
-
-
+_EVALUATIONS = in_app("parent") + "/evaluations"
+_EVALUATION, _RESULT = in_app("name", "evaluations/*"), in_app("name", "evaluations/*/results/*")
 METHODS = (
-    RestMethod("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest, evaluations.list_evaluations),
+    RestMethod("GET", _EVALUATIONS, ListEvaluationsRequest, evaluations.list_evaluations),
+    RestMethod("POST", _EVALUATIONS, CreateEvaluationRequest, evaluations.create_evaluation, "evaluation"),
+    RestMethod("GET", _EVALUATION, GetEvaluationWithResults, evaluations.get_evaluation),
     RestMethod(
-        *("create_evaluation", "POST", _EVALUATIONS, CreateEvaluationRequest),
-        *(evaluations.create_evaluation, "evaluation"),
+        *("PATCH", in_app("evaluation.name", "evaluations/*"), UpdateEvaluationRequest),
+        *(evaluations.update_evaluation, "evaluation"),
     ),
+    RestMethod("DELETE", _EVALUATION, DeleteEvaluationRequest, evaluations.delete_evaluation),
     RestMethod(
-        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults, _get_evaluation)
-    ),
-    RestMethod(
-        *("update_evaluation", "PATCH", in_app("evaluation.name", _EVALUATION), UpdateEvaluationRequest),
-        lambda service, asked: evaluations.update_evaluation(
-            service, asked.evaluation, asked.update_mask or ""
-        ),
-        "evaluation",
-    ),
-    RestMethod(
-        *("delete_evaluation", "DELETE", in_app("name", _EVALUATION), DeleteEvaluationRequest),
-        evaluations.delete_evaluation,
-    ),
-    RestMethod(
-        *("list_evaluation_results", "GET", in_app("parent", _EVALUATION) + "/results"),
+        *("GET", in_app("parent", "evaluations/*") + "/results"),
         *(ListEvaluationResultsRequest, evaluations.list_evaluation_results),
     ),
-    RestMethod(
-        *("get_evaluation_result", "GET", in_app("name", "evaluations/*/results/*")),
-        GetEvaluationResultRequest,
-        lambda service, asked: evaluations.get_evaluation_result(service, asked.name),
-    ),
-    RestMethod(
-        *("list_evaluation_runs", "GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest),
-        list_evaluation_runs,
-    ),
-    RestMethod(
-        *("get_evaluation_run", "GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest),
-        lambda service, asked: get_evaluation_run(service, asked.name),
-    ),
+    RestMethod("GET", _RESULT, GetEvaluationResultRequest, evaluations.get_evaluation_result),
+    RestMethod("GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest, list_evaluation_runs),
+    RestMethod("GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest, get_evaluation_run),
 )
 """The methods that the service has."""
 

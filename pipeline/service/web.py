@@ -14,7 +14,7 @@ from starlette.routing import Route
 from turnwise.pipeline.report.html import compare_sides, compare_versions, report_page, service_page
 from turnwise.pipeline.runs.store import StoredRuns, read_stored_run
 from turnwise.pipeline.service.http import PAGES, Workers, may_write
-from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_run_summaries
+from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_evaluation_runs
 from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, checked, field_errors, invalid
 from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS, key_text
 from turnwise.pipeline.store.runs import is_counted
@@ -114,7 +114,7 @@ def _apps(service: Service) -> list[JsonObject]:
 def runs_page(service: Service, app: str, page_token: str) -> Response:
     """Returns a page of the runs of an app, the newest first; raises ServiceError."""
     wanted = {"parent": app, "orderBy": "create_time", "pageSize": _LISTED_RUNS, "pageToken": page_token}
-    listed = list_run_summaries(service, ListEvaluationRunsRequest.from_value(wanted))
+    listed = list_evaluation_runs(service, ListEvaluationRunsRequest.from_value(wanted), as_summaries=True)
     return _page(
         "runs",
         f"Runs of {version_id(app)}",

@@ -356,15 +356,11 @@ def check_extra(what: str, extra: str, *others: str) -> None:
 
     `what` is the option that needs it, `others` modules of the extra that not every user of it needs.
     """
-    if not all(map(_is_installed, (*_MODULES[extra], *others))):
+    for module in (*_MODULES[extra], *others):
+        with suppress(ModuleNotFoundError):  # a package around it is missing
+            if find_spec(module) is not None:
+                continue
         raise ConfigError(f"{what}: needs {extra}, which is not installed: pip install '{extra}'")
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # a package around it is missing
-        return False
 
 
 def check_store(option: str, url: str) -> None:

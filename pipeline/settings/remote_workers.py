@@ -180,11 +180,14 @@ def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: 
     this machine. The environment of this machine says nothing about workers.
     """
     is_stated = config.project or config.api_key_secret
+    home = environ.get("CLOUDSDK_CONFIG")
+    usual = Path(home) / Path(_ADC_FILE).name if home else Path.home() / ".config" / _ADC_FILE
+    file = environ.get(_ADC) or (str(usual) if os.path.isfile(usual) else "")
     if access.base_url and _is_here(access.base_url):
         what = f"its base_url {shown_url(access.base_url)} is on this machine"
     elif access.api_key:
         what = "its API key is in this machine's environment"
-    elif kind not in _HAVE_AN_IDENTITY and not is_stated and (file := _credentials_file(environ)):
+    elif kind not in _HAVE_AN_IDENTITY and file and not is_stated:
         what = f"its credentials are a file of this machine ({file})"
     else:
         return
@@ -194,13 +197,6 @@ def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: 
         f"put {key} into the config if workers have an identity of their own, "
         "or use --judge local"
     )
-
-
-def _credentials_file(environ: Mapping[str, str]) -> str:
-    """Returns the file of Google's application default credentials; "" if there is none."""
-    home = environ.get("CLOUDSDK_CONFIG")
-    usual = Path(home) / Path(_ADC_FILE).name if home else Path.home() / ".config" / _ADC_FILE
-    return environ.get(_ADC) or (str(usual) if os.path.isfile(usual) else "")
 
 
 _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
@@ -296,10 +292,23 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
     image = options.view_as(WorkerOptions).sdk_container_image
     image = image or options.view_as(PortableOptions).environment_config or None
     lacking: list[str] = []
-    if setup.setup_file is not None and not _setup_brings(setup.setup_file):
-        lacking.append(f"--setup_file {setup.setup_file}: does not install turnwise")
-    if setup.requirements_file is not None and not _requirements_bring(setup.requirements_file):
-        lacking.append(f"--requirements_file {setup.requirements_file}: does not list turnwise")
+    if setup.setup_file is not None:
+        file = Path(setup.setup_file)
+        if not (file.is_absolute() and file.is_file() and file.name in _SETUP_FILES):
+            what = "must be the whole path of a pyproject.toml or setup.py"
+            raise ConfigError(f"--setup_file {setup.setup_file}: {what}")
+        if file.name == "pyproject.toml":
+            check_extra(f"--setup_file {setup.setup_file}", "build")
+        # A project is turnwise, or may depend on it.
+        beside = [project for pattern in _BESIDE for project in file.parent.glob(pattern)]
+        if not any(_NAMED.search(_without_comments(project)) for project in beside):
+            lacking.append(f"--setup_file {setup.setup_file}: does not install turnwise")
+    if setup.requirements_file is not None:
+        if not Path(setup.requirements_file).is_file():
+            raise ConfigError(f"--requirements_file {setup.requirements_file}: there is no such file")
+        text = _without_comments(Path(setup.requirements_file))
+        if not (_NAMED.search(text) or _OTHER_FILES.search(text)):  # other files may list it
+            lacking.append(f"--requirements_file {setup.requirements_file}: does not list turnwise")
     if image and _STOCK_IMAGE.match(image):
         lacking.append(f"--sdk_container_image {image}: is Beam's own image, without turnwise")
     for package in setup.extra_packages or ():
@@ -307,44 +316,21 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
             raise ConfigError(f"--extra_package {package}: there is no such file")
     named = [setup.setup_file, setup.requirements_file, image]
     others = [setup.requirements_file, image, setup.extra_packages]
-    if extras and setup.setup_file and not any(others) and _is_turnwise(Path(setup.setup_file)):
-        raise ConfigError(
-            f"--setup_file {setup.setup_file}: installs turnwise without its extra {extras[0]}, which "
-            f"workers of {kind} need; add a --requirements_file with the packages of turnwise[{extras[0]}], "
-            "or name an image"
-        )
+    if extras and setup.setup_file and not any(others):
+        file = Path(setup.setup_file)
+        projects = filter(Path.is_file, (file, file.with_name("pyproject.toml")))
+        if any(_OWN_NAME.search(_without_comments(project)) for project in projects):
+            raise ConfigError(
+                f"--setup_file {file}: installs turnwise without its extra {extras[0]}, which workers of "
+                f"{kind} need; add a --requirements_file with the packages of turnwise[{extras[0]}], or name "
+                "an image"
+            )
     if setup.extra_packages or len(lacking) < sum(version is not None for version in named):
         return
     raise ConfigError(
         f"{lacking[0] if lacking else '--setup_file is missing'}; workers of {kind} have no turnwise: name "
         "the whole path of its pyproject.toml, or an image that holds it (--sdk_container_image)"
     )
-
-
-def _is_turnwise(file: Path) -> bool:
-    """Returns whether a project is turnwise itself, and not one that depends on it."""
-    projects = filter(Path.is_file, (file, file.with_name("pyproject.toml")))
-    return any(_OWN_NAME.search(_without_comments(project)) for project in projects)
-
-
-def _setup_brings(path: str) -> bool:
-    """Returns whether a project is turnwise or may depend on it; raises ConfigError if it does not exist."""
-    file = Path(path)
-    if not (file.is_absolute() and file.is_file() and file.name in _SETUP_FILES):
-        raise ConfigError(f"--setup_file {path}: must be the whole path of a pyproject.toml or setup.py")
-    if file.name == "pyproject.toml":
-        check_extra(f"--setup_file {path}", "build")
-    beside = [project for pattern in _BESIDE for project in file.parent.glob(pattern)]
-    return any(_NAMED.search(_without_comments(project)) for project in beside)
-
-
-def _requirements_bring(path: str) -> bool:
-    """Returns whether requirements list turnwise, or other files whose content is unknown."""
-    file = Path(path)
-    if not file.is_file():
-        raise ConfigError(f"--requirements_file {path}: there is no such file")
-    text = _without_comments(file)
-    return _NAMED.search(text) is not None or _OTHER_FILES.search(text) is not None
 
 
 def _without_comments(file: Path) -> str:

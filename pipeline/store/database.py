@@ -462,14 +462,7 @@ class Store:
 
     def undone(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a write transaction that is undone and returns its result."""
-
-        def undoing(connection: Connection) -> T:
-            with connection.begin_nested() as transaction:
-                result = work(connection)
-                transaction.rollback()
-            return result
-
-        return self._run(self._writer, undoing)
+        return self._run(self._writer, work, undo=True)
 
     def close(self) -> None:
         """Closes all connections; a SQLite file then holds all that no reader keeps in its log."""
@@ -479,13 +472,16 @@ class Store:
                 self.alone(lambda connection: connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)"))
         self._writer.dispose()
 
-    def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+    def _run(self, engine: Engine, work: Callable[[Connection], T], undo: bool = False) -> T:
         deadline = monotonic() + _LOCK_SECONDS
         with _one_line_errors(f"the store {self.url}"):
             while True:
                 try:
-                    with engine.begin() as connection:
-                        return work(connection)
+                    with engine.connect() as connection, connection.begin() as transaction:
+                        result = work(connection)
+                        if undo:
+                            transaction.rollback()
+                        return result
                 except DBAPIError as error:
                     state = getattr(error.orig, "sqlstate", None)
                     may_pass = state in _PASSING or "database is locked" in str(error.orig)

@@ -9,10 +9,10 @@ import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from functools import cache, partial
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import apache_beam as beam
@@ -28,17 +28,8 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.windows import Contribution, RecordOutcome, WindowMetrics
-from turnwise.transforms.metrics.state import MetricsState, RowWindow
+from turnwise.transforms.metrics.state import RowWindow
 from turnwise.transforms.text.dates import rfc3339
-
-
-class WindowSum(NamedTuple):
-    """Sums of an app version ("": unknown) in one window; `start` in seconds since the epoch."""
-
-    start: float
-    app_version: str
-    state: MetricsState
-
 
 _FLAT = ("scores", "conversations", "failures")
 
@@ -48,12 +39,13 @@ def conversation_change(
 ) -> StreamChange:
     """Returns the change of a conversation with its rows of all tables, of which the flat ones are taken."""
     flat = {table: plain_rows(rows[table]) for table in _FLAT}
-    return StreamChange(run_id, _thing(key_of(contribution.name)), revision, contribution.event_time, flat)
+    thing = conversation_thing(key_of(contribution.name))
+    return StreamChange(run_id, thing, revision, contribution.event_time, flat)
 
 
-def gone_change(key: int, run_id: str, revision: int) -> StreamChange:
-    """Returns the change of a conversation that another one replaces, by the key of its name."""
-    return StreamChange(run_id, _thing(key), revision, None, {})
+def conversation_thing(key: int) -> str:
+    """Returns what changes of a conversation speak of, by the key of its name."""
+    return f"conversation {key}"
 
 
 def outcome_change(outcome: RecordOutcome, run_id: str) -> StreamChange | None:
@@ -69,25 +61,17 @@ def outcome_change(outcome: RecordOutcome, run_id: str) -> StreamChange | None:
     return StreamChange(run_id, f"record {digest}", 0, None, {"failures": outcome.failures})
 
 
-def _thing(key: int) -> str:
-    return f"conversation {key}"
-
-
 def window_change(metrics: WindowMetrics, run_id: str) -> StreamChange:
     """Returns the change of a window and app version."""
     entry = metrics.app_version, metrics.state
     window = RowWindow(metrics.window_start, metrics.window_end, metrics.pane, metrics.revision)
     rows = {table: rows_of(entry, run_id, window) for table, rows_of in METRIC_ROWS.items()}
-    thing = _window(rfc3339(metrics.window_start), metrics.app_version)
+    thing = window_thing(rfc3339(metrics.window_start), metrics.app_version)
     return StreamChange(run_id, thing, metrics.revision, metrics.window_start, rows)
 
 
-def gone_window(start: str, app_version: str | None, run_id: str, revision: int) -> StreamChange:
-    """Returns the change of a window, by its start in RFC 3339, that holds nothing of the version."""
-    return StreamChange(run_id, _window(start, app_version), revision, None, {})
-
-
-def _window(start: str | None, app_version: str | None) -> str:
+def window_thing(start: str | None, app_version: str | None) -> str:
+    """Returns what changes of a window, by its start in RFC 3339, and an app version speak of."""
     return f"window {start} {key_of(app_version or '')}"
 
 
@@ -102,13 +86,6 @@ class AlertError(Exception):
     """An alert could not be sent; its message is one line without secrets."""
 
 
-class AlertSink(Protocol):
-    """Sends alerts. Alerts with the same name are the same alert."""
-
-    def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends alerts; raises AlertError if at least one alert could not be sent."""
-
-
 class FileAlertSink:
     """Writes alerts to a file, one JSON object per line, each once; with another sink, those it has sent.
 
@@ -116,43 +93,33 @@ class FileAlertSink:
     file is ignored.
     """
 
-    def __init__(self, path: Path, sink: AlertSink | None = None) -> None:
+    def __init__(self, path: Path, sink: "AlertSink | None" = None) -> None:
         self._path, self._sink = path, sink
         self._names: set[str] | None = None
 
-    def send(self, alerts: Sequence[Alert]) -> None:
-        """Sends the alerts that are not in the file, one at a time, and appends each; raises AlertError."""
+    def send(self, alert: Alert) -> None:
+        """Sends an alert that is not in the file, and appends it; raises AlertError."""
         try:
             if self._names is None:
                 lines = self._path.read_bytes().splitlines() if self._path.exists() else []
                 self._names = set(filter(None, map(_name, lines)))
-            new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
-            missing = list(reversed(new.values()))
-            if self._sink is None:
-                self._append(missing)
+            if alert.name in self._names:
                 return
-            for alert in missing:
-                self._sink.send([alert])
-                self._append([alert])
+            if self._sink is not None:
+                self._sink.send(alert)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a+b") as file:
+                end = file.seek(0, os.SEEK_END)
+                if end:
+                    file.seek(end - 1)
+                    if file.read(1) != b"\n":
+                        file.write(b"\n")
+                file.write(dump_json(asdict(alert)) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            self._names.add(alert.name)
         except OSError as error:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
-
-    def _append(self, alerts: Sequence[Alert]) -> None:
-        if not alerts:
-            return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [dump_json(asdict(alert)) + b"\n" for alert in alerts]
-        with self._path.open("a+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            if end:
-                file.seek(end - 1)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-            file.write(b"".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
-        assert self._names is not None
-        self._names.update(alert.name for alert in alerts)
 
 
 def _name(line: bytes) -> str | None:
@@ -185,13 +152,10 @@ class WebhookAlertSink:
         self._shown = f"webhook {parts.scheme}://{parts.netloc}"
         self._opener = urllib.request.build_opener(_NoRedirect)
 
-    def send(self, alerts: Sequence[Alert]) -> None:
-        """Posts each alert, thrice unless the answer is 4xx other than 408 and 429; raises AlertError."""
-        for alert in alerts:
-            headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
-            self._post(urllib.request.Request(self._url, dump_json(asdict(alert)), headers, method="POST"))
-
-    def _post(self, request: urllib.request.Request) -> None:
+    def send(self, alert: Alert) -> None:
+        """Posts an alert, thrice unless the answer is 4xx other than 408 and 429; raises AlertError."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
+        request = urllib.request.Request(self._url, dump_json(asdict(alert)), headers, method="POST")
         for number in range(1, _TRIES + 1):
             try:
                 with self._opener.open(request, timeout=self._timeout):
@@ -223,19 +187,22 @@ class PubSubAlertSink:
             raise ConfigError(f"alerts to {topic}: {reason.rstrip('.')}; {HOW_TO}") from None
         self._topic = topic
 
-    def send(self, alerts: Sequence[Alert]) -> None:
-        """Publishes alerts and waits until the service has accepted them; raises AlertError."""
+    def send(self, alert: Alert) -> None:
+        """Publishes an alert, and waits until the service has accepted it; raises AlertError."""
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            publish = partial(self._publisher.publish, self._topic)
-            futures = [publish(dump_json(asdict(a)), name=a.name, rule=a.rule) for a in alerts]
-            for future in futures:
-                future.result(timeout=_PUBLISHED_WITHIN_S)
+            data = dump_json(asdict(alert))
+            future = self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
+            future.result(timeout=_PUBLISHED_WITHIN_S)
         except (GoogleAPIError, GoogleAuthError, FutureTimeoutError) as error:
             message = " ".join(str(error).split()) or type(error).__name__
             raise AlertError(f"Pub/Sub {self._topic}: {message[:300]}") from None
+
+
+AlertSink: TypeAlias = FileAlertSink | WebhookAlertSink | PubSubAlertSink
+"""Sends alerts; those with the same name are the same alert."""
 
 
 def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
@@ -283,7 +250,7 @@ def _shared_sink(uri: str | None) -> AlertSink:
 def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
     """Sends an alert; returns the failure if it could not be sent."""
     try:
-        sink.send([alert])
+        sink.send(alert)
     except AlertError as error:
         _LOG.warning("an alert was not sent: %s", error)
         failure = Failure(

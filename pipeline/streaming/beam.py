@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import apache_beam as beam
@@ -14,7 +14,7 @@ from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.gcp.pubsub import ReadFromPubSub
 from apache_beam.io.kafka import ReadFromKafka
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
-from apache_beam.pvalue import PCollection
+from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
 
@@ -78,13 +78,14 @@ def read_arrivals(
     arrivals: list[PCollection[Arrival]] = []
     failures: list[PCollection[Failure]] = []
     for number, name in enumerate(inputs, 1):
-        source, arrive = _source(name, options)
+        source, find = _source(name, options)
         try:
             read = root | f"Input{number}Read" >> source
         except RuntimeError as error:
             # The Kafka connector needs Java and a jar that Beam downloads.
             raise ConfigError(f"--input {name.split('?')[0]}: {' '.join(str(error).split())[:500]}") from None
-        outputs = read | f"Input{number}Arrive" >> beam.ParDo(arrive).with_outputs(FAILURES, main="all")
+        arrive = beam.ParDo(ArrivalsFn(find, options.max_record_bytes)).with_outputs(FAILURES, main="all")
+        outputs = read | f"Input{number}Arrive" >> arrive
         arrivals.append(outputs["all"])
         failures.append(outputs[FAILURES])
     if len(inputs) == 1:
@@ -92,7 +93,7 @@ def read_arrivals(
     return arrivals | "AllArrivals" >> beam.Flatten(), failures | "AllReadFailures" >> beam.Flatten()
 
 
-def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, Any], beam.DoFn]":
+def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, Any], Callable[[Any], _Found]]":
     kind = input_kind(name)
     if kind and kind.is_local:
         raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
@@ -108,7 +109,8 @@ def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, An
             )
         except ValueError as error:
             raise ConfigError(f"--input {name}: {error}") from None
-        return messages, MessageArrivalsFn(resource, options)
+        attribute = options.timestamp_attribute
+        return messages, partial(records_of_message, source=resource, attribute=attribute)
     if name.startswith(KAFKA):
         topic = parse_kafka_uri(name)
         fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
@@ -119,70 +121,59 @@ def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, An
             timestamp_policy=ReadFromKafka.create_time_policy,
             with_metadata=True,
         )
-        return read, KafkaArrivalsFn(options)
+        return read, records_of_row
     is_directory = name.endswith("/") or Path(name).is_dir()
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # The default is the time at which the module was loaded.
     now = Timestamp.now()
-    return MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now), FileArrivalsFn(options)
+    matches = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now)
+    return matches, partial(records_of_file, limit=options.max_record_bytes)
 
 
-class _ArriveFn(CountingDoFn):
-    def __init__(self, options: SourceOptions) -> None:
+_Found: TypeAlias = "Iterator[tuple[Record | Failure, float | None, float]]"
+"""Records, or failures; event time (None: it is read from the record), and when it was published."""
+
+
+class ArrivalsFn(CountingDoFn):
+    """Yields the records that a function finds in an element, at event times; the failure of a large one."""
+
+    def __init__(self, find: Callable[[Any], _Found], limit: int) -> None:
         super().__init__()
-        self._limit = options.max_record_bytes
+        self._find, self._limit = find, limit
 
-    def arrive(self, record: Record, event_time: float | None, published: float) -> Any:
-        """Returns a record at its event time, or the failure of an oversized one."""
-        if len(record.data) > self._limit:
-            return self.reject(record_failure("read", oversized_error(self._limit), record))
-        if event_time is None:
-            event_time = record_time(record.data)
-        time = published if event_time is None else event_time
-        return TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
-
-    def reject(self, failure: Failure) -> Any:
-        self.count(_REJECTED)
-        return beam.pvalue.TaggedOutput(FAILURES, failure)
-
-
-class FileArrivalsFn(_ArriveFn):
-    """Yields the records of a file."""
-
-    def process(self, file: FileMetadata) -> Iterator[Any]:
-        """Reads a file that has a supported suffix and is not hidden."""
-        name = file.path.rsplit("/", 1)[-1]
-        if name.startswith(".") or not name.endswith(SUFFIXES):
-            return
-        for record in file_records(file.path, self._limit):
-            if isinstance(record, Failure):
-                yield self.reject(record)
-            else:
-                yield self.arrive(record, None, file.last_updated_in_seconds)
+    def process(self, element: Any) -> Iterator[Any]:
+        """Yields the arrivals and failures of an element."""
+        for record, stated, published in self._find(element):
+            if isinstance(record, Record) and len(record.data) <= self._limit:
+                event_time = record_time(record.data) if stated is None else stated
+                time = published if event_time is None else event_time
+                yield TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
+                continue
+            if isinstance(record, Record):
+                record = record_failure("read", oversized_error(self._limit), record)
+            self.count(_REJECTED)
+            yield TaggedOutput(FAILURES, record)
 
 
-class MessageArrivalsFn(_ArriveFn):
-    """Turns a Pub/Sub message into a record."""
-
-    def __init__(self, source: str, options: SourceOptions) -> None:
-        super().__init__(options)
-        self._source, self._attribute = source, options.timestamp_attribute
-
-    def process(self, message: Any) -> Iterator[Any]:
-        """Yields the record of a `PubsubMessage`."""
-        event_time = attribute_time(message.attributes.get(self._attribute)) if self._attribute else None
-        record = Record(self._source, message_position(message.message_id), message.data)
-        yield self.arrive(record, event_time, message.publish_time.timestamp())
+def records_of_file(file: FileMetadata, limit: int) -> _Found:
+    """Yields the records of a file that has a supported suffix and is not hidden."""
+    name = file.path.rsplit("/", 1)[-1]
+    if name.endswith(SUFFIXES) and not name.startswith("."):
+        for record in file_records(file.path, limit):
+            yield record, None, file.last_updated_in_seconds
 
 
-class KafkaArrivalsFn(_ArriveFn):
-    """Turns a Kafka record into a record; skips tombstones (no value)."""
+def records_of_message(message: Any, source: str, attribute: str | None) -> _Found:
+    """Yields the record of a `PubsubMessage`."""
+    event_time = attribute_time(message.attributes.get(attribute)) if attribute else None
+    record = Record(source, message_position(message.message_id), message.data)
+    yield record, event_time, message.publish_time.timestamp()
 
-    def process(self, row: Any) -> Iterator[Any]:
-        """Yields the record of a row of `ReadFromKafka(with_metadata=True)`."""
-        if row.value is not None:
-            record = Record(f"{row.topic}[{row.partition}]", row.offset, row.value)
-            yield self.arrive(record, None, row.timestamp / 1000)
+
+def records_of_row(row: Any) -> _Found:
+    """Yields the record of a row of `ReadFromKafka(with_metadata=True)`; a tombstone (no value) has none."""
+    if row.value is not None:
+        yield Record(f"{row.topic}[{row.partition}]", row.offset, row.value), None, row.timestamp / 1000
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
@@ -213,7 +204,6 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         build_stream(arrivals, [unread], cases, settings, sinks)
         if only_translates(options):
             translate(pipeline)
-            print("the pipeline was translated; nothing was run")
             return 0
         if are_elsewhere(pipeline.runner, options):
             try_staging(options)
@@ -241,13 +231,14 @@ def build_stream(
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
     metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
-    sinks.write_metrics(metrics)
+    metric_lines = partial(_metric_lines, run_id=settings.run.run_id)
+    sinks.write(metrics, "Metric", metric_lines, window_change)
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
     failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, settings.run)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
-    sinks.write_outcomes(outcomes)
+    sinks.write(outcomes, "Outcome", _outcome_lines, outcome_change)
 
 
 def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
@@ -281,13 +272,12 @@ def WriteChanges(
     changes: "PCollection[StreamChange | None]", places: Sequence[SinkPlace]
 ) -> "PCollection[Any]":
     """Writes changes in batches. A batch that fails is repeated by the runner."""
-    keyed = changes | beam.FlatMap(_sharded).with_output_types(tuple[str, Any])
+    present = changes | beam.Filter(lambda change: change is not None)
+    keyed = present | beam.Map(lambda change: (str(_shard(change.thing)), change)).with_output_types(
+        tuple[str, Any]
+    )
     batches = keyed | beam.GroupIntoBatches(_CHANGES_AT_ONCE, _SECONDS_AT_MOST)
     return batches | beam.ParDo(_WriteChangesFn(places))
-
-
-def _sharded(change: StreamChange | None) -> list[tuple[str, StreamChange]]:
-    return [] if change is None else [(str(_shard(change.thing)), change)]
 
 
 def _shard(name: str) -> int:
@@ -330,18 +320,15 @@ class SharedFiles:
         self._directory, self._run_id, self._places = directory, run_id, places
         self._in_bundles = in_bundles
 
-    def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
-        """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
-        self._write(outcomes, "Outcome", _OutcomeLinesFn(), outcome_change)
-
-    def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
-        """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
-        self._write(metrics, "Metric", _MetricLinesFn(self._run_id), window_change)
-
-    def _write(
-        self, things: "PCollection[Any]", label: str, lines_of: beam.DoFn, change_of: Callable[..., Any]
+    def write(
+        self,
+        things: "PCollection[Any]",
+        label: str,
+        lines_of: Callable[[Any], Iterator[_Line]],
+        change_of: Callable[..., StreamChange | None],
     ) -> None:
-        lines = things | f"{label}Lines" >> beam.ParDo(lines_of)
+        """Adds the steps that write the rows of things: as lines of tables, and as changes in services."""
+        lines = things | f"{label}Lines" >> beam.FlatMap(lines_of).with_output_types(_Line)
         write: beam.DoFn = _WriteBundleFn(self._directory)
         if not self._in_bundles:
             lines |= f"Batch{label}s" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
@@ -352,31 +339,25 @@ class SharedFiles:
             _ = changes | f"Store{label}s" >> WriteChanges(self._places)
 
 
-class _OutcomeLinesFn(beam.DoFn):
+def _outcome_lines(outcome: RecordOutcome) -> Iterator[_Line]:
     """Yields the rows of an outcome as lines, keyed by table and shard."""
-
-    def process(self, outcome: RecordOutcome) -> Iterator[_Line]:
-        shard = _shard(outcome.conversation_id or "")
-        revision = f"-r{outcome.contribution.revision if outcome.contribution else 0:05}"
-        for score in outcome.scores:
-            yield f"scores/{shard}", score_lines([score])[:-1]
-        for row in outcome.results:
-            yield f"results{revision}/{shard}", dump_json(row["result"])
-        for conversation in outcome.conversations:
-            yield f"conversations/{shard}", dump_json(conversation)
-        failures = "failures" if outcome.results or outcome.joined is None else f"failures{revision}"
-        for failure in outcome.failures:
-            yield f"{failures}/{shard}", dump_json(failure)
+    shard = _shard(outcome.conversation_id or "")
+    revision = f"-r{outcome.contribution.revision if outcome.contribution else 0:05}"
+    for score in outcome.scores:
+        yield f"scores/{shard}", score_lines([score])[:-1]
+    for row in outcome.results:
+        yield f"results{revision}/{shard}", dump_json(row["result"])
+    for conversation in outcome.conversations:
+        yield f"conversations/{shard}", dump_json(conversation)
+    failures = "failures" if outcome.results or outcome.joined is None else f"failures{revision}"
+    for failure in outcome.failures:
+        yield f"{failures}/{shard}", dump_json(failure)
 
 
-class _MetricLinesFn(beam.DoFn):
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
-
-    def process(self, metrics: WindowMetrics) -> Iterator[_Line]:
-        for table, rows in window_change(metrics, self._run_id).rows.items():
-            for row in rows:
-                yield table, dump_json(row)
+def _metric_lines(metrics: WindowMetrics, run_id: str) -> Iterator[_Line]:
+    for table, rows in window_change(metrics, run_id).rows.items():
+        for row in rows:
+            yield table, dump_json(row)
 
 
 class _WriteFn(beam.DoFn):

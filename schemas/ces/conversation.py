@@ -127,20 +127,13 @@ class ConversationTurn(Message, proto="Conversation.Turn"):
 class ChannelType(OpenEnum):
     """Older form of input types."""
 
-    CHANNEL_TYPE_UNSPECIFIED = 0
-    TEXT = 1
-    AUDIO = 2
-    MULTIMODAL = 3
+    CHANNEL_TYPE_UNSPECIFIED, TEXT, AUDIO, MULTIMODAL = range(4)
 
 
 class ConversationSource(OpenEnum):
     """Where a conversation came from."""
 
-    SOURCE_UNSPECIFIED = 0
-    LIVE = 1
-    SIMULATOR = 2
-    EVAL = 3
-    AGENT_TOOL = 4
+    SOURCE_UNSPECIFIED, LIVE, SIMULATOR, EVAL, AGENT_TOOL = range(5)
 
 
 class InputType(OpenEnum):
@@ -210,7 +203,7 @@ class ToolCalls(Message):
     tool_calls: Repeated[CesToolCall] = field()
 
 
-class CitedChunk(Message, proto="Citations.CitedChunk"):
+class CitedChunk(Message, inside="Citations"):
     """A source of an agent's text."""
 
     uri: Text = field()
@@ -245,7 +238,7 @@ class EndSession(Message):
     metadata: Struct | None = field()
 
 
-class DiagnosticInfo(Message, proto="SessionOutput.DiagnosticInfo"):
+class DiagnosticInfo(Message, inside="SessionOutput"):
     """Messages and trace of a turn."""
 
     messages: Repeated[ConversationMessage] = field()

@@ -36,13 +36,11 @@ HIGHEST_SIMILARITY = 4
 class SemanticSimilarityChannel(OpenEnum):
     """Compared channel; unspecified: TEXT."""
 
-    SEMANTIC_SIMILARITY_CHANNEL_UNSPECIFIED = 0
-    TEXT = 1
-    AUDIO = 2
+    SEMANTIC_SIMILARITY_CHANNEL_UNSPECIFIED, TEXT, AUDIO = range(3)
 
 
 class TurnLevelMetricsThresholds(
-    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
+    Message, inside="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
 ):
     """Thresholds per turn."""
 
@@ -61,8 +59,7 @@ class TurnLevelMetricsThresholds(
 
 
 class ExpectationLevelMetricsThresholds(
-    Message,
-    proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds",
+    Message, inside="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
 ):
     """Threshold per tool-call expectation."""
 
@@ -76,12 +73,10 @@ class ExpectationLevelMetricsThresholds(
 class ExtraToolCallBehavior(OpenEnum):
     """Effect of an unexpected call; unspecified: FAIL."""
 
-    EXTRA_TOOL_CALL_BEHAVIOR_UNSPECIFIED = 0
-    FAIL = 1
-    ALLOW = 2
+    EXTRA_TOOL_CALL_BEHAVIOR_UNSPECIFIED, FAIL, ALLOW = range(3)
 
 
-class ToolMatchingSettings(Message, proto="EvaluationMetricsThresholds.ToolMatchingSettings"):
+class ToolMatchingSettings(Message, inside="EvaluationMetricsThresholds"):
     """Matching of tool calls."""
 
     extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = field(
@@ -89,9 +84,7 @@ class ToolMatchingSettings(Message, proto="EvaluationMetricsThresholds.ToolMatch
     )
 
 
-class GoldenEvaluationMetricsThresholds(
-    Message, proto="EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
-):
+class GoldenEvaluationMetricsThresholds(Message, inside="EvaluationMetricsThresholds"):
     """Thresholds of golden cases."""
 
     turn_level_metrics_thresholds: TurnLevelMetricsThresholds | None = field("Per turn.")
@@ -104,9 +97,7 @@ class GoldenEvaluationMetricsThresholds(
 class HallucinationMetricBehavior(OpenEnum):
     """Whether hallucinations affect the verdict; they are always evaluated."""
 
-    HALLUCINATION_METRIC_BEHAVIOR_UNSPECIFIED = 0
-    DISABLED = 1
-    ENABLED = 2
+    HALLUCINATION_METRIC_BEHAVIOR_UNSPECIFIED, DISABLED, ENABLED = range(3)
 
 
 class EvaluationMetricsThresholds(Message):
@@ -128,21 +119,19 @@ class EvaluationMetricsThresholds(Message):
     )
 
 
-class SemanticSimilarityMetricsConfig(
-    Message, proto="EvaluationMetricsConfig.SemanticSimilarityMetricsConfig"
-):
+class SemanticSimilarityMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of semantic similarity."""
 
     enable_semantic_similarity_metrics: Bool = field("Whether it is computed.")
 
 
-class ToolCorrectnessMetricsConfig(Message, proto="EvaluationMetricsConfig.ToolCorrectnessMetricsConfig"):
+class ToolCorrectnessMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of a tool check."""
 
     enable_tool_correctness_metrics: Bool = field("Whether it is computed.")
 
 
-class GoldenMetricsConfig(Message, proto="EvaluationMetricsConfig.GoldenMetricsConfig"):
+class GoldenMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Metrics of golden cases."""
 
     semantic_similarity_metrics_config: SemanticSimilarityMetricsConfig | None = field("Semantic similarity.")
@@ -154,19 +143,19 @@ class GoldenMetricsConfig(Message, proto="EvaluationMetricsConfig.GoldenMetricsC
     )
 
 
-class UserGoalMetMetricsConfig(Message, proto="EvaluationMetricsConfig.UserGoalMetMetricsConfig"):
+class UserGoalMetMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of user goal satisfaction."""
 
     enable_user_goal_met_metrics: Bool = field("Whether it is computed.")
 
 
-class ExpectationsMetMetricsConfig(Message, proto="EvaluationMetricsConfig.ExpectationsMetMetricsConfig"):
+class ExpectationsMetMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of scenario expectations."""
 
     enable_expectations_met_metrics: Bool = field("Whether it is computed.")
 
 
-class ScenarioMetricsConfig(Message, proto="EvaluationMetricsConfig.ScenarioMetricsConfig"):
+class ScenarioMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Metrics of scenario cases."""
 
     user_goal_met_metrics_config: UserGoalMetMetricsConfig | None = field("Satisfaction of the user's goal.")
@@ -180,7 +169,7 @@ class EvaluationMetricsConfig(Message):
     scenario_metrics_config: ScenarioMetricsConfig | None = field("Metrics of scenarios.")
 
 
-class HallucinationMetricsConfig(Message, proto="EvaluationMetricsConfig.HallucinationMetricsConfig"):
+class HallucinationMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of the hallucination check of one response."""
 
     enable_hallucination_metrics: Bool = field("Whether it is computed.")
@@ -189,13 +178,10 @@ class HallucinationMetricsConfig(Message, proto="EvaluationMetricsConfig.Halluci
 class ComparisonType(OpenEnum):
     """Comparison of expected and observed values; unspecified: SEMANTIC_SIMILARITY."""
 
-    COMPARISON_TYPE_UNSPECIFIED = 0
-    EQUALS = 1
-    CONTAINS = 2
-    SEMANTIC_SIMILARITY = 3
+    COMPARISON_TYPE_UNSPECIFIED, EQUALS, CONTAINS, SEMANTIC_SIMILARITY = range(4)
 
 
-class GoldenExpectation(Message, proto="Evaluation.GoldenExpectation"):
+class GoldenExpectation(Message, inside="Evaluation"):
     """One checkable requirement."""
 
     ONEOFS = (("tool_call", "tool_response", "agent_response", "agent_transfer", "updated_variables",
@@ -233,7 +219,7 @@ class GoldenStep(Message, proto="Evaluation.Step"):
     expectation: GoldenExpectation | None = field("What is checked in this turn.")
 
 
-class GoldenTurn(Message, proto="Evaluation.GoldenTurn"):
+class GoldenTurn(Message, inside="Evaluation"):
     """One user turn with the expectations until the next."""
 
     REQUIRED = ("steps",)
@@ -249,7 +235,7 @@ class GoldenTurn(Message, proto="Evaluation.GoldenTurn"):
     )
 
 
-class Golden(Message, proto="Evaluation.Golden"):
+class Golden(Message, inside="Evaluation"):
     """The script of a golden case."""
 
     REQUIRED = ("turns",)
@@ -268,7 +254,7 @@ class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
     value: Text = field("Its value.")
 
 
-class ToolExpectation(Message, proto="Evaluation.ScenarioExpectation.ToolExpectation"):
+class ToolExpectation(Message, inside="Evaluation.ScenarioExpectation"):
     """A call and its mocked answer."""
 
     REQUIRED = ("expected_tool_call", "mock_tool_response")
@@ -277,7 +263,7 @@ class ToolExpectation(Message, proto="Evaluation.ScenarioExpectation.ToolExpecta
     mock_tool_response: CesToolResponse | None = field("What the tool answers.")
 
 
-class ScenarioExpectation(Message, proto="Evaluation.ScenarioExpectation"):
+class ScenarioExpectation(Message, inside="Evaluation"):
     """An expectation on a scenario's conversation."""
 
     ONEOFS = (("tool_expectation", "agent_response"),)
@@ -289,29 +275,22 @@ class ScenarioExpectation(Message, proto="Evaluation.ScenarioExpectation"):
 class TaskCompletionBehavior(OpenEnum):
     """Older form of UserGoalBehavior."""
 
-    TASK_COMPLETION_BEHAVIOR_UNSPECIFIED = 0
-    TASK_SATISFIED = 1
-    TASK_REJECTED = 2
+    TASK_COMPLETION_BEHAVIOR_UNSPECIFIED, TASK_SATISFIED, TASK_REJECTED = range(3)
 
 
 class UserGoalBehavior(OpenEnum):
     """Expected outcome of the user's goal; unspecified: USER_GOAL_SATISFIED."""
 
-    USER_GOAL_BEHAVIOR_UNSPECIFIED = 0
-    USER_GOAL_SATISFIED = 1
-    USER_GOAL_REJECTED = 2
-    USER_GOAL_IGNORED = 3
+    USER_GOAL_BEHAVIOR_UNSPECIFIED, USER_GOAL_SATISFIED, USER_GOAL_REJECTED, USER_GOAL_IGNORED = range(4)
 
 
 class ScenarioExecutionMode(OpenEnum):
     """Mode of a simulation; unspecified: QUALITY_OPTIMIZED."""
 
-    SCENARIO_EXECUTION_MODE_UNSPECIFIED = 0
-    QUALITY_OPTIMIZED = 1
-    SPEED_OPTIMIZED = 2
+    SCENARIO_EXECUTION_MODE_UNSPECIFIED, QUALITY_OPTIMIZED, SPEED_OPTIMIZED = range(3)
 
 
-class Scenario(Message, proto="Evaluation.Scenario"):
+class Scenario(Message, inside="Evaluation"):
     """The setting of a simulated conversation."""
 
     DEPRECATED = frozenset({"task_completion_behavior"})
@@ -414,21 +393,19 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
     if not turn.steps:
         raise WireError(f"{path}.steps: at least one step is needed")
     for i, step in enumerate(turn.steps):
+        expectation, where = step.expectation, f"{path}.steps[{i}]"
         if all(getattr(step, name) is None for name in GoldenStep.ONEOFS[0]):
-            raise WireError(f"{path}.steps[{i}]: is empty; userInput, agentTransfer or expectation is needed")
-        if step.expectation is not None:
-            _check_condition(step.expectation, f"{path}.steps[{i}].expectation")
-            _check_ranges(step.expectation.expectation_level_metrics_thresholds_override)
-
-
-def _check_condition(expectation: GoldenExpectation, path: str) -> None:
-    call, answer = expectation.tool_call, expectation.agent_response
-    if call is not None and not (call.tool or call.toolset_tool or call.display_name):
-        raise WireError(f"{path}.toolCall: the tool is needed")
-    if expectation.updated_variables is not None and not expectation.updated_variables:
-        raise WireError(f"{path}.updatedVariables: at least one variable is needed")
-    if answer is not None and not any(map(_has_content, answer.chunks)):
-        raise WireError(f"{path}.agentResponse: a chunk that is not empty is needed")
+            raise WireError(f"{where}: is empty; userInput, agentTransfer or expectation is needed")
+        if expectation is None:
+            continue
+        call, answer = expectation.tool_call, expectation.agent_response
+        if call is not None and not (call.tool or call.toolset_tool or call.display_name):
+            raise WireError(f"{where}.expectation.toolCall: the tool is needed")
+        if expectation.updated_variables is not None and not expectation.updated_variables:
+            raise WireError(f"{where}.expectation.updatedVariables: at least one variable is needed")
+        if answer is not None and not any(map(_has_content, answer.chunks)):
+            raise WireError(f"{where}.expectation.agentResponse: a chunk that is not empty is needed")
+        _check_ranges(expectation.expectation_level_metrics_thresholds_override)
 
 
 def _has_content(chunk: Chunk) -> bool:

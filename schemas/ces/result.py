@@ -1,19 +1,12 @@
 """Results: one execution of one case in one run, its parts, and the figures of many."""
 
+from turnwise.schemas.ces import evaluation
 from turnwise.schemas.ces.conversation import (
     AgentTransfer,
     CesToolCall,
     CesToolResponse,
     ConversationMessage,
     ToolsetTool,
-)
-from turnwise.schemas.ces.evaluation import (
-    HIGHEST_SIMILARITY,
-    CaseContent,
-    CesUserFact,
-    EvaluationMetricsThresholds,
-    GoldenExpectation,
-    ScenarioExpectation,
 )
 from turnwise.schemas.proto.message import (
     AnyMessage,
@@ -57,16 +50,13 @@ class EvaluationErrorInfo(Message):
 class EvaluationOutcome(OpenEnum):
     """Verdict on a case, an expectation or a check."""
 
-    OUTCOME_UNSPECIFIED = 0
-    PASS = 1
-    FAIL = 2
-    SKIPPED = 3
+    OUTCOME_UNSPECIFIED, PASS, FAIL, SKIPPED = range(4)
 
 
-class SemanticSimilarityResult(Message, proto="EvaluationResult.SemanticSimilarityResult"):
+class SemanticSimilarityResult(Message, inside="EvaluationResult"):
     """Judgement of semantic similarity."""
 
-    RANGES = (("score", 0, HIGHEST_SIMILARITY),)
+    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
 
     score: Int32 | None = field("4: same meaning, 0: contradiction.")
     label: Text = field("Label of the score.")
@@ -74,7 +64,7 @@ class SemanticSimilarityResult(Message, proto="EvaluationResult.SemanticSimilari
     outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
-class HallucinationResult(Message, proto="EvaluationResult.HallucinationResult"):
+class HallucinationResult(Message, inside="EvaluationResult"):
     """Whether the agent's claims are justified by its context."""
 
     RANGES = (("score", -1, 1),)
@@ -84,7 +74,7 @@ class HallucinationResult(Message, proto="EvaluationResult.HallucinationResult")
     explanation: Text = field("Reason of the judge.")
 
 
-class OverallToolInvocationResult(Message, proto="EvaluationResult.OverallToolInvocationResult"):
+class OverallToolInvocationResult(Message, inside="EvaluationResult"):
     """The tool check of a turn."""
 
     RANGES = (("tool_invocation_score", 0, 1),)
@@ -106,11 +96,7 @@ class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
 class SpanType(OpenEnum):
     """Kind of a span."""
 
-    TYPE_UNSPECIFIED = 0
-    TOOL = 1
-    USER_CALLBACK = 2
-    GUARDRAIL = 3
-    LLM = 4
+    TYPE_UNSPECIFIED, TOOL, USER_CALLBACK, GUARDRAIL, LLM = range(5)
 
 
 class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
@@ -129,7 +115,7 @@ class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
     execution_latency: Duration | None = field("Length.")
 
 
-class EvaluationExpectationResult(Message, proto="EvaluationResult.EvaluationExpectationResult"):
+class EvaluationExpectationResult(Message, inside="EvaluationResult"):
     """Verdict on one EvaluationExpectation."""
 
     evaluation_expectation: Text = field("Name of the expectation.")
@@ -138,7 +124,7 @@ class EvaluationExpectationResult(Message, proto="EvaluationResult.EvaluationExp
     explanation: Text = field("Reason of the judge.")
 
 
-class UserGoalSatisfactionResult(Message, proto="EvaluationResult.UserGoalSatisfactionResult"):
+class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
     """Whether the simulated user got what it wanted."""
 
     RANGES = (("score", -1, 1),)
@@ -148,7 +134,7 @@ class UserGoalSatisfactionResult(Message, proto="EvaluationResult.UserGoalSatisf
     explanation: Text = field("Reason of the judge.")
 
 
-class TaskCompletionResult(UserGoalSatisfactionResult, proto="EvaluationResult.TaskCompletionResult"):
+class TaskCompletionResult(UserGoalSatisfactionResult, inside="EvaluationResult"):
     """Older form of the user goal's result."""
 
     score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.")
@@ -162,7 +148,7 @@ class Status(Message):
     details: Repeated[AnyMessage] = field("Further details.")
 
 
-class ToolMetrics(Message, proto="AggregatedMetrics.ToolMetrics"):
+class ToolMetrics(Message, inside="AggregatedMetrics"):
     """Counts of one tool."""
 
     tool: Text = field("Name of the tool.")
@@ -170,15 +156,15 @@ class ToolMetrics(Message, proto="AggregatedMetrics.ToolMetrics"):
     fail_count: Int32 = field("Expected calls that failed.")
 
 
-class SemanticSimilarityMetrics(Message, proto="AggregatedMetrics.SemanticSimilarityMetrics"):
+class SemanticSimilarityMetrics(Message, inside="AggregatedMetrics"):
     """Mean semantic similarity."""
 
-    RANGES = (("score", 0, HIGHEST_SIMILARITY),)
+    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
 
     score: Float32 = field("Mean score.")
 
 
-class HallucinationMetrics(Message, proto="AggregatedMetrics.HallucinationMetrics"):
+class HallucinationMetrics(Message, inside="AggregatedMetrics"):
     """Mean hallucination score."""
 
     RANGES = (("score", 0, 1),)
@@ -186,20 +172,20 @@ class HallucinationMetrics(Message, proto="AggregatedMetrics.HallucinationMetric
     score: Float32 = field("Mean score; 1: all is justified.")
 
 
-class ToolCallLatencyMetrics(Message, proto="AggregatedMetrics.ToolCallLatencyMetrics"):
+class ToolCallLatencyMetrics(Message, inside="AggregatedMetrics"):
     """Mean latency of one tool."""
 
     tool: Text = field("Name of the tool.")
     average_latency: Duration | None = field("Mean latency of its calls.")
 
 
-class TurnLatencyMetrics(Message, proto="AggregatedMetrics.TurnLatencyMetrics"):
+class TurnLatencyMetrics(Message, inside="AggregatedMetrics"):
     """Mean latency of turns."""
 
     average_latency: Duration | None = field("Mean latency.")
 
 
-class MetricsByTurn(Message, proto="AggregatedMetrics.MetricsByTurn"):
+class MetricsByTurn(Message, inside="AggregatedMetrics"):
     """Figures of one turn index."""
 
     turn_index: Int32 = field("Index of the turn, from 0.")
@@ -212,7 +198,7 @@ class MetricsByTurn(Message, proto="AggregatedMetrics.MetricsByTurn"):
     turn_latency_metrics: Repeated[TurnLatencyMetrics] = field("Latency of turns; one entry.")
 
 
-class MetricsByAppVersion(Message, proto="AggregatedMetrics.MetricsByAppVersion"):
+class MetricsByAppVersion(Message, inside="AggregatedMetrics"):
     """Figures of one app version."""
 
     app_version_id: Text = field("Last part of the version's name.")
@@ -239,10 +225,7 @@ class AggregatedMetrics(Message):
 class AudioEncoding(OpenEnum):
     """Encoding of audio samples."""
 
-    AUDIO_ENCODING_UNSPECIFIED = 0
-    LINEAR16 = 1
-    MULAW = 2
-    ALAW = 3
+    AUDIO_ENCODING_UNSPECIFIED, LINEAR16, MULAW, ALAW = range(4)
 
 
 class OutputAudioConfig(Message):
@@ -261,17 +244,13 @@ class InputAudioConfig(OutputAudioConfig):
 class EvaluationChannel(OpenEnum):
     """Channel of a run."""
 
-    EVALUATION_CHANNEL_UNSPECIFIED = 0
-    TEXT = 1
-    AUDIO = 2
+    EVALUATION_CHANNEL_UNSPECIFIED, TEXT, AUDIO = range(3)
 
 
 class EvaluationToolCallBehaviour(OpenEnum):
     """Whether a run calls real tools; unspecified: REAL."""
 
-    EVALUATION_TOOL_CALL_BEHAVIOUR_UNSPECIFIED = 0
-    REAL = 1
-    FAKE = 2
+    EVALUATION_TOOL_CALL_BEHAVIOUR_UNSPECIFIED, REAL, FAKE = range(3)
 
 
 class EvaluationConfig(Message):
@@ -288,9 +267,7 @@ class EvaluationConfig(Message):
 class GoldenRunMethod(OpenEnum):
     """Replay method of a golden; unspecified: STABLE."""
 
-    GOLDEN_RUN_METHOD_UNSPECIFIED = 0
-    STABLE = 1
-    NAIVE = 2
+    GOLDEN_RUN_METHOD_UNSPECIFIED, STABLE, NAIVE = range(3)
 
 
 class BackgroundEnvironment(OpenEnum):
@@ -303,7 +280,7 @@ class BackgroundEnvironment(OpenEnum):
     CAFE = 6
 
 
-class SpeechConfig(Message, proto="EvaluationPersona.SpeechConfig"):
+class SpeechConfig(Message, inside="EvaluationPersona"):
     """Voice of a persona."""
 
     speaking_rate: Double = field("Speed; 1 is normal.")
@@ -321,7 +298,7 @@ class EvaluationPersona(Message):
     speech_config: SpeechConfig | None = field("Voice.")
 
 
-class ToolInvocationResult(Message, proto="EvaluationResult.GoldenExpectationOutcome.ToolInvocationResult"):
+class ToolInvocationResult(Message, inside="EvaluationResult.GoldenExpectationOutcome"):
     """Parameter check of one tool call."""
 
     RANGES = (("parameter_correctness_score", 0, 1),)
@@ -331,7 +308,7 @@ class ToolInvocationResult(Message, proto="EvaluationResult.GoldenExpectationOut
     explanation: Text = field("Which parameters differ.")
 
 
-class GoldenExpectationOutcome(Message, proto="EvaluationResult.GoldenExpectationOutcome"):
+class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one expectation and the observed value."""
 
     ONEOFS = (("observed_tool_call", "observed_tool_response", "observed_agent_response",
@@ -343,7 +320,7 @@ class GoldenExpectationOutcome(Message, proto="EvaluationResult.GoldenExpectatio
     observed_agent_response: ConversationMessage | None = field("The observed response of the agent.")
     observed_agent_transfer: AgentTransfer | None = field("The observed hand-over.")
     observed_payload: Struct | None = field("A custom payload; never expected, always SKIPPED.")
-    expectation: GoldenExpectation | None = field(
+    expectation: evaluation.GoldenExpectation | None = field(
         "The expectation; absent: this was observed and not expected."
     )
     outcome: Implicit[EvaluationOutcome] = field("Whether the expectation is met.")
@@ -353,7 +330,7 @@ class GoldenExpectationOutcome(Message, proto="EvaluationResult.GoldenExpectatio
     tool_invocation_result: ToolInvocationResult | None = field("Check of the parameters of a call.")
 
 
-class TurnReplayResult(Message, proto="EvaluationResult.GoldenResult.TurnReplayResult"):
+class TurnReplayResult(Message, inside="EvaluationResult.GoldenResult"):
     """Outcome of one turn."""
 
     DEPRECATED = frozenset({"tool_invocation_score"})
@@ -380,7 +357,7 @@ class TurnReplayResult(Message, proto="EvaluationResult.GoldenResult.TurnReplayR
     span_latencies: Repeated[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
 
 
-class GoldenResult(Message, proto="EvaluationResult.GoldenResult"):
+class GoldenResult(Message, inside="EvaluationResult"):
     """Outcome of a golden case."""
 
     turn_replay_results: Repeated[TurnReplayResult] = field("One per turn of the golden, in order.")
@@ -389,25 +366,25 @@ class GoldenResult(Message, proto="EvaluationResult.GoldenResult"):
     )
 
 
-class ObservedToolCall(Message, proto="EvaluationResult.ScenarioExpectationOutcome.ObservedToolCall"):
+class ObservedToolCall(Message, inside="EvaluationResult.ScenarioExpectationOutcome"):
     """A call with its answer."""
 
     tool_call: CesToolCall | None = field("The call.")
     tool_response: CesToolResponse | None = field("Its answer.")
 
 
-class ScenarioExpectationOutcome(Message, proto="EvaluationResult.ScenarioExpectationOutcome"):
+class ScenarioExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one scenario expectation."""
 
     ONEOFS = (("observed_tool_call", "observed_agent_response"),)
 
     observed_tool_call: ObservedToolCall | None = field("The observed call, with its answer.")
     observed_agent_response: ConversationMessage | None = field("The observed response.")
-    expectation: ScenarioExpectation | None = field("The expectation.")
+    expectation: evaluation.ScenarioExpectation | None = field("The expectation.")
     outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
 
 
-class ScenarioRubricOutcome(Message, proto="EvaluationResult.ScenarioRubricOutcome"):
+class ScenarioRubricOutcome(Message, inside="EvaluationResult"):
     """Score for one rubric."""
 
     rubric: Text = field("The rubric.")
@@ -415,14 +392,14 @@ class ScenarioRubricOutcome(Message, proto="EvaluationResult.ScenarioRubricOutco
     score_explanation: Text = field("Reason of the judge.")
 
 
-class ScenarioResult(Message, proto="EvaluationResult.ScenarioResult"):
+class ScenarioResult(Message, inside="EvaluationResult"):
     """Outcome of a scenario case."""
 
     DEPRECATED = frozenset({"task_completion_result"})
 
     conversation: Text = field("Name of the simulated conversation.")
     task: Text = field("The task at the time of the run.")
-    user_facts: Repeated[CesUserFact] = field("The facts at the time of the run.")
+    user_facts: Repeated[evaluation.CesUserFact] = field("The facts at the time of the run.")
     expectation_outcomes: Repeated[ScenarioExpectationOutcome] = field("One per expectation of the scenario.")
     rubric_outcomes: Repeated[ScenarioRubricOutcome] = field("One per rubric.")
     hallucination_result: Repeated[HallucinationResult] = field("One per turn.")
@@ -442,12 +419,7 @@ class ScenarioResult(Message, proto="EvaluationResult.ScenarioResult"):
 class ExecutionState(OpenEnum):
     """Life cycle of a result."""
 
-    EXECUTION_STATE_UNSPECIFIED = 0
-    RUNNING = 1
-    COMPLETED = 2
-    ERROR = 3
-    CANCELLED = 4
-    QUEUED = 5
+    EXECUTION_STATE_UNSPECIFIED, RUNNING, COMPLETED, ERROR, CANCELLED, QUEUED = range(6)
 
 
 class EvaluationResult(Message):
@@ -474,12 +446,14 @@ class EvaluationResult(Message):
     changelog: Text = field("Changelog entry of the draft.")
     changelog_create_time: Timestamp | None = field("Time of that entry.")
     execution_state: Implicit[ExecutionState] = field("How far the execution is.")
-    evaluation_metrics_thresholds: EvaluationMetricsThresholds | None = field("Thresholds that applied.")
+    evaluation_metrics_thresholds: evaluation.EvaluationMetricsThresholds | None = field(
+        "Thresholds that applied."
+    )
     config: EvaluationConfig | None = field("Settings that applied.")
     golden_run_method: Implicit[GoldenRunMethod] = field("How the golden was replayed.")
 
 
-class Evaluation(CaseContent):
+class Evaluation(evaluation.CaseContent):
     """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
 
     aggregated_metrics: AggregatedMetrics | None = field(

@@ -17,6 +17,12 @@ from turnwise.schemas.proto.message import (
     field,
 )
 
+_WANTED = "Comma-separated paths of the wanted fields; *: all; absent: "
+_REJECTED = field(
+    "Records and conversations that could not be read or scored, and replaced results; get_failures "
+    "lists them."
+)
+
 
 class UpdateEvaluationRequest(Message):
     """Change a case."""
@@ -141,19 +147,19 @@ class GetEvaluationWithResults(GetEvaluationRequest):
 class GetEvaluationTool(GetEvaluationWithResults):
     """Read a case, or parts of it; results in short."""
 
-    read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: all but large ones.")
+    read_mask: Text = field(_WANTED + "all but large ones.")
 
 
 class ListEvaluationsTool(ListEvaluationsRequest):
     """List the cases of an app, or parts of them."""
 
-    read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: a summary.")
+    read_mask: Text = field(_WANTED + "a summary.")
 
 
 class ListEvaluationResultsTool(ListEvaluationResultsRequest):
     """List the results of a case, or parts of them."""
 
-    read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: all but large ones.")
+    read_mask: Text = field(_WANTED + "all but large ones.")
 
 
 class GetFailuresRequest(PageRequest):
@@ -161,7 +167,7 @@ class GetFailuresRequest(PageRequest):
 
     filter: Text = field("Condition, such as stage = match AND evaluation_run = nightly.")
     order_by: Text = field("name (default), or update_time from the newest on.")
-    read_mask: Text = field("Comma-separated paths of the wanted fields; *: all; absent: all but the record.")
+    read_mask: Text = field(_WANTED + "all but the record.")
 
 
 class RunFailure(Message):
@@ -227,10 +233,7 @@ class RunSummary(Message):
     pass_count: Int32 = field("Results with the verdict PASS.")
     fail_count: Int32 = field("Results with the verdict FAIL.")
     no_verdict_count: Int32 = field("Results without a verdict.")
-    rejected_record_count: Int32 = field(
-        "Records and conversations that could not be read or scored, and replaced results; get_failures "
-        "lists them."
-    )
+    rejected_record_count: Int32 = _REJECTED
 
 
 class ListRunSummariesResponse(Message):
@@ -318,9 +321,7 @@ class CompareAppVersionsRequest(PageRequest):
     baseline_version: Text = field("Name or id of the app version to compare with.")
     candidate_version: Text = field("Name or id of the app version to judge.")
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
-    read_mask: Text = field(
-        "Comma-separated paths of the wanted fields; *: all; absent: all but metrics by turn."
-    )
+    read_mask: Text = field(_WANTED + "all but metrics by turn.")
 
 
 class CompareEvaluationRunsRequest(PageRequest):
@@ -414,10 +415,7 @@ class ReasonCount(Message):
 
 
 class VersionVerdict(MeasuredDifference):
-    """What `turnwise compare --store` says of the candidate against the baseline.
-
-    Word, sentence and figures are those of the verdicts.
-    """
+    """What `turnwise compare --store` says of the candidate against the baseline, by the verdicts."""
 
     refusal: Text = field(
         "Why the versions are not compared, such as another judge; every other field is absent then."
@@ -491,9 +489,7 @@ class ListEvaluationRevisionsRequest(Message):
     name: Text = field("Name of the evaluation.")
     page_size: Int32 = field("Most entries of a page.")
     page_token: Text = field("nextPageToken of the page before.")
-    read_mask: Text = field(
-        "Comma-separated paths of the wanted fields; *: all; absent: all but the content."
-    )
+    read_mask: Text = field(_WANTED + "all but the content.")
 
 
 class EvaluationRevision(Message):
@@ -577,10 +573,7 @@ class ListConversationsToReadResponse(Message):
     conversation_count: Int32 = field("All conversations of the run and version.")
     fail_count: Int32 = field("Of them, those that failed.")
     no_verdict_count: Int32 = field("Of them, those without a verdict.")
-    rejected_record_count: Int32 = field(
-        "Records and conversations that could not be read or scored, and replaced results; get_failures "
-        "lists them."
-    )
+    rejected_record_count: Int32 = _REJECTED
 
 
 class GetConversationRequest(Message):

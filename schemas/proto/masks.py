@@ -27,12 +27,7 @@ class MaskError(ValueError):
 
 
 class MaskField(NamedTuple):
-    """A field of a mask.
-
-    Attributes:
-        message: Message class of the field or its elements; None: a scalar.
-        is_single: Whether it is neither a list nor a map.
-    """
+    """A field; `message`: class of it or its elements, None: a scalar; `is_single`: no list and no map."""
 
     name: str
     message: type[Message] | None
@@ -240,64 +235,61 @@ def parse_filter(text: str) -> Condition | None:
             kind, value = "string", _ESCAPE.sub(r"\1", value)
         tokens.append((kind, value))
         start = match.end()
-    return _FilterParser(tokens).whole() if tokens else None
+    if not tokens:
+        return None
+    waiting = [_END, *reversed(tokens)]
+    condition = _all(waiting, 0)
+    if waiting != [_END]:
+        raise FilterError(f"{shown(waiting[-1][1])} is not expected")
+    return condition
 
 
-class _FilterParser:
-    def __init__(self, tokens: list[_Token]) -> None:
-        self._tokens, self._position = tokens, 0
+# The next of the waiting tokens stands last.
+_END = ("end", "the end")
 
-    def whole(self) -> Condition:
-        condition = self._all(0)
-        if self._position < len(self._tokens):
-            raise FilterError(f"{shown(self._peek()[1])} is not expected")
-        return condition
 
-    def _peek(self) -> _Token:
-        return self._tokens[self._position] if self._position < len(self._tokens) else ("end", "the end")
+def _takes(waiting: list[_Token], kind: str, value: str) -> bool:
+    is_next = waiting[-1] == (kind, value)
+    if is_next:
+        waiting.pop()
+    return is_next
 
-    def _take(self) -> _Token:
-        token = self._peek()
-        self._position += 1
-        return token
 
-    def _takes(self, *token: str) -> bool:
-        is_next = self._peek() == token
-        self._position += is_next
-        return is_next
+def _all(waiting: list[_Token], depth: int) -> Condition:
+    if depth > _DEEPEST:
+        raise FilterError(f"it nests deeper than {_DEEPEST}")
+    parts = [_any(waiting, depth)]
+    while _takes(waiting, "word", "AND") or waiting[-1] not in (_END, ("paren", ")")):
+        parts.append(_any(waiting, depth))
+    return parts[0] if len(parts) == 1 else Junction("AND", tuple(parts))
 
-    def _all(self, depth: int) -> Condition:
-        if depth > _DEEPEST:
-            raise FilterError(f"it nests deeper than {_DEEPEST}")
-        parts = [self._any(depth)]
-        while self._takes("word", "AND") or self._peek() not in (("end", "the end"), ("paren", ")")):
-            parts.append(self._any(depth))
-        return parts[0] if len(parts) == 1 else Junction("AND", tuple(parts))
 
-    def _any(self, depth: int) -> Condition:
-        parts = [self._term(depth)]
-        while self._takes("word", "OR"):
-            parts.append(self._term(depth))
-        return parts[0] if len(parts) == 1 else Junction("OR", tuple(parts))
+def _any(waiting: list[_Token], depth: int) -> Condition:
+    parts = [_term(waiting, depth)]
+    while _takes(waiting, "word", "OR"):
+        parts.append(_term(waiting, depth))
+    return parts[0] if len(parts) == 1 else Junction("OR", tuple(parts))
 
-    def _term(self, depth: int) -> Condition:
-        is_negated = self._takes("word", "NOT") or self._takes("minus", "-")
-        if self._takes("paren", "("):
-            term = self._all(depth + 1)
-            if not self._takes("paren", ")"):
-                raise FilterError("a closing parenthesis is missing")
-        else:
-            term = self._comparison()
-        return Negation(term) if is_negated else term
 
-    def _comparison(self) -> FieldComparison:
-        kind, field = self._take()
-        if kind != "word":
-            raise FilterError(f"{shown(field)} stands where a field is expected")
-        kind, operator = self._take()
-        if kind != "op":
-            raise FilterError(f"{shown(field)} is compared with nothing (field = value)")
-        kind, value = self._take()
-        if kind not in ("word", "string"):
-            raise FilterError(f"{shown(field)} {operator}: no value follows (quote it)")
-        return FieldComparison(field, cast(Operator, operator), value)
+def _term(waiting: list[_Token], depth: int) -> Condition:
+    is_negated = _takes(waiting, "word", "NOT") or _takes(waiting, "minus", "-")
+    if _takes(waiting, "paren", "("):
+        term = _all(waiting, depth + 1)
+        if not _takes(waiting, "paren", ")"):
+            raise FilterError("a closing parenthesis is missing")
+    else:
+        term = _comparison(waiting)
+    return Negation(term) if is_negated else term
+
+
+def _comparison(waiting: list[_Token]) -> FieldComparison:
+    kind, field = waiting.pop()
+    if kind != "word":
+        raise FilterError(f"{shown(field)} stands where a field is expected")
+    kind, operator = waiting.pop()
+    if kind != "op":
+        raise FilterError(f"{shown(field)} is compared with nothing (field = value)")
+    kind, value = waiting.pop()
+    if kind not in ("word", "string"):
+        raise FilterError(f"{shown(field)} {operator}: no value follows (quote it)")
+    return FieldComparison(field, cast(Operator, operator), value)

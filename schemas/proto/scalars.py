@@ -46,7 +46,7 @@ def shown(value: JsonValue) -> str:
     return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
 
 
-def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
+def read_int(value: JsonValue, lenient: bool = False, bits: int = 32) -> int:
     """Parses a signed integer of `bits` bits from a JSON number or a numeric string; raises ValueError."""
     number = value
     if isinstance(value, str):
@@ -68,7 +68,7 @@ def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
         value = int(value)
     if isinstance(value, str):
         raise ValueError(f"{shown(value)} is not a number")
-    return read_int(value, 32)
+    return read_int(value)
 
 
 def _integer_text(text: str, lenient: bool) -> int | None:
@@ -160,18 +160,21 @@ def read_timestamp(value: JsonValue, lenient: bool = False) -> str:
     """Returns the canonical text of an RFC 3339 timestamp (`T`, `Z` or `+hh:mm`); raises ValueError."""
     if isinstance(value, str) and _CANONICAL_TIMESTAMP.fullmatch(value):
         return value
-    match = (_LOOSE_TIMESTAMP if lenient else _TIMESTAMP).fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(f"{shown(value)} is not a timestamp (RFC 3339, as 2026-01-02T03:04:05Z)")
+    form = _LOOSE_TIMESTAMP if lenient else _TIMESTAMP
+    match = _matched(value, form, "a timestamp (RFC 3339, as 2026-01-02T03:04:05Z)")
     return nanos_timestamp(_timestamp_nanos(match))
 
 
 def timestamp_nanos(text: str) -> int:
     """Returns nanoseconds since 1970-01-01T00:00:00Z of an RFC 3339 timestamp; raises ValueError."""
-    match = _TIMESTAMP.fullmatch(text)
+    return _timestamp_nanos(_matched(text, _TIMESTAMP, "a timestamp"))
+
+
+def _matched(value: JsonValue, form: re.Pattern[str], what: str) -> re.Match[str]:
+    match = form.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"{shown(text)} is not a timestamp")
-    return _timestamp_nanos(match)
+        raise ValueError(f"{shown(value)} is not {what}")
+    return match
 
 
 def _timestamp_nanos(match: re.Match[str]) -> int:
@@ -207,30 +210,21 @@ def _second(seconds: int) -> str:
 
 
 def _fraction(nanos: int) -> str:
-    if not nanos:
-        return ""
-    digits = f"{nanos:09}"
-    if nanos % 1_000_000 == 0:
-        return "." + digits[:3]
-    return "." + (digits if nanos % 1000 else digits[:6])
+    digits = f"{nanos:09}".removesuffix("000").removesuffix("000").removesuffix("000")
+    return digits and f".{digits}"
 
 
 def read_duration(value: JsonValue, lenient: bool = False) -> str:
     """Returns the canonical text of a duration like "3.5s", up to 315576000000 seconds; raises ValueError."""
     if isinstance(value, str) and _CANONICAL_DURATION.fullmatch(value):
         return value
-    match = (_LOOSE_DURATION if lenient else _DURATION).fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError(f"{shown(value)} is not a duration (seconds, as 3.500s)")
-    return nanos_duration(_duration_nanos(match))
+    form = _LOOSE_DURATION if lenient else _DURATION
+    return nanos_duration(_duration_nanos(_matched(value, form, "a duration (seconds, as 3.500s)")))
 
 
 def duration_nanos(text: str) -> int:
     """Returns the nanoseconds of a duration like "3.500s"; raises ValueError."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{shown(text)} is not a duration")
-    return _duration_nanos(match)
+    return _duration_nanos(_matched(text, _DURATION, "a duration"))
 
 
 def _duration_nanos(match: re.Match[str]) -> int:

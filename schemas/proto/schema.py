@@ -2,9 +2,8 @@
 
 from collections import deque
 from collections.abc import Mapping
-from functools import cache
-from types import NoneType
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from functools import cache, partial
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
 
@@ -51,13 +50,6 @@ def message_schema(
     return _SchemaWriter(use, elsewhere or {}).whole(message)
 
 
-class _Place(NamedTuple):
-    """Whether a mask can name the fields of a message, and whether they are not described."""
-
-    is_partial: bool = False
-    is_hidden: bool = False
-
-
 class _SchemaWriter:
     def __init__(self, use: SchemaUse, elsewhere: Mapping[type[Message], str]) -> None:
         self._use = use
@@ -77,8 +69,11 @@ class _SchemaWriter:
         return {**root, "$defs": parts} if parts else root
 
     def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
-        hints = _hints(message).items()
-        fields = {to_camel(n): self._property(message, n, hint, are_fields_partial) for n, hint in hints}
+        hints = _hints(message)
+        fields = {
+            to_camel(name): self._property(message, name, hints[name], are_fields_partial)
+            for name in message.model_fields
+        }
         required = message.REQUIRED if self._use != "answer" else ()
         if is_partial and self._use != "answer":
             required = (message.IDENTIFIER,) if message.IDENTIFIER else ()
@@ -96,47 +91,48 @@ class _SchemaWriter:
         is_hidden = is_read_only and self._use != "answer"
         if inner is not None and inner in self._elsewhere:
             is_hidden, text = True, f"{text} Its fields: see the answer of {self._elsewhere[inner]}."
+        schema = self._field(hint, is_partial, is_hidden)
+        for limits in (limits for field, *limits in message.RANGES if field == name):
+            # NaN lies in no bounds.
+            schema = {"type": "number"} if "$ref" in schema else schema
+            keys = ("minItems", "maxItems") if schema["type"] == "array" else ("minimum", "maximum")
+            bounds = zip(keys, limits, strict=True)
+            schema = {**schema, **{key: bound for key, bound in bounds if bound is not None}}
         return {
             "description": text,
-            **_bounded(self._field(hint, _Place(is_partial, is_hidden)), message, name),
+            **schema,
             **({"readOnly": True} if is_read_only else {}),
             **({"deprecated": True} if name in message.DEPRECATED else {}),
         }
 
-    def _field(self, hint: Any, field: _Place) -> JsonObject:
+    def _field(self, hint: Any, is_partial: bool, is_hidden: bool) -> JsonObject:
+        """Returns the schema of a field, whose own fields a mask can name, or are not described."""
         known = next((schema for kind, schema in _SCALARS if kind == hint), None)
         if known is not None:
             return known
         if isinstance(hint, type) and get_origin(hint) is None:
-            return self._named(hint, field)
-        first = get_args(hint)[0]
-        if NoneType in get_args(hint):
-            return self._field(first, field)
+            return self._named(hint, is_partial, is_hidden)
         if get_origin(hint) is list:
-            return {"type": "array", "items": self._field(first, field._replace(is_partial=False))}
+            return {"type": "array", "items": self._field(get_args(hint)[0], False, is_hidden)}
         if get_origin(hint) is dict:
-            inner = field._replace(is_partial=False)
-            return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], inner)}
-        return self._field(first, field)
+            return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], False, is_hidden)}
+        return self._field(get_args(hint)[0], is_partial, is_hidden)
 
-    def _named(self, kind: type[Any], field_place: _Place) -> JsonObject:
+    def _named(self, kind: type[Any], is_partial: bool, is_hidden: bool) -> JsonObject:
         if issubclass(kind, OpenEnum):
             # Values of a newer API version are printed as numbers.
             self._defs[kind.__name__] = {"anyOf": [{"enum": list(kind.__members__)}, {"type": "integer"}]}
             return {"$ref": f"#/$defs/{kind.__name__}"}
-        if field_place.is_hidden:
+        if is_hidden:
             return _OBJECT
         # A message that is also reached through a list is described as what a mask can name.
-        add = self._waiting.appendleft if field_place.is_partial else self._waiting.append
-        add((kind, field_place.is_partial))
+        add = self._waiting.appendleft if is_partial else self._waiting.append
+        add((kind, is_partial))
         # Clients that follow no references read by the type what an argument must be.
         return {**_OBJECT, "$ref": f"#/$defs/{kind.PROTO}"}
 
 
-@cache
-def _hints(message: type[Message]) -> dict[str, Any]:
-    hints = get_type_hints(message, include_extras=True)
-    return {name: hints[name] for name in message.model_fields}
+_hints = cache(partial(get_type_hints, include_extras=True))
 
 
 def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
@@ -150,13 +146,3 @@ def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
             options.append({"properties": dict.fromkeys(names, _NOTHING)})
         groups.append({"oneOf": options})
     return groups[0] if len(groups) == 1 else {"allOf": groups} if groups else {}
-
-
-def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObject:
-    """Returns the schema of a field with the bounds of its number or its list; NaN lies in none."""
-    bounds = next(((low, high) for field, low, high in message.RANGES if field == name), None)
-    if bounds is None:
-        return schema
-    names = ("minItems", "maxItems") if schema.get("type") == "array" else ("minimum", "maximum")
-    whole = {"type": "number"} if "$ref" in schema else schema
-    return {**whole, **{key: bound for key, bound in zip(names, bounds, strict=True) if bound is not None}}

@@ -20,6 +20,7 @@ import msgspec
 import pytest
 
 from tests.ces_messages import parsed
+from tests.samples import score_conversation
 from tests.scripted_judge import ScriptedJudge, read_sections
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
@@ -29,7 +30,7 @@ from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.row import RULES
-from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
+from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation
 
 LINES = {
     f"{path.parents[1].name}/{path.stem}: {line['name']}": line

@@ -22,6 +22,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from turnwise.schemas.case import CaseKey
 from turnwise.schemas.config import MatchCasesBy
 from turnwise.schemas.conversation import Record
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import PROGRESS, RunInfo
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
@@ -49,7 +50,7 @@ from turnwise.transforms.matching.sample import (
     packed_case,
 )
 from turnwise.transforms.metrics.state import MetricsState, add_conversation, packed, unpacked
-from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.review.problems import add_candidates, to_read
 from turnwise.transforms.review.row import EvaluatedConversation, decide
 from turnwise.transforms.scoring.config import judged_counts
 from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation, evaluate, redacted_counts
@@ -158,9 +159,6 @@ class CountingDoFn(InspectedDoFn):
 
     They are an element of the output `COUNTS`, under the key `OF_RUN`, for batches, and Beam's counters,
     which runners show while a job runs.
-
-    Attributes:
-        counts: The counts of the bundle by name.
     """
 
     def __init__(self) -> None:
@@ -407,7 +405,7 @@ class BundleSums:
         self._sums: dict[str, MetricsState] = {}
         self._rows: dict[str, list[Any]] = {table: [] for table in ROW_TABLES}
         self._bytes = 0
-        self._to_read = ReadingList()
+        self._to_read: list[ConversationRow] = []
 
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
         """Returns the failures of criteria, and the rows when there are enough."""
@@ -436,13 +434,13 @@ class BundleSums:
         if self._rows[RESULTS]:
             outputs += [(ROWS, rows) for rows in self._taken()]
         finished = [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
-        chosen = self._to_read.rows()
+        chosen = to_read(self._to_read)
         return [*finished, reported(TO_READ, chosen)] if chosen else finished
 
     def _taken(self) -> list[tuple[str, Any]]:
         """Returns the collected rows by table, and collects new ones."""
         rows, self._rows, self._bytes = self._rows, {table: [] for table in ROW_TABLES}, 0
-        self._to_read.add(rows[CONVERSATIONS])
+        add_candidates(self._to_read, rows[CONVERSATIONS])
         return [*rows.items()]
 
 

@@ -76,7 +76,6 @@ class SafetyRatings(MeasuredCriterion):
     categories: dict[RatingCategory, AllowedHarm] = Field(default_factory=dict)
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the ratings of a recorded answer with the limits."""
         turn = pair.actual
         ratings = turn.grounded.safety_ratings if turn and turn.grounded else []
         is_refusal = turn is not None and was_skipped(turn)
@@ -126,7 +125,6 @@ class UnobservedActions(AnswerFaults):
     reads = ("steps.actions",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Counts the actions and their observations."""
         total = sum(step.actions for step in answer.steps)
         if not total:
             return None
@@ -149,7 +147,6 @@ class SkippedRate(AnswerFaults):
     needs = "answers of a search engine"
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Returns 1.0 if there is a reason for a refusal."""
         reasons = list(dict.fromkeys(answer.skipped_reasons))
         if reasons:
             return Score(1.0, label=reasons[0], details={"reasons": reasons})
@@ -192,7 +189,6 @@ class GroundingScore(OfAnswer):
         return self.not_logged(pair.actual) if is_ungraded else super().score(sample, pair)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Returns the engine's score, or the mean over the scored claims."""
         if answer.grounding_score is None and not answer.claims:
             return self.not_logged(turn)
         claims: list[JsonObject] = [
@@ -246,7 +242,6 @@ class FailedSteps(AnswerFaults):
     needs = "answers of a search engine with the states of their steps"
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Counts the failed steps."""
         steps = answer.steps
         shown: list[JsonObject] = [
             {
@@ -291,7 +286,6 @@ class RedundantRelatedQuestions(AnswerFaults):
     reads = ("related_questions",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Compares the related questions with the user's and with each other."""
         questions, redundant = answer.related_questions, list[JsonObject]()
         if not questions:
             return None
@@ -325,7 +319,6 @@ class EmptySearches(AnswerFaults):
     reads = ("steps.actions", "steps.state")
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Counts the searches and their results."""
         searches: list[JsonObject] = []
         for call, response in answered_calls(turn):
             content = response.response if response is not None else None

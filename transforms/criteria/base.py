@@ -20,7 +20,7 @@ from pydantic_core import from_json, to_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import Settings, ToolCall, Turn, turn_name
-from turnwise.schemas.jsonio import JsonObject, JsonValue, listed, short_repr
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, short_repr
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
@@ -394,10 +394,7 @@ _SHOWN = 40
 
 
 def listed_scores(returned: object) -> Sequence[Score]:
-    """Returns the scores of a list that a criterion returned for a turn.
-
-    Raises what the criterion raised in place of returning, and TypeError for anything else than scores.
-    """
+    """Returns the scores of a list that a criterion returned; raises what it raised instead, or TypeError."""
     if isinstance(returned, BaseException):
         raise returned
     if not isinstance(returned, list | tuple):
@@ -409,10 +406,7 @@ def listed_scores(returned: object) -> Sequence[Score]:
 
 
 def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
-    """Returns the summary of the scores of the turns, by index.
-
-    Raises TypeError if it is no Score; for its value, see `check_score`.
-    """
+    """Returns the summary of the turns (index, score); raises TypeError, or what `check_score` raises."""
     overall = criterion.overall([score for _, score in turns])
     if not isinstance(overall, Score):
         return one_score("overall", overall)
@@ -426,10 +420,7 @@ def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[in
 
 
 def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> None:
-    """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn.
-
-    Raises what `check_score` raises.
-    """
+    """Decides a score that `check_score` takes; one that fails says why, and what is wrong with its turn."""
     stated = score.outcome
     check_score(criterion, score)
     criterion.gated(score)
@@ -469,10 +460,8 @@ def check_score(criterion: Criterion, score: Score) -> None:
     """Makes the value of a score a plain float, and gives a score without a value a reason.
 
     A value that is not finite is left as it is. The details of a plugin's score become plain JSON values.
-
-    Raises:
-        TypeError: The value is no number, or the details hold what JSON cannot.
-        ValueError: The value is outside the criterion's scale, or the outcome is impossible.
+    Raises TypeError for a value that is no number, or details that JSON cannot hold; ValueError for a value
+    outside the criterion's scale, or an impossible outcome.
     """
     value: Any = score.value
     is_plain = value.__class__ is float and score.outcome is None and criterion._is_built_in
@@ -545,11 +534,9 @@ class CustomMetric(MeasuredCriterion):
     function: str
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns None: only the conversation has a score."""
         return None
 
     def score_conversation(self, sample: Sample) -> Score:
-        """Returns a score without a value with the reason."""
         return Score(None, reason=f"a custom metric: its function {self.function} is not run")
 
 
@@ -620,9 +607,7 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
             texts: JsonValue = (score.details or {}).get(kind)
             texts = texts if isinstance(texts, list) else []
             entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
-    made: dict[str, list[int]] = {}
-    for turn, call in calls["extra"]:
-        made.setdefault(call, []).append(turn)
+    made = grouped((call, turn) for turn, call in calls["extra"])
     moved = [
         f"{call} is expected in {turn_name(turn)} and made in {turn_name(made[call].pop(0))}."
         for turn, call in calls["missing"]

@@ -229,7 +229,6 @@ class ToolInvocation(MeasuredCriterion):
     needs_expected_calls = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks a turn's calls; None if the golden turn expects no call."""
         case = sample.eval_case
         if pair.expected is None or case is None or (replay := sample.replay(pair)).tool_score is None:
             return None
@@ -299,7 +298,6 @@ class SemanticSimilarity(JudgedCriterion):
     threshold: float | None = 3.0
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Compares a golden turn's answers; None if none is compared by meaning."""
         if sample.eval_case is None or pair.expected is None:
             return None
         score = await self._score(sample, pair, ask)
@@ -416,13 +414,11 @@ class SemanticMatch(JudgedCriterion):
     rests_on = ("calls",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Compares the values of a golden turn; None if there are none."""
         if sample.eval_case is None or pair.expected is None or not pair.expected.expectations:
             return None
         return await self._ask(ask, open_values(sample.replay(pair).outcomes, agent_updates(pair.actual)))
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Compares the values of a scenario; None if there are none."""
         return await self._ask(ask, open_values(sample.scenario_outcomes, {}))
 
     async def compare(self, ask: Ask, pairs: Sequence[OpenPair]) -> Score | None:
@@ -544,7 +540,6 @@ class UserGoalSatisfaction(JudgedCriterion):
     threshold: float | None = 1.0
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; None if its case has no task."""
         scenario = sample.eval_case
         if scenario is None or scenario.kind != "scenario" or not scenario.user_goal_enabled:
             return None
@@ -636,7 +631,6 @@ class EvaluationExpectations(JudgedCriterion):
     prompts: dict[str, str] = Field(default_factory=dict)
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; None if its case has no such expectation."""
         names = sample.eval_case.evaluation_expectations if sample.eval_case else []
         if not names or not sample.conversation.turns:
             return None
@@ -674,7 +668,6 @@ class ScenarioExpectations(JudgedCriterion):
     threshold: float | None = 1.0
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; None if no expected answer needs it."""
         wanted: list[JsonObject] = [
             {"place": index, "text": outcome.expectation.text or ""}
             for index, outcome in enumerate(sample.scenario_outcomes)

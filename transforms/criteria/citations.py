@@ -22,7 +22,6 @@ from turnwise.transforms.judging.prompts import (
 )
 from turnwise.transforms.local_judge.grounding import (
     GroundingVerdict,
-    SupportQuestion,
     TooLargeError,
     supported,
 )
@@ -83,7 +82,6 @@ class CitedRelevanceDifference(OfAnswer):
     of_refusals = False
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Compares the relevances of the references."""
         cited, values = cited_references(turn, answer), [r.relevance for r in answer.references]
         if not 0 < len(cited) < len(values):
             return None
@@ -120,7 +118,6 @@ class UncitedReferences(AnswerFaults):
     of_refusals = False
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Counts the references that are not cited."""
         total = len(answer.references)
         if not total:
             return None
@@ -223,7 +220,6 @@ class CitationValidity(OfAnswer):
     rests_on = ("words",)
 
     def measure(self, turn: Turn, answer: GroundedAnswer) -> Score | None:
-        """Checks the citations."""
         marks, checked = marks_of(turn, answer), list[JsonObject]()
         for index, mark in enumerate(marks.citations):
             problems = [mark.span.problem] if mark.span.problem else []
@@ -333,7 +329,7 @@ class Grounds:
         texts = [self.cited_text(c.mark) for c in cited]
         spans = [[text[start:end] for start, end in sentences(text, self.language)] for text in texts]
         questions = [
-            SupportQuestion(text, (self.source_text(c.source or 0),))
+            (text, (self.source_text(c.source or 0),))
             for c, marked in zip(cited, spans, strict=True)
             for text in marked
         ]
@@ -367,7 +363,7 @@ class Grounds:
             marks = [m for m in marks if (m.span.start or 0) < span.end and span.start < (m.span.end or 0)]
             cited.append(sorted({source for mark in marks for source in mark.sources}))
         questions = [
-            SupportQuestion(text[span.start : span.end], tuple(map(self.source_text, sources)))
+            (text[span.start : span.end], tuple(map(self.source_text, sources)))
             for span, sources in zip(spans, cited, strict=True)
         ]
         return [
@@ -417,7 +413,6 @@ class CitationPrecision(CitationSupport):
     name = "citation_precision"
 
     def measure(self, grounds: Grounds) -> Score | None:
-        """Checks the citations."""
         cited = grounds.cited_sources()
         by_record = [grounds.by_record(source) for source in cited]
         left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
@@ -440,7 +435,6 @@ class CitationRecall(CitationSupport):
     name = "citation_recall"
 
     def measure(self, grounds: Grounds) -> Score | None:
-        """Checks the claims."""
         claimed = grounds.claimed()
         if claimed and not grounds.marks.text.text:
             return Score(None, reason="the answer has no text that could claim anything")
@@ -484,7 +478,6 @@ class JudgedCitationPrecision(JudgedCriterion):
     rests_on = ("words",)
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Asks about all citations of a recorded answer at once."""
         try:
             grounds = grounds_of(sample, pair)
         except TooLargeError as error:

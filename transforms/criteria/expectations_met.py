@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
@@ -46,7 +46,6 @@ class ExpectationsMet(MeasuredCriterion):
     threshold: float | None = 1.0
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Checks a golden turn; None if it has nothing to check."""
         if pair.expected is None or not pair.expected.expectations:
             return None
         return _share([o for o in sample.replay(pair).outcomes if _is_checked(o)], pair.label)
@@ -131,8 +130,7 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
             failed.append("a tool was called where none was to be")
         else:
             failed.append(f"{expectation.kind} {wanted}{f', but {observed}' if observed else ''}")
-    more = f"; and {len(failed) - _MOST_SHOWN} more" if len(failed) > _MOST_SHOWN else ""
-    return f"Not met: {'; '.join(failed[:_MOST_SHOWN])}{more}." if failed else ""
+    return f"Not met: {listed(failed, _MOST_SHOWN, mark='; ')}." if failed else ""
 
 
 # Searches an agent's messages for expected texts, by words and by values.
@@ -238,7 +236,6 @@ _NUMBER_ONE = re.compile(
 
 
 def _without_list_numbers(text: str) -> str:
-    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
     numbers = list(map(int, _LIST_NUMBER.findall(text)))
     is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
     return _LIST_NUMBER.sub("", text) if is_list else text

@@ -1,6 +1,5 @@
 """Figures of a conversation: latencies, tokens and calls, how it ended, and the recorded reward."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -25,10 +24,6 @@ class OfWhole(MeasuredCriterion):
         """Scores no single turn."""
         return None
 
-    @abstractmethod
-    def score_conversation(self, sample: Sample) -> Score | None:
-        """Scores the conversation."""
-
 
 class RecordedReward(OfWhole):
     """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
@@ -44,7 +39,6 @@ class RecordedReward(OfWhole):
     applies_always = True
 
     def score_conversation(self, sample: Sample) -> Score | None:
-        """Returns the reward as it stands in the log."""
         reward = (sample.conversation.labels or {}).get("reward")
         if reward is None:
             return None
@@ -66,7 +60,6 @@ class EndedNormally(OfWhole):
     threshold: float | None = 1.0
 
     def score_conversation(self, sample: Sample) -> Score:
-        """Scores how the conversation ended."""
         conversation = sample.conversation
         ended, text = conversation.ended, end_text(conversation)
         if ended is None or end_unclear(conversation):
@@ -103,7 +96,6 @@ class ToolCallCount(Figure):
     adk_compat: StrictBool = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Counts the calls of a recorded turn."""
         return Score(float(len(pair.actual.tool_calls))) if pair.actual else None
 
 
@@ -118,7 +110,6 @@ class InferenceCallCount(Figure):
     applies_always = True
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns the log's count."""
         if pair.actual is None or pair.actual.inference_calls is None:
             return self.not_logged(pair.actual)
         return Score(float(pair.actual.inference_calls))
@@ -142,7 +133,6 @@ class TokenUsage(Figure):
     adk_compat: StrictBool = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Adds up the tokens that the log reports for a turn."""
         usage = pair.actual.usage if pair.actual else None
         if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
             return None if self.adk_compat else self.not_logged(pair.actual)
@@ -257,7 +247,6 @@ class TurnLatency(Latency):
     needs = "logged times of turns"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns the log's duration of a recorded turn; no score where it cannot be read."""
         if pair.actual is None or pair.actual.latency_ms is None:
             return self.unmeasured(pair.actual)
         if not pair.actual.user and not pair.actual.latency_ms:
@@ -277,7 +266,6 @@ class InvocationDuration(Latency):
     needs = "logged times of turns"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Returns the duration of a recorded turn with its shares, in seconds; no score if unread."""
         turn = pair.actual
         if turn is None or turn.latency_ms is None:
             return self.unmeasured(turn)
@@ -306,7 +294,6 @@ class ToolCallLatency(Figure):
     unit = "seconds"
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | None:
-        """Returns the lengths of a recorded turn's tool spans, in order."""
         if pair.actual is None:
             return None
         spans, calls = pair.actual.spans, len(pair.actual.tool_calls)
@@ -329,7 +316,6 @@ class SpanLatency(Latency):
     needs = "logged times of tools or models"
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | Score | None:
-        """Returns the lengths of a recorded turn's spans, in order."""
         spans = pair.actual.spans if pair.actual else []
         labels = [f"{span.type} {span.name}" if span.name else span.type for span in spans]
         scores = [Score(span.seconds, label=label) for span, label in zip(spans, labels, strict=True)]

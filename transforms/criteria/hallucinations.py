@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped, listed
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.citations import was_skipped
@@ -193,9 +193,8 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least
         return score
     local = [reply for reply in vote.answers.replies if isinstance(reply, LocalHallucinationsReply)]
     if not local or len(local) < len(vote.answers.replies):
-        by_message: defaultdict[int, list[float]] = defaultdict(list)
-        for detail, value in zip(details, values, strict=True):
-            by_message[detail["message"]].append(value or 0.0)
+        scored = zip(details, values, strict=True)
+        by_message = grouped((detail["message"], value or 0.0) for detail, value in scored)
         score.value = mean(map(mean, by_message.values()))
         bad = (detail["reason"] for detail in details if detail["label"] not in _GOOD)
         score.explanation = next(bad, details[0]["reason"])
@@ -289,7 +288,6 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
     threshold: float | None = 1.0
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Compares claims with actions; None if there are neither messages nor actions."""
         catalog, spoken = self.catalog(sample), spoken_sections(sample.conversation)
         actions = actions_of(sample.conversation, catalog)
         if not any(section.name.endswith(", agent") for section in spoken):
@@ -381,8 +379,7 @@ def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str
     wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
     if not wrong:
         return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
-    more = f"; and {len(wrong) - 1} more." if len(wrong) > 1 else "."
-    return f"{wrong[0][0].upper()}{wrong[0][1:]}{more}"
+    return f"{wrong[0][0].upper()}{listed(wrong, 1, mark='; ')[1:]}."
 
 
 class ReportedFailures(MeasuredCriterion, UsesToolEffects):
@@ -404,7 +401,6 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
     threshold: float | None = 1.0
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the failed calls of a turn with what the agent says in it."""
         if pair.actual is None:
             return None
         catalog = self.catalog(sample)

@@ -51,7 +51,6 @@ class ResponseMatch(ComparesTurns):
     adk_compat: StrictBool = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the words of a recorded turn with those of its golden turn."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
         expected, answer = self._texts(pair.expected, pair.actual or Turn())
@@ -68,7 +67,6 @@ class ResponseMatch(ComparesTurns):
         return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
-        """Returns the expected and the actual text."""
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
@@ -159,7 +157,6 @@ class FinalResponseMatch(AdkJudged):
     default_samples = 5
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
         reference = expected_text(pair.expected, self.include_intermediate_responses_in_final)
@@ -201,7 +198,6 @@ class ResponseEvaluation(AdkJudged):
     threshold: float | None = 3.0
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Grades the answer of a recorded turn; None if the agent said nothing."""
         answer = self.answer_of(pair.actual) if pair.actual else ""
         if pair.actual is None or not answer.strip():
             return None

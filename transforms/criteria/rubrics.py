@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal, get_args
 
@@ -10,7 +9,7 @@ from pydantic import Field, model_validator
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Rubric
-from turnwise.schemas.jsonio import JsonObject, no_items
+from turnwise.schemas.jsonio import JsonObject, grouped, no_items
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
 from turnwise.transforms.judging.ask import AdkOptions, Ask, Question, sum_uses, vote_each
@@ -93,10 +92,8 @@ class RubricCriterion(AdkJudged):
         pool: list[JsonObject] = [rubric for score in turns for rubric in (score.details or {})["rubrics"]]
         why = next((score.reason for score in turns if score.reason), None)
         overall = share([rubric["score"] for rubric in pool], why or "", self.threshold)
-        scores: defaultdict[str, list[float]] = defaultdict(list)
-        for rubric in pool:
-            if rubric["score"] is not None:
-                scores[rubric["rubric_id"]].append(rubric["score"])
+        known = (rubric for rubric in pool if rubric["score"] is not None)
+        scores = grouped((rubric["rubric_id"], rubric["score"]) for rubric in known)
         means = {rubric_id: sum(values) / len(values) for rubric_id, values in scores.items()}
         overall.details = {"rubrics": means}
         return overall
@@ -148,7 +145,6 @@ class RubricFinalResponse(RubricCriterion):
     rubric_type = "FINAL_RESPONSE_QUALITY"
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Judges the answer of a recorded turn; None without a rubric for it."""
         rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
@@ -169,7 +165,6 @@ class RubricToolUse(RubricCriterion):
     rubric_type = "TOOL_USE_QUALITY"
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Judges the calls of a recorded turn; None without a rubric for them."""
         rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
@@ -190,7 +185,6 @@ class RubricMultiTurnTrajectory(RubricCriterion):
     rubric_type = "TRAJECTORY_QUALITY"
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; no score without a rubric for it."""
         rubrics = self.applying(sample, sample.pairs)
         if not sample.conversation.turns or not rubrics:
             return await super().judge_conversation(sample, ask)
@@ -207,7 +201,6 @@ class MultiTurn(AdkJudged):
     aspects: ClassVar[tuple[str, ...]]
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        """Judges a recorded conversation; None if it is empty."""
         turns = sample.conversation.turns
         if not any(turn.user or turn.agent or turn.agent_messages or turn.tool_calls for turn in turns):
             return None
@@ -308,7 +301,6 @@ class Safety(AdkJudged):
     threshold: float | None = 1.0
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Judges everything the agent said in a recorded turn; None if it said nothing."""
         answer = "\n".join(turn_texts(pair.actual)) if pair.actual else ""
         if pair.actual is None or not answer.strip():
             return None
@@ -376,7 +368,6 @@ class PerTurnUserSimulatorQuality(AdkJudged):
     stop_signal: str = "</finished>"
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Judges the user's message of a recorded turn; None if the case is no scenario."""
         case, conversation = sample.eval_case, sample.conversation
         if case is None or case.kind != "scenario" or not case.task or pair.actual is None:
             return None

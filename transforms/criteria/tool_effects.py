@@ -158,7 +158,6 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return score
 
     def score_conversation(self, sample: Sample) -> Score | None:
-        """Compares all changes of the conversation, where the case states only those of the whole."""
         golden = sample.eval_case
         if golden is None or (golden.actions is None and not golden.user_actions):
             return None
@@ -395,7 +394,6 @@ class FinalState(MeasuredCriterion, LeavesOpen):
     threshold: float | None = 1.0
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the variables after a turn with those that its golden turn expects."""
         stated = pair.expected.expectations if pair.expected else []
         wanted: JsonObject = {}
         for expectation in stated:
@@ -404,7 +402,6 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         return self._compare(wanted, sample.state_after(pair)) if wanted else None
 
     def score_conversation(self, sample: Sample) -> Score | None:
-        """Compares the state at the end with the one that the case expects."""
         golden = sample.eval_case
         if golden is None or not golden.final_session_state:
             return None

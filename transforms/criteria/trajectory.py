@@ -75,7 +75,6 @@ class ToolTrajectory(ComparesTurns):
         return text
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Compares the calls of a recorded turn with those of its golden turn."""
         golden = pair.expected
         expected = golden.tool_calls if golden else None
         if expected is None and pair.label != EXTRA_TURN:
@@ -87,7 +86,6 @@ class ToolTrajectory(ComparesTurns):
         return self._compare_turns(sample, expected, [pair.actual])
 
     def score_conversation(self, sample: Sample) -> Score | None:
-        """Compares all calls of the conversation, where the case states only those of the whole."""
         if sample.eval_case is None or sample.eval_case.actions is None:
             return None
         return self._compare_turns(sample, sample.eval_case.actions, sample.conversation.turns)

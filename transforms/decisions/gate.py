@@ -20,7 +20,7 @@ from turnwise.schemas.config import (
     GateConfig,
     NotWorseRule,
 )
-from turnwise.schemas.jsonio import JsonObject, did_you_mean, listed
+from turnwise.schemas.jsonio import JsonObject, did_you_mean, grouped, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison import words
@@ -107,35 +107,29 @@ def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejec
     return Rejected(number_of_all, ", ".join(filter(None, texts)), names)
 
 
-def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:
-    """Returns what a criterion gave the conversations that it applies to.
+class GivenScores(NamedTuple):
+    """What a criterion gave, and the ids of whom it skipped or sampling left out (`sampled_out` of them)."""
 
-    Where it applies to all, one without a score has no outcome: its log lacks what is measured.
-    """
+    entries: list[GateEntry]
+    left_out: list[str]
+    sampled_out: int
+
+
+def scores_of(criterion: str, versions: Iterable[GatedVersion]) -> GivenScores:
+    """Returns what a criterion gave; where it applies to all, the log of what it gave nothing lacks it."""
     kind = CRITERIA.get(criterion)
     missing = Observed(why="not in the log") if kind is not None and kind.applies_always else None
-    columns = version.conversations
-    rows = zip(
-        columns.own_cases(), columns.conversation_ids, columns.skipped, columns.sampled_out, strict=True
-    )
-    entries = []
-    for row, (case, name, skipped, sampled_out) in enumerate(rows):
-        score = columns.given(row, criterion) or missing
-        if score is not None and criterion not in skipped and criterion not in sampled_out:
-            entries.append(GateEntry(str(case), name, score))
-    return entries
-
-
-def count_sampled_out(version: GatedVersion, criterion: str) -> int:
-    """Returns how many conversations a sample rate left out of a criterion."""
-    return sum(criterion in left_out for left_out in version.conversations.sampled_out)
-
-
-def without_score(version: GatedVersion, criterion: str) -> list[str]:
-    """Returns the conversations that a criterion skipped, or that a sample rate left out of it."""
-    columns = version.conversations
-    rows = zip(columns.conversation_ids, columns.skipped, columns.sampled_out, strict=True)
-    return [name for name, skipped, left_out in rows if criterion in skipped or criterion in left_out]
+    entries, left_out, number = list[GateEntry](), list[str](), 0
+    for columns in (version.conversations for version in versions):
+        unmeasured = zip(columns.skipped, columns.sampled_out, strict=True)
+        rows = zip(columns.own_cases(), columns.conversation_ids, unmeasured, strict=True)
+        for row, (case, name, (skipped, sampled_out)) in enumerate(rows):
+            number += criterion in sampled_out
+            if criterion in skipped or criterion in sampled_out:
+                left_out.append(name)
+            elif (score := columns.given(row, criterion) or missing) is not None:
+                entries.append(GateEntry(str(case), name, score))
+    return GivenScores(entries, left_out, number)
 
 
 def _measured(
@@ -315,7 +309,7 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
 
     Where a rule on coverage allows for what has no outcome (`is_lenient`), that is left out.
     """
-    entries = entries_of(version, rule.criterion)
+    entries, _, sampled_out = scores_of(rule.criterion, [version])
     is_rate = rule.measure == "pass_rate"
     scale = (0.0, 1.0) if is_rate else scale_of(rule.criterion)
     known_values = [*_measured(entries, scale, is_rate)]
@@ -344,7 +338,6 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
             share, limits = left / (left + covered), (figure.value, *(figure.interval or ()))
             ends = ([limit + share * (end - limit) for limit in limits] for end in scale or ())
             ways = [_Estimated(value, Bounds(*bounds) if bounds else None) for value, *bounds in ends]
-    sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     is_met = verdicts.pop() if decided and len(verdicts) == 1 else None
     text = _seen_text(rule, seen, figure)
@@ -407,9 +400,7 @@ def _estimate(
     values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
 ) -> _Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
-    by_case: defaultdict[str, list[float]] = defaultdict(list)
-    for case, value in values:
-        by_case[case].append(value)
+    by_case = grouped(values)
     if not by_case:
         return _Estimated(None, None)
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
@@ -532,40 +523,37 @@ def apply_rules(
     versions: Sequence[GatedVersion],
     rejected: Rejected,
     not_allowed: Rejected | None = None,
-) -> list[RuleResult]:
+) -> Iterator[RuleResult]:
     """Applies every rule to every app version; that all conversations pass, to all of them together.
 
     Without a version, no rule can be decided. `not_allowed` is the part of what was rejected that the
     options of the run do not allow for; None: all of it.
     """
-    tolerant: dict[str, float] = {}
-    for rule in config.rules:
-        if isinstance(rule, CoverageRule):
-            tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
-    results: list[RuleResult] = []
+    coverage = (rule for rule in config.rules if isinstance(rule, CoverageRule))
+    shares = grouped((rule.criterion, rule.at_least) for rule in coverage)
+    tolerant = {criterion: max(of_criterion) for criterion, of_criterion in shares.items()}
     for rule in config.rules:
         if isinstance(rule, AllPassRule):
             not_allowed_of_all = rejected_with(rejected if not_allowed is None else not_allowed, versions)
-            results.append(_all_pass(rule, versions, not_allowed_of_all))
+            yield _all_pass(rule, versions, not_allowed_of_all)
         elif isinstance(rule, NotWorseRule):
             names = held_criteria(rule, config)
             why = "there is no baseline" if versions else _NONE_SCORED
             if all(version.comparison is None for version in versions):
-                results += [_result(_not_worse_text(rule, name, versions), None, None, why) for name in names]
+                yield from (_result(_not_worse_text(rule, name, versions), None, None, why) for name in names)
             else:  # a comparison counts the cases of the baseline alone itself
                 pairs = [(name, version) for version in versions for name in names]
-                results += [_not_worse(rule, *pair, rejected, tolerant.get(pair[0])) for pair in pairs]
+                yield from (_not_worse(rule, *pair, rejected, tolerant.get(pair[0])) for pair in pairs)
         elif not versions:
-            results.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
+            yield _result(_rule_text(rule), None, None, _NONE_SCORED)
         else:
             gaps = [(version, rejected_with(rejected, [version])) for version in versions]
             if isinstance(rule, BoundRule):
-                results += [_bound(rule, *gap, rule.criterion in tolerant) for gap in gaps]
+                yield from (_bound(rule, *gap, rule.criterion in tolerant) for gap in gaps)
             elif isinstance(rule, CoverageRule):
-                results += [_coverage(rule, *gap) for gap in gaps]
+                yield from (_coverage(rule, *gap) for gap in gaps)
             else:
-                results += [_destructive(rule, *gap, tolerant) for gap in gaps]
-    return results
+                yield from (_destructive(rule, *gap, tolerant) for gap in gaps)
 
 
 def held_criteria(rule: NotWorseRule, config: GateConfig) -> Sequence[str]:
@@ -597,7 +585,7 @@ def _not_worse_text(
     versions: Sequence[GatedVersion],
     compared: CriterionComparison | None = None,
 ) -> str:
-    entries = (entry for version in versions for entry in entries_of(version, criterion))
+    entries = scores_of(criterion, versions).entries
     has_outcomes = criterion == STATUS or any(entry.observed.outcome for entry in entries)
     is_share = has_outcomes if compared is None else compared.measure == "pass_rate"
     margin = words.margin_text(rule.margin, criterion, is_share)
@@ -606,11 +594,9 @@ def _not_worse_text(
 
 def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rejected) -> RuleResult:
     number = sum(len(version.conversations) for version in versions)
-    entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
+    entries, skipped, sampled_out = scores_of(rule.criterion, versions)
     held = [entry for entry in entries if entry.observed.outcome == "FAIL" or not entry.observed.is_summed]
     failed = [entry.name for entry in held if entry.observed.outcome == "FAIL"]
-    sampled_out = sum(count_sampled_out(version, rule.criterion) for version in versions)
-    skipped = [name for version in versions for name in without_score(version, rule.criterion)]
     missing = [entry.name for entry in held if entry.observed.outcome not in ("PASS", "FAIL")] + skipped
     text = "nothing was scored"
     if held or skipped:
@@ -624,11 +610,10 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
 
 
 def _coverage(rule: CoverageRule, version: GatedVersion, rejected: Rejected) -> RuleResult:
-    entries = entries_of(version, rule.criterion)
+    entries, _, sampled_out = scores_of(rule.criterion, [version])
     is_gate = any(entry.observed.outcome is not None for entry in entries)
     given = [(entry.name, entry.observed.outcome if is_gate else entry.observed.value) for entry in entries]
     missing = [name for name, value in given if value is None]
-    sampled_out = count_sampled_out(version, rule.criterion)
     total = len(entries) + sampled_out + rejected.number
     if not entries:
         text = "nothing was scored" + without_text(0, sampled_out)
@@ -688,7 +673,7 @@ def _not_worse(
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
     cases = {text: [flip.case for flip in flips if flip.kind == kind] for kind, text in kinds.items()}
     worse = {text: names for text, names in cases.items() if names}
-    why += without_text(0, count_sampled_out(version, criterion))
+    why += without_text(0, scores_of(criterion, [version]).sampled_out)
     if worse and not is_met:
         why += "".join(f"; {words.counted(len(names), 'case')} {kind}" for kind, names in worse.items())
     return _result(

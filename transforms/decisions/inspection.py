@@ -39,11 +39,12 @@ from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.kinds import decoded, objects_in, role_of, snake
 from turnwise.transforms.formats.messages.messages_base import dialects_of
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
-from turnwise.transforms.judging.ask import NoJudge
+from turnwise.transforms.judging.ask import NotAsked
 from turnwise.transforms.judging.judges import LOCAL
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.sample import Sample, inline_case, played_case, recorded_case
 from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
+from turnwise.transforms.scoring.panels import Recorder
 from turnwise.transforms.scoring.selection import Criteria
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
@@ -606,11 +607,11 @@ async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Cr
     trials = {result.criterion.name: _trial(result, bool(open_pairs(result))) for result in scored.scores}
     for criterion in criteria:
         if isinstance(criterion, JudgedCriterion):
-            judge = NoJudge()
+            judge = Recorder(NotAsked())
             scored, asking = evaluate(sample, Criteria((), [criterion]), judge)
             if asking is not None:
                 await asking
-            trials[criterion.name] = _trial(scored.scores[0], bool(judge.questions))
+            trials[criterion.name] = _trial(scored.scores[0], bool(judge.answers))
     return trials
 
 

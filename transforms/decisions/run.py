@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, cast
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import (
     ConversationRow,
     FailureRow,
@@ -23,13 +24,11 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.cases import recorded_turns
 from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
     ScoredId,
     Summary,
     collect,
     judge_of,
     own_cases,
-    raised_errors,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
 from turnwise.transforms.decisions.comparison.words import counted
@@ -42,6 +41,7 @@ ReadRows = Callable[[str], Iterable[Any]]
 """Returns the rows of a table by its name; they are read when they are asked for."""
 
 
+@dataclass(eq=False)
 class Run:
     """A finished run. Of a conversation that a stream scored again, only the last revision counts.
 
@@ -52,17 +52,12 @@ class Run:
         name: How texts call it; "": by its id, or as the only run.
     """
 
-    def __init__(
-        self,
-        directory: str,
-        document: RunDocument,
-        rows: ReadRows,
-        calibration: Callable[[], Calibration | None] = lambda: None,
-        gaps: Iterable[str] = (),
-        name: str = "",
-    ) -> None:
-        self.directory, self.document, self.name = directory, document, name
-        self.rows, self.calibration, self.gaps = rows, calibration, [*gaps]
+    directory: str
+    document: RunDocument
+    rows: ReadRows
+    calibration: Callable[[], Calibration | None] = lambda: None
+    gaps: Sequence[str] = ()
+    name: str = ""
 
     def scores(self) -> Iterator[ScoreRow]:
         """Yields the scores that count, those of one conversation in a row."""
@@ -132,7 +127,7 @@ class RunVersions(Struct):
     run: Run
     conversations: dict[_VersionName, ConversationColumns]
     judges: dict[_VersionName, dict[str, set[str]]]
-    errors: dict[_VersionName, dict[str, int]]
+    raised: list[FailureRow]
     first_times: dict[_VersionName, str | None]
     destructive: Counter[_VersionName]
 
@@ -149,7 +144,7 @@ class RunVersions(Struct):
             problems=problems_of(document),
             document=document,
             judges=self.judges.get(version, {}),
-            errors=self.errors.get(version, {}),
+            errors=Counter(row["criterion"] or "" for row in self.raised if row["app_version"] == version),
             calibration=self.run.calibration(),
         )
 
@@ -177,7 +172,6 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     With `tells_why`, a verdict without a reason has why the conversation should be read.
     """
     judges: dict[_VersionName, dict[str, set[str]]] = {}
-    errors: dict[_VersionName, dict[str, int]] = {}
 
     def scores() -> Iterator[ScoreRow]:
         for row in run.scores():
@@ -188,17 +182,12 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     first_times: dict[_VersionName, str | None] = {}
     destructive: Counter[_VersionName] = Counter()
 
-    def conversations() -> Iterator[ConversationRow]:
+    def summaries() -> Iterator[Summary]:
         for row in run.conversations():
             add_first_time(first_times, row)
             destructive[row["app_version"]] += row["severity_reason"] == DESTRUCTIVE
-            yield row
-
-    raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
-    collected = collect(
-        scores(),
-        (
-            Summary(
+            turns = recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else []
+            yield Summary(
                 conversation_id=row["conversation_id"],
                 app_version=row["app_version"],
                 verdict=row["verdict"],
@@ -211,20 +200,13 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 agents=[*dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ())],
                 sampled_out=frozenset(cast(JsonObject, row).get("sampled_out") or ()),
             )
-            for row in conversations()
-            for turns in [recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else []]
-        ),
-    )
-    for row in raised:
-        counts = errors.setdefault(row["app_version"], {})
-        counts[row["criterion"] or ""] = counts.get(row["criterion"] or "", 0) + 1
-    by_version: dict[_VersionName, list[ComparedConversation]] = {}
-    for conversation in collected:
-        by_version.setdefault(conversation.app_version, []).append(conversation)
+
+    raised = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
+    by_version = grouped((seen.app_version, seen) for seen in collect(scores(), summaries()))
     columns = {version: columns_of(counts) for version, counts in by_version.items()}
-    for version in columns if raised else ():
-        columns[version].add_errors(raised_errors(raised))
-    return RunVersions(run, columns, judges, errors, first_times, destructive)
+    for of_version in columns.values():
+        of_version.add_errors(raised)
+    return RunVersions(run, columns, judges, raised, first_times, destructive)
 
 
 _JUDGE_MISSING = re.compile(r"(?:\w+: )?[\w ]+ needs? a judge(?: to compare meaning)?")

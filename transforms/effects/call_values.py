@@ -7,14 +7,12 @@ from typing import Literal, NamedTuple
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
 from turnwise.transforms.text.values import (
-    LARGE_NUMBERS,
     MONEY_NAMES,
-    NUMBERS_IN_WORDS,
     Mention,
     read_passage,
     with_digits,
 )
-from turnwise.transforms.text.words import FUNCTION_WORDS, word_set
+from turnwise.transforms.text.words import FUNCTION_WORDS, LARGE_NUMBERS, NUMBERS_IN_WORDS, word_set
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
 _PLACE = re.compile(r"\[\w*\]")

@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from turnwise.schemas import jsonio
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
@@ -209,9 +209,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
 
 
 def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
-    groups: dict[str | None, list[ActorCall]] = {}
-    for item in made:
-        groups.setdefault(item.call.name, []).append(item)
+    groups = grouped((item.call.name, item) for item in made)
     return groups
 
 

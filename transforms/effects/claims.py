@@ -38,8 +38,17 @@ from turnwise.transforms.matching.calls import answered_calls
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import Amount, find_span, plain
 from turnwise.transforms.text.dates import WEEKDAY_IN_CHARACTERS, read_dates, weekdays_in
-from turnwise.transforms.text.values import NUMBERS_IN_WORDS, normalized, read_passage
-from turnwise.transforms.text.words import Keys, Word, dates_in_words, is_negated, month_key, words
+from turnwise.transforms.text.values import normalized, read_passage
+from turnwise.transforms.text.words import (
+    Keys,
+    Word,
+    dates_in_words,
+    is_negated,
+    month_key,
+    number_in_words,
+    spoken_number,
+    words,
+)
 
 # Compares the values that an agent states of an action with the arguments of its call.
 
@@ -316,8 +325,8 @@ def _demands(words: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Key
     for word in words:  # of a time such as `7:00`, without its reading after noon
         yield word.lower, tuple(k[:1] if k and k[0].startswith("#t") else k for k in word.demands)
     yield from ((f"{word.lower} {keys[-1].rpartition('d')[2]}", (keys,)) for word, keys in days)
-    large = (word for word in words if NUMBERS_IN_WORDS.get(word.lower, 0) >= _LEAST_WORD)
-    yield from ((word.lower, ((f"#{NUMBERS_IN_WORDS[word.lower]}",),)) for word in large)
+    spoken = ((word.lower, spoken_number(word.lower) or 0) for word in words)
+    yield from ((word, ((f"#{number}",),)) for word, number in spoken if number >= _LEAST_WORD)
     dated = {word.lower for word, _ in days}
     for word in words:
         is_name = word.month and (word.lower not in _CAPITAL_MONTHS or word.lower.capitalize() in quote)
@@ -335,6 +344,7 @@ def _keys(words: Sequence[Word]) -> set[str]:
     """Returns the keys of all readings of the numbers and days of a text."""
     numbers = [word.keys for word in words if word.demands]
     days = [keys for _, keys in dates_in_words(words)]
-    named = [(f"#{NUMBERS_IN_WORDS[word.lower]}",) for word in words if word.lower in NUMBERS_IN_WORDS]
+    spoken = (number_in_words(word.lower) for word in words)
+    named = [(f"#{number}",) for number in spoken if number is not None]
     months = [(month_key(word.month),) for word in words if word.month]
     return {key for keys in (*numbers, *days, *named, *months) for key in keys}

@@ -28,7 +28,6 @@ from turnwise.transforms.text.cleaning import amount, plain
 from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.values import (
-    NUMBERS_IN_WORDS,
     Mention,
     normalized,
     read_passage,
@@ -41,6 +40,7 @@ from turnwise.transforms.text.words import (
     KOREAN_GRAMMAR,
     NEGATING,
     NEGATIONS,
+    NUMBERS_IN_WORDS,
     UNSPACED_SCRIPTS,
     weigh,
     without_accents,

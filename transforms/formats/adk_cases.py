@@ -60,34 +60,30 @@ class LegacyCase(BaseModel, defer_build=True):
     initial_session: LegacySession = Field(default_factory=LegacySession)
 
 
-def _legacy_eval_case(value: JsonValue, eval_set_id: str | None = None) -> EvalCase:
-    with one_line_problems("not an old ADK eval case"):
-        case = LegacyCase.model_validate(value)
-    return EvalCase(
-        eval_id=case.name,
-        eval_set_id=eval_set_id,
-        dialect="adk",
-        turns=[
-            ExpectedTurn(
-                user=row.query,
-                response=row.reference or None,
-                tool_calls=[ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use],
-                intermediate_responses=[words.text for words in row.expected_intermediate_agent_responses],
-            )
-            for row in case.data
-        ],
-        session_state=case.initial_session.state,
-    )
-
-
 def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
-    """Returns the cases of a file of either kind; its stem names the set, or the case of a file of rows.
-
-    Raises ValueError of one line, with the path of the first problem.
-    """
-    if value and isinstance(value[0], dict) and "data" in value[0]:
-        return [_legacy_eval_case(entry, stem) for entry in value]
-    return [_legacy_eval_case({"name": stem, "data": value})]
+    """Returns the cases of a file; its stem names their set, or the case of its rows; raises ValueError."""
+    is_set = bool(value) and isinstance(value[0], dict) and "data" in value[0]
+    with one_line_problems("not an old ADK eval case"):
+        entries = value if is_set else [{"name": stem, "data": value}]
+        cases = [LegacyCase.model_validate(entry) for entry in entries]
+    return [
+        EvalCase(
+            eval_id=case.name,
+            eval_set_id=stem if is_set else None,
+            dialect="adk",
+            turns=[
+                ExpectedTurn(
+                    user=row.query,
+                    response=row.reference or None,
+                    tool_calls=[ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use],
+                    intermediate_responses=[it.text for it in row.expected_intermediate_agent_responses],
+                )
+                for row in case.data
+            ],
+            session_state=case.initial_session.state,
+        )
+        for case in cases
+    ]
 
 
 TRANSFER = "transfer_to_agent"
@@ -152,11 +148,8 @@ class AdkUnread:
 def _unread_content(
     content: adk.Content | None, unread: AdkUnread, by_agent: bool, is_heard: bool = False
 ) -> None:
-    """Adds the parts of a message that are not read.
-
-    A picture or a file beside a text hides no words, nor does sound whose words are logged (`is_heard`).
-    """
-    has_text = bool(text(content))
+    """Adds the parts of a message that are not read; `is_heard`: the words of its sound are logged."""
+    has_text = bool(text(content))  # a picture or a file beside a text hides no words
     for part in parts_of(content):
         if part.function_call is not None and not by_agent:
             message = "a call in a message of the user is not read as the agent's"
@@ -182,24 +175,6 @@ def unread_event(event: adk.AdkEvent, unread: AdkUnread, by_agent: bool, is_hear
     strange.keys(extra, _EVENT_KEYS, by_agent)
     strange.keys(event.actions.model_extra or {}, _ACTION_KEYS, by_agent)
     strange.keys((event.content.model_extra if event.content else None) or {}, frozenset(), by_agent)
-
-
-def _usage(events: Sequence[adk.InvocationEvent]) -> Usage | None:
-    """Returns the tokens of some events; None: they state none, or a negative number."""
-    reports = [(event.usage_metadata, event.model_version) for event in events if event.usage_metadata]
-    if not reports or any(wrong_tokens(vars(report)) for report, _ in reports):
-        return None
-    usages = (
-        Usage(
-            input_tokens=_sum(report.prompt_token_count, report.tool_use_prompt_token_count),
-            output_tokens=_sum(report.candidates_token_count, report.thoughts_token_count),
-            cached_tokens=report.cached_content_token_count,
-            reasoning_tokens=report.thoughts_token_count,
-            model=model or None,
-        )
-        for report, model in reports
-    )
-    return reduce(Usage.plus, usages)
 
 
 def _sum(*counts: int | None) -> int | None:
@@ -229,6 +204,19 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     events = data.invocation_events if isinstance(data, adk.InvocationEvents) else None
     # google-adk counts a model call by its usage or its model version.
     models = [e.usage_metadata is not None or e.model_version is not None for e in events or ()]
+    reports = [(e.usage_metadata, e.model_version) for e in events or () if e.usage_metadata]
+    # With a negative number, none of them is known.
+    are_known = reports and not any(wrong_tokens(vars(report)) for report, _ in reports)
+    usages = (
+        Usage(
+            input_tokens=_sum(report.prompt_token_count, report.tool_use_prompt_token_count),
+            output_tokens=_sum(report.candidates_token_count, report.thoughts_token_count),
+            cached_tokens=report.cached_content_token_count,
+            reasoning_tokens=report.thoughts_token_count,
+            model=model or None,
+        )
+        for report, model in reports
+    )
     return Turn(
         turn_index=index,
         user=text(invocation.user_content),
@@ -244,7 +232,7 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
         model_ms=_milliseconds(invocation.model_duration),
         tool_ms=_milliseconds(invocation.tool_duration),
         inference_calls=None if events is None else sum(models),
-        usage=None if events is None else _usage(events),
+        usage=reduce(Usage.plus, usages) if are_known else None,
     )
 
 

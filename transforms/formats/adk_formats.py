@@ -18,9 +18,9 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import adk_sessions as event
-from turnwise.transforms.formats.adk_sessions import case_end, session_conversation
+from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.endings import context_tools, spelt
+from turnwise.transforms.formats.endings import UNKNOWN, End, context_tools, spelt
 from turnwise.transforms.formats.fields import one_line_problems
 from turnwise.transforms.formats.identity import ANY, BOTH, OF_ANY, OF_STATE, stated_identity
 from turnwise.transforms.formats.messages.kinds import objects_in
@@ -60,14 +60,33 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
     return conversations
 
 
+_RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
+
+
 def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversation:
     details = result.session_details if isinstance(result.session_details, dict) else {}
     state = details["state"] if isinstance(details.get("state"), dict) else {}
-    metrics = {metric.metric_name: metric.score for metric in result.overall_eval_metric_results}
-    recorded = [pair.actual_invocation for pair in result.eval_metric_result_per_invocation]
-    context, end = cases.turn_context(recorded), case_end(result)
-    turns = [_turn(pair, i) for i, pair in enumerate(result.eval_metric_result_per_invocation)]
+    pairs, metrics = result.eval_metric_result_per_invocation, result.overall_eval_metric_results
+    recorded = [pair.actual_invocation for pair in pairs]
+    context, end = cases.turn_context(recorded), UNKNOWN
+    unscored = all(m.eval_status == adk.EvalStatus.NOT_EVALUATED and m.score is None for m in metrics)
+    if pairs and all(p.expected_invocation for p in pairs) and cases.parts_of(recorded[-1].final_response):
+        end = End("normally")
+    elif not pairs and result.final_eval_status == adk.EvalStatus.FAILED and unscored:
+        end = End("agent_error", _RAISED)  # google-adk keeps no invocation of a run that raised
+    turns: list[Turn] = []
+    for index, (pair, actual) in enumerate(zip(pairs, recorded, strict=True)):
+        turn = cases.unread_parts(actual).add_to(cases.invocation_turn(actual, index))
+        # google-adk copies every rubric that applies onto the actual invocation.
+        rubrics = cases.rubrics_of(actual.rubrics)
+        if pair.expected_invocation:
+            turn.expected = cases.invocation_expected(pair.expected_invocation)
+            turn.expected.rubrics = rubrics or turn.expected.rubrics
+        elif rubrics:
+            turn.expected = ExpectedTurn(rubrics=rubrics)
+        turns.append(turn)
     check_calls(turns)
+    scores = {metric.metric_name: metric.score for metric in metrics}
     made = Conversation(
         conversation_id=conversation_id,
         source="adk",
@@ -77,7 +96,7 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
         user_id=result.user_id or None,
         turns=turns,
         state=state,
-        labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
+        labels={"final_eval_status": result.final_eval_status.name, "metrics": scores},
         meta=context,
         tools=context_tools(context.get(APP_DETAILS)),
         ended=end.ended,
@@ -93,19 +112,6 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
             made.ended = session.ended
             made.ended_detail = f"{made.ended_detail}: {session.ended_detail}"
     return made
-
-
-def _turn(pair: adk.EvalMetricResultPerInvocation, index: int) -> Turn:
-    actual = pair.actual_invocation
-    turn = cases.unread_parts(actual).add_to(cases.invocation_turn(actual, index))
-    # google-adk copies every rubric that applies onto the actual invocation.
-    rubrics = cases.rubrics_of(actual.rubrics)
-    if pair.expected_invocation:
-        turn.expected = cases.invocation_expected(pair.expected_invocation)
-        turn.expected.rubrics = rubrics or turn.expected.rubrics
-    elif rubrics:
-        turn.expected = ExpectedTurn(rubrics=rubrics)
-    return turn
 
 
 T = TypeVar("T")
@@ -235,7 +241,10 @@ register_built_in(
     rank=80,
     recognises=_is_event,
     events=EventReader(
-        locate=event.locate, is_end=event.is_end, own_id=event.own_id, join=event.joined_conversation
+        locate=event.locate,
+        is_end=event.is_end,
+        own_id=lambda value: (event.logged_event(value) or {}).get("id"),
+        join=event.joined_conversation,
     ),
 )
 # For example {"name": "off", "data": [{"query": "Turn it off", "expected_tool_use": []}]}

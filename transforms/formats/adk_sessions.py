@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from pydantic.alias_generators import to_camel
 
@@ -36,11 +36,6 @@ def is_end(value: JsonObject) -> bool:
     return value.get("end") is True or bool(value.get(endings.ENDED))
 
 
-def own_id(value: JsonObject) -> JsonValue:
-    """Returns the event's own id, if it has one."""
-    return (_logged_event(value) or {}).get("id")
-
-
 def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     """Joins the events of a session, given in order, as if the session had been stored.
 
@@ -54,7 +49,7 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     faults: list[str] = []
     state: JsonObject = {}
     for value in values:
-        event, held = _logged_event(value), value.get("event")
+        event, held = logged_event(value), value.get("event")
         if event is not None:
             events.append(event)
         elif held is not None:
@@ -78,7 +73,8 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
     return conversation
 
 
-def _logged_event(value: JsonObject) -> JsonObject | None:
+def logged_event(value: JsonObject) -> JsonObject | None:
+    """Returns the event that a record is, or that it holds; None: an envelope without one."""
     event = value.get("event")
     return event if isinstance(event, dict) else value if "author" in value else None
 
@@ -180,38 +176,6 @@ register_built_in(
 )
 
 
-def _joined_pauses(groups: Iterable[list[adk.AdkEvent]]) -> list[list[adk.AdkEvent]]:
-    """Returns groups of events; one in which the user only answered calls is joined to that of the calls.
-
-    Other turns may stand between them. An answer without such a call is a group of its own.
-    """
-    joined: list[list[adk.AdkEvent]] = []
-    for group in groups:
-        parts = [part for event in group if by_user(event) for part in _parts(event)]
-        answers = [part.function_response for part in parts if part.function_response]
-        # A call is answered under its id, or without ids under its name.
-        wanted = {(a.id, None if a.id else a.name) for a in answers} if len(answers) == len(parts) else ()
-        for earlier in reversed(joined):
-            calls = (part.function_call for event in earlier for part in _parts(event))
-            if any((call.id, None if call.id else call.name) in wanted for call in calls if call):
-                earlier.extend(group)
-                break
-        else:
-            joined.append(group)
-    return joined
-
-
-def _working_seconds(events: Sequence[adk.AdkEvent]) -> float:
-    """Returns the time from the first event to the last one, without the waits for the user."""
-    seconds, latest = 0.0, None
-    for event in events:
-        time = event.timestamp
-        if time is not None and (latest is None or time > latest):
-            seconds += 0.0 if latest is None or by_user(event) else time - latest
-            latest = time
-    return seconds
-
-
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""
 _OF_ROWS = frozenset(("app_name", "user_id", "session_id", "event_data", "long_running_tool_ids_json"))
@@ -287,7 +251,11 @@ def session_conversation(value: JsonValue) -> Conversation:
             if group is given[-1] if following is None else any(event is following for event in group):
                 note.add_to(turns[max(0, index)])
         if not is_turn:
-            _silence(group).add_to(turns[max(0, index)])
+            # google-adk counts an invocation without any message as one.
+            names = list(dict.fromkeys(name for event in group for name in event.actions.state_delta))
+            what = f"only changes of the state ({listed(names, _SHOWN)})" if names else "no message"
+            silence = f"the invocation {group[0].invocation_id[:60]!r} holds {what}, and is no turn"
+            fields.gaps(SILENT, [silence], calls=False, words=False).add_to(turns[max(0, index)])
     extra = session.model_extra or {}
     unread = fields.Unread().keys(extra, _SESSION_KEYS)
     if extra.get(PICKLED):
@@ -319,13 +287,30 @@ def session_conversation(value: JsonValue) -> Conversation:
 
 
 def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
-    """Groups events by invocation id, or where it is missing by the user's events; resumed ones are one."""
-    groups: dict[str, list[adk.AdkEvent]] = {}
+    """Groups events by turns of an invocation id, or where it is missing by the user's events.
+
+    A group in which the user only answered calls is joined to that of the calls; other turns may stand
+    between them.
+    """
+    invocations: dict[str, list[adk.AdkEvent]] = {}
     openings = 0
     for event in events:
         openings += by_user(event)
-        groups.setdefault(event.invocation_id or f"#{openings}", []).append(event)
-    return _joined_pauses(turn for group in groups.values() for turn in live_turns(group))
+        invocations.setdefault(event.invocation_id or f"#{openings}", []).append(event)
+    joined: list[list[adk.AdkEvent]] = []
+    for group in (turn for invocation in invocations.values() for turn in _live_turns(invocation)):
+        parts = [part for event in group if by_user(event) for part in _parts(event)]
+        answers = [part.function_response for part in parts if part.function_response]
+        # A call is answered under its id, or without ids under its name.
+        wanted = {(a.id, None if a.id else a.name) for a in answers} if len(answers) == len(parts) else ()
+        for earlier in reversed(joined):
+            calls = (part.function_call for event in earlier for part in _parts(event))
+            if any((call.id, None if call.id else call.name) in wanted for call in calls if call):
+                earlier.extend(group)
+                break
+        else:
+            joined.append(group)
+    return joined
 
 
 def _holds_something(event: adk.AdkEvent) -> bool:
@@ -333,14 +318,6 @@ def _holds_something(event: adk.AdkEvent) -> bool:
     output = (event.model_extra or {}).get(_OUTPUT)
     is_held = any(item is not None for item in (event.content, event.grounding_metadata, output))
     return is_held or bool(event.error_code or event.error_message or event.finish_reason)
-
-
-def _silence(events: Sequence[adk.AdkEvent]) -> fields.Unread:
-    """Describes an invocation without any message, which google-adk counts as one and which is no turn."""
-    names = list(dict.fromkeys(name for event in events for name in event.actions.state_delta))
-    what = f"only changes of the state ({listed(names, _SHOWN)})" if names else "no message"
-    message = f"the invocation {events[0].invocation_id[:60]!r} holds {what}, and is no turn"
-    return fields.gaps(SILENT, [message], calls=False, words=False)
 
 
 def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int) -> Turn:
@@ -355,10 +332,19 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}
     setters = {key: e for e in events for key in e.actions.state_delta}
     turn.given_variables = [key for key, event in setters.items() if by_user(event)]
-    times = [event.timestamp for event in events if event.timestamp is not None]
-    if times:
-        turn.timestamp = times[0]
-        turn.latency_ms = endings.length(_working_seconds(events) * 1000.0) or None
+    # From the first event to the last one, without the waits for the user.
+    seconds, latest = 0.0, None
+    for event in events:
+        time = event.timestamp
+        if time is None or (latest is not None and time <= latest):
+            continue
+        if latest is None:
+            turn.timestamp = time
+        elif not by_user(event):
+            seconds += time - latest
+        latest = time
+    if latest is not None:
+        turn.latency_ms = endings.length(seconds * 1000.0) or None
     # Of calls that were answered again later, only the last result counts.
     calls = Counter(call.id for call in turn.tool_calls)
     last = {response.id: number for number, response in enumerate(turn.tool_responses)}
@@ -389,31 +375,29 @@ def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
     final = next(reversed(worded or finals), None)
     steps = []
     for event in events:
+        parts = _parts(event)
+        is_held = any(p.text or p.function_call or p.function_response or p.inline_data for p in parts)
         if event is final:
-            steps.append(_step(event, [part for part in _parts(event) if not part.text]))
+            parts = [part for part in parts if not part.text]
         elif by_user(event):
-            answers = [adk.Part(function_response=part.function_response) for part in _parts(event)]
-            steps.append(_step(event, [part for part in answers if part.function_response]))
-        else:
-            kept = [
-                p for p in _parts(event) if p.text or p.function_call or p.function_response or p.inline_data
-            ]
-            steps += [_step(event, _parts(event))] if kept or event.grounding_metadata else []
+            answers = (part.function_response for part in parts)
+            parts = [adk.Part(function_response=answer) for answer in answers if answer]
+        elif not (is_held or event.grounding_metadata):
+            continue
+        steps.append(
+            adk.InvocationEvent(
+                author=event.author,
+                content=adk.Content(parts=parts),
+                grounding_metadata=event.grounding_metadata,
+                usage_metadata=event.usage_metadata,
+                model_version=event.model_version,
+            )
+        )
     asked = [part for event in events if by_user(event) for part in _parts(event)]
     return adk.Invocation(
         user_content=adk.Content(parts=asked),
         final_response=final.content if final else None,
         intermediate_data=adk.InvocationEvents(invocation_events=steps),
-    )
-
-
-def _step(event: adk.AdkEvent, parts: list[adk.Part]) -> adk.InvocationEvent:
-    return adk.InvocationEvent(
-        author=event.author,
-        content=adk.Content(parts=parts),
-        grounding_metadata=event.grounding_metadata,
-        usage_metadata=event.usage_metadata,
-        model_version=event.model_version,
     )
 
 
@@ -436,56 +420,40 @@ def _history(
 ) -> tuple[list[adk.AdkEvent], list[tuple[adk.AdkEvent | None, fields.Unread]]]:
     """Returns the events that google-adk counts as having happened, and what is left out before which.
 
-    A rewind undoes itself and everything from the first event of the invocation that it names. A compaction
-    repeats in short what other events hold.
+    A rewind undoes itself and everything from the first event of the invocation that it names, but not the
+    external effects of its calls. A compaction repeats in short what other events hold.
     """
-    firsts: dict[str, int] = {}
-    for i, event in enumerate(events):
-        firsts.setdefault(event.invocation_id, i)
+    firsts = {event.invocation_id: i for i, event in reversed(list(enumerate(events)))}
+    stamps = [e.timestamp for e in events if e.actions.compaction is None and e.timestamp is not None]
     counted: list[adk.AdkEvent] = []
     left_out: list[tuple[adk.AdkEvent | None, fields.Unread]] = []
-    i = len(events) - 1
-    while i >= 0:
-        event = events[i]
-        target, compacted = event.actions.rewind_before_invocation_id, event.actions.compaction
-        first = firsts.get(target, i) if target else i
+    i = len(events)
+    while i > 0:
+        i -= 1
+        target, compacted = events[i].actions.rewind_before_invocation_id, events[i].actions.compaction
         note = None
         if target:
-            note = _undone(target, events[first:i])
-            i = min(first, i)
+            undone = events[firsts.get(target, i) : i]
+            count = len({event.invocation_id for event in undone if event.content is not None})
+            message = f"{count} invocations were undone by a rewind and are left out"
+            calls = (part.function_call for event in undone if not event.partial for part in _parts(event))
+            names = list(dict.fromkeys(call.name or "?" for call in calls if call))
+            if names:
+                message += f"; what they called may have its effects all the same: {listed(names, _SHOWN)}"
+            note = fields.gaps(REWOUND, [message], calls=bool(names), words=False)
+            if not undone:
+                lost = f"a rewind to before {target[:60]!r}, which the log does not hold"
+                note = fields.gaps(REWOUND, [lost])
+            i -= len(undone)
         elif compacted is not None:
-            note = _compaction_gap(compacted, events)
+            bounds = (compacted.start_timestamp, compacted.end_timestamp)
+            if not all(b is not None and any(abs(b - at) < _SECOND for at in stamps) for b in bounds):
+                note = fields.gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
         else:
-            counted.append(event)
+            counted.append(events[i])
         if note is not None:
             left_out.append((counted[-1] if counted else None, note))
-        i -= 1
     return counted[::-1], left_out
-
-
-def _undone(target: str, undone: Sequence[adk.AdkEvent]) -> fields.Unread:
-    """Describes the undone events of a rewind; external effects of their calls remain."""
-    if not undone:
-        return fields.gaps(REWOUND, [f"a rewind to before {target[:60]!r}, which the log does not hold"])
-    count = len({event.invocation_id for event in undone if event.content is not None})
-    message = f"{count} invocations were undone by a rewind and are left out"
-    calls = (part.function_call for event in undone if not event.partial for part in _parts(event))
-    names = list(dict.fromkeys(call.name or "?" for call in calls if call))
-    if names:
-        message += f"; what they called may have its effects all the same: {listed(names, _SHOWN)}"
-    return fields.gaps(REWOUND, [message], calls=bool(names), words=False)
-
-
-def _compaction_gap(compacted: adk.EventCompaction, events: Sequence[adk.AdkEvent]) -> fields.Unread | None:
-    """Describes a compaction whose events are not logged; None: its first and last events are logged."""
-    stamps = [e.timestamp for e in events if e.actions.compaction is None and e.timestamp is not None]
-    bounds = (compacted.start_timestamp, compacted.end_timestamp)
-    if all(bound is not None and any(abs(bound - at) < _SECOND for at in stamps) for bound in bounds):
-        return None
-    return fields.gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
-
-
-RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 
 
 def _last_event(events: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:
@@ -545,7 +513,17 @@ def _add_crashes(
     lasts = {group[-1].invocation_id: group for group in groups}
     for number, (group, turn) in enumerate(zip(groups, turns, strict=True), 1):
         end, last = _session_end(group), _last_event(group)
-        if (failed := _crashed_agent(group)) and last is not failed:
+        others = [event for event in group if not by_user(event)]
+        # The error of an agent after which only other agents spoke; one that goes on has tried again.
+        failures = (
+            event
+            for index, event in enumerate(others, 1)
+            if (event.error_code or event.error_message)
+            and not event.interrupted
+            and others[index:]
+            and all(event.author != after.author for after in others[index:])
+        )
+        if (failed := next(failures, None)) and last is not failed:
             end = endings.error_end(failed.error_code, failed.error_message)
             why = f"{failed.author or 'an agent'} failed: {end.detail}"
             fields.gaps(fields.AGENT_ERROR, [why], calls=False, words=False).add_to(turn)
@@ -564,34 +542,6 @@ def _add_crashes(
             fields.gaps(fields.AGENT_ERROR, [why], calls=False, words=False).add_to(turn)
             crash = crash or endings.End(end.ended, f"turn {number}: {end.detail}")
     return crash
-
-
-def _crashed_agent(group: Sequence[adk.AdkEvent]) -> adk.AdkEvent | None:
-    """Returns the error of an agent after which only others spoke; None: there is none.
-
-    An agent that goes on after its error has tried again.
-    """
-    for index, event in enumerate(group):
-        if (event.error_code or event.error_message) and not by_user(event) and not event.interrupted:
-            later = [after.author for after in group[index + 1 :] if not by_user(after)]
-            if later and event.author not in later:
-                return event
-    return None
-
-
-def case_end(result: adk.EvalCaseResult) -> endings.End:
-    """Returns how the run of an eval case ended; google-adk keeps no invocation of one that raised."""
-    pairs = result.eval_metric_result_per_invocation
-    if pairs:
-        is_scripted = all(pair.expected_invocation for pair in pairs)
-        answered = cases.parts_of(pairs[-1].actual_invocation.final_response)
-        return endings.End("normally") if is_scripted and answered else endings.UNKNOWN
-    was_evaluated = any(
-        metric.eval_status != adk.EvalStatus.NOT_EVALUATED or metric.score is not None
-        for metric in result.overall_eval_metric_results
-    )
-    raised = result.final_eval_status == adk.EvalStatus.FAILED and not was_evaluated
-    return endings.End("agent_error", RAISED) if raised else endings.UNKNOWN
 
 
 def _is_final(event: adk.AdkEvent) -> bool:
@@ -735,7 +685,7 @@ def _halves(event: adk.AdkEvent) -> Iterator[adk.AdkEvent]:
     yield event
 
 
-def live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
+def _live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
     """Returns the events of one invocation by turns.
 
     A live session is one invocation of google-adk. In it a turn begins where the user speaks after the agent
@@ -743,9 +693,24 @@ def live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
     """
     if not any(is_spoken(event) or event.turn_complete for event in events):
         return [list(events)]
+    stretches: list[list[adk.AdkEvent]] = [[]]
+    for event in events:
+        stretches[-1].append(event)
+        if event.turn_complete or event.interrupted:
+            stretches.append([])
+    spoken = [[event for event in stretch if cases.text(event.content)] for stretch in stretches]
+    # What the user said may be transcribed after its answer: where the agent completes its turn right after
+    # it, and does not answer it then.
+    for stretch, words, after in zip(stretches, spoken, [*spoken[1:], []], strict=True):
+        users = [event for event in words if by_user(event)]
+        is_late = users and not by_user(words[0]) and all(map(by_user, words[-len(users) :]))
+        is_over = is_late and stretch[-1].turn_complete and not stretch[-1].interrupted
+        is_answered_after = after and not any(map(by_user, after))
+        if is_over and not is_answered_after and all(item.input_transcription for item in users):
+            stretch.sort(key=lambda event: not any(event is user for user in users))
     turns: list[list[adk.AdkEvent]] = [[]]
     is_answered = is_complete = False
-    for event in _questions_first(events):
+    for event in chain.from_iterable(stretches):
         speaks = bool(cases.text(event.content))
         acts = speaks or any(part.function_call for part in cases.parts_of(event.content))
         if (is_complete and acts) or (is_answered and speaks and by_user(event)):
@@ -755,25 +720,3 @@ def live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
         is_answered = is_answered or (speaks and not by_user(event))
         is_complete = is_complete or bool(event.turn_complete)
     return turns
-
-
-def _questions_first(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
-    """Returns events with what the user said before its answer, where it was transcribed after the answer.
-
-    It is so where the agent completes its turn right after it, and does not answer it then.
-    """
-    stretches: list[list[adk.AdkEvent]] = [[]]
-    for event in events:
-        stretches[-1].append(event)
-        if event.turn_complete or event.interrupted:
-            stretches.append([])
-    spoken = [[event for event in stretch if cases.text(event.content)] for stretch in stretches]
-    for index, (stretch, words) in enumerate(zip(stretches, spoken, strict=True)):
-        users = [event for event in words if by_user(event)]
-        is_late = bool(users) and not by_user(words[0]) and all(map(by_user, words[-len(users) :]))
-        is_over = bool(stretch) and bool(stretch[-1].turn_complete) and not stretch[-1].interrupted
-        after = spoken[index + 1] if index + 1 < len(spoken) else []
-        is_answered_after = bool(after) and not any(map(by_user, after))
-        if is_late and is_over and not is_answered_after and all(item.input_transcription for item in users):
-            stretch.sort(key=lambda event: not any(event is user for user in users))
-    return [event for stretch in stretches for event in stretch]

@@ -400,11 +400,9 @@ def _fits(record: JsonObject) -> bool:
 
 def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [_whole(value) for value in values]
-    log, is_over, inner = Dialogue(), True, 0
-    for part in parts:
-        if part.get("collaboratorName"):
-            inner += 1
-            continue
+    log, is_over = Dialogue(), True
+    inner = sum(bool(part.get("collaboratorName")) for part in parts)
+    for part in (part for part in parts if not part.get("collaboratorName")):
         trace = kinds.as_object(part.get("trace"))
         if is_over and _POST in trace and log.turns:
             # Its text takes the place of the final response.
@@ -420,7 +418,26 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
             log.failure = None
             log.turn.timestamp = part.get("eventTime")
             log.unread.add(MISSING_HISTORY, _NO_USER)
-        is_over = _step(trace, log)
+        is_over = False
+        for kind, held in trace.items():
+            step = kinds.as_object(held)
+            if kind == "failureTrace":
+                log.failure = step.get("failureReason") or "failureTrace"
+                is_over = True
+            elif kind in ("orchestrationTrace", "routingClassifierTrace"):
+                halves = (kinds.as_object(step.get(key)) for key in ("invocationInput", "observation"))
+                pieces = {name: piece for half in halves for name, piece in half.items()}
+                for name, piece in pieces.items():
+                    _exchange(name, piece, log)
+                is_over = "finalResponse" in pieces
+                metadata = kinds.as_object(kinds.as_object(step.get("modelInvocationOutput")).get("metadata"))
+                log.usage(metadata.get("usage"))
+                for name in sorted(step.keys() - _STEP_KEYS):
+                    log.unread.part(name)
+            elif kind == "guardrailTrace" and step.get("action") == "INTERVENED":
+                log.failure = "guardrail_intervened"
+            elif kind == "customOrchestrationTrace":
+                log.unread.part(kind)
     if inner:
         log.general.add("SubAgent", f"{inner} steps of collaborators are left out")
     first = parts[0]
@@ -430,30 +447,6 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
         start_time=as_text(first.get("eventTime")),
         meta={key: first[key] for key in ("agentId", "agentAliasId") if key in first},
     )
-
-
-def _step(trace: JsonObject, log: Dialogue) -> bool:
-    """Adds a step; returns whether it ends the turn."""
-    is_over = False
-    for kind, held in kinds.stated(trace).items():
-        step = kinds.as_object(held)
-        if kind == "failureTrace":
-            log.failure = step.get("failureReason") or "failureTrace"
-            is_over = True
-        elif kind in ("orchestrationTrace", "routingClassifierTrace"):
-            parts = kinds.as_object(step.get("invocationInput")) | kinds.as_object(step.get("observation"))
-            for name, part in parts.items():
-                _exchange(name, part, log)
-            is_over = "finalResponse" in parts
-            output = kinds.as_object(kinds.as_object(step.get("modelInvocationOutput")).get("metadata"))
-            log.usage(output.get("usage"))
-            for name in sorted(step.keys() - _STEP_KEYS):
-                log.unread.part(name)
-        elif kind == "guardrailTrace" and step.get("action") == "INTERVENED":
-            log.failure = "guardrail_intervened"
-        elif kind == "customOrchestrationTrace":
-            log.unread.part(kind)
-    return is_over
 
 
 # For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}

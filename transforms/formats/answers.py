@@ -32,8 +32,8 @@ def _answer_turn(
     question: str | None,
     answer: engine.Answer,
     problems_found: ReadProblems,
-    tool_name: str,
     raw: JsonObject,
+    tool_name: str,
 ) -> Turn:
     latency, problems = None, _read_problems(problems_found)
     if answer.create_time is not None and answer.complete_time is not None:
@@ -55,29 +55,21 @@ def _answer_turn(
         grounded=annotations,
         unknown_calls=annotations.why_unread("steps.actions"),
     )
-    for i, step in enumerate(answer.steps):
-        for k, action in enumerate(step.actions):
-            _add_action(turn, f"s{i}a{k}", step, action, tool_name)
+    actions = [(f"s{i}a{k}", s, a) for i, s in enumerate(answer.steps) for k, a in enumerate(s.actions)]
+    for call_id, step, action in actions:
+        search, seen = action.search_action, action.observation
+        name, args = (None, None) if search is None else (tool_name, {"query": search.query})
+        turn.tool_calls.append(ToolCall(name=name, id=call_id, args=args))
+        results = None if seen is None else {"output": {"results": seen.to_value().get("searchResults", [])}}
+        error = True if step.state == engine.StepState.FAILED else None
+        if results or error:
+            turn.tool_responses.append(ToolResponse(name=name, id=call_id, response=results, error=error))
     unread = Unread()
     for logged in objects_in(raw.get("steps")):
         for item in objects_in(logged.get("actions")):
             if item.keys().isdisjoint(_SEARCH):
                 unread.part(next((name for name in item if name != "observation"), "action"), False)
     return unread.add_to(turn)
-
-
-def _add_action(
-    turn: Turn, call_id: str, step: engine.AnswerStep, action: engine.StepAction, tool_name: str
-) -> None:
-    """Adds a call, and what came back of it: an observation, or that the step failed."""
-    search, seen, has_failed = action.search_action, action.observation, step.state == engine.StepState.FAILED
-    name = None if search is None else tool_name
-    args = None if search is None else {"query": search.query}
-    turn.tool_calls.append(ToolCall(name=name, id=call_id, args=args))
-    if seen is not None or has_failed:
-        results = None if seen is None else {"output": {"results": seen.to_value().get("searchResults", [])}}
-        error = True if has_failed else None
-        turn.tool_responses.append(ToolResponse(name=name, id=call_id, response=results, error=error))
 
 
 def _read_problems(problems_found: ReadProblems) -> list[Problem]:
@@ -172,23 +164,17 @@ _OF_ANSWER_NAME = re.compile(r"/sessions/[^/]+/answers/[^/]+$")
 _OF_SESSION_NAME = re.compile(r"/(engines|dataStores)/[^/]+/sessions/[^/]+$")
 
 
-def _is_answer(record: JsonObject) -> bool:
-    is_rated = bool(record.keys() & _RATINGS and record.keys() & _PARTS_OF_ANSWERS)
-    is_named = bool(_OF_ANSWER_NAME.search(name_of(record)))
-    return is_rated or is_named or _is_flat(record) or bool(record.keys() & _OF_ANSWERS)
-
-
-def _is_reply(record: JsonObject) -> bool:
-    answer = record.get("answer")
-    if not isinstance(answer, dict):
-        return False
-    return "answerQueryToken" in record or bool(answer.keys() & _INSIDE_ANSWERS) or _is_answer(answer)
-
-
-def _is_session(record: JsonObject) -> bool:
-    turns = record.get("turns")
-    is_named = isinstance(turns, list) and bool(_OF_SESSION_NAME.search(name_of(record)))
-    return is_named or any(turn.keys() & _OF_ANSWER_TURNS for turn in objects_in(turns))
+def _fits(record: JsonObject) -> bool:
+    """Returns whether a record is an Answer, a reply that holds one, or a session of some."""
+    turns, answer, keys = record.get("turns"), record.get("answer"), record.keys()
+    is_session = isinstance(turns, list) and bool(_OF_SESSION_NAME.search(name_of(record)))
+    if is_session or any(turn.keys() & _OF_ANSWER_TURNS for turn in objects_in(turns)):
+        return True
+    if isinstance(answer, dict) and ("answerQueryToken" in record or answer.keys() & _INSIDE_ANSWERS):
+        return True
+    is_named = any(_OF_ANSWER_NAME.search(name_of(held)) for held in (record, as_object(answer)))
+    is_rated = bool(keys & _RATINGS and keys & _PARTS_OF_ANSWERS)
+    return is_named or is_rated or _is_flat(record) or bool(keys & _OF_ANSWERS)
 
 
 # For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
@@ -198,7 +184,7 @@ register_built_in(
     help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
     keys=("answerText", "citations", "references"),
     rank=90,
-    recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
+    recognises=_fits,
     read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
 )
 
@@ -211,6 +197,10 @@ _STATES = (None, grounded.SUCCEEDED, grounded.FAILED, *grounded.UNFINISHED)
 _FIELDS = frozenset(map(to_camel, engine.Answer.model_fields))
 
 
+_Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
+"""A question, its answer, what of them could not be read, and the answer as it is logged."""
+
+
 def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conversation:
     """Converts an Answer, an AnswerQueryResponse or a Session whose turns have detailed answers.
 
@@ -220,95 +210,65 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
     record = _as_reply(value) if _is_flat(value) else value
-    made = _session(record, config) if "turns" in record else _single(record, config)
-    answers = [turn.grounded for turn in made.turns if turn.grounded is not None]
+    if "turns" in record:
+        header, answered, only = record, _answers_of(record["turns"]), engine.Answer()
+    else:
+        header, answered = as_object(record.get("session")), [_single(record)]
+        only = answered[0][1]
+    turns = [_answer_turn(index, *given, config.tool_name) for index, given in enumerate(answered)]
+    answers = [turn.grounded for turn in turns if turn.grounded is not None]
+    about = {key: item for key, item in header.items() if key != "turns"}
+    session, problems = read_lenient(engine.AnswerSession, about, "Session", _PLACEHOLDERS)
+    for first in answers[:1]:
+        first.problems = _read_problems(problems) + first.problems
+    engines = filter(None, map(_ENGINE.match, (only.name, session.name)))
     tags = dict.fromkeys(tag for answer in answers for tag in answer.tags)
-    made.tags += [tag for tag in islice(tags, _MAX_TAGS) if tag not in made.tags]
-    made.ended, made.ended_detail = _end(answers)
-    return made
-
-
-def _end(answers: Sequence[GroundedAnswer]) -> End:
     states = [answer.state for answer in answers]
-    if states and states[-1] == grounded.FAILED:
-        return End("agent_error", "the state of the last answer is FAILED")
     unknown = next((state for state in states if state not in _STATES), None)
-    return UNKNOWN if unknown is None else End(None, f"the state of an answer is {unknown}")
+    end = UNKNOWN if unknown is None else End(None, f"the state of an answer is {unknown}")
+    if states and states[-1] == grounded.FAILED:
+        end = End("agent_error", "the state of the last answer is FAILED")
+    return Conversation(
+        conversation_id=only.name or session.name,
+        source="discovery_engine",
+        app_version=next((match[1] for match in engines), None),
+        start_time=only.create_time or session.start_time,
+        turns=turns,
+        tags=[*session.labels, *(tag for tag in islice(tags, _MAX_TAGS) if tag not in session.labels)],
+        user_id=session.user_pseudo_id or None,
+        ended=end.ended,
+        ended_detail=end.detail,
+    )
 
 
-def _session(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
-    turns = value["turns"]
+def _answers_of(turns: JsonValue) -> list[_Answered]:
     if not isinstance(turns, list):
         raise ValueError("Session.turns: a repeated field must be a JSON array")
-    made: list[Turn] = []
+    answered: list[_Answered] = []
     for index, raw in enumerate(turns):
         label, logged = f"Session.turns[{index}]", as_object(raw)
         message, problems = read_lenient(engine.SessionTurn, logged, label, _PLACEHOLDERS)
         if not isinstance(raw, dict):
             problems.unreadable.append(f"{label}: a message must be a JSON object")
         asked = message.query.text if message.query else None
-        answer = message.detailed_answer or engine.Answer()
         body = as_object(logged.get("detailedAnswer") or logged.get("detailed_answer"))
-        made.append(_answer_turn(index, asked, answer, problems, config.tool_name, body))
-    return _of_session(value, made)
+        answered.append((asked, message.detailed_answer or engine.Answer(), problems, body))
+    return answered
 
 
-def _of_session(value: JsonObject, turns: list[Turn]) -> Conversation:
-    """Returns the conversation of a session with its turns; its problems become those of the first one."""
-    header = {key: item for key, item in value.items() if key != "turns"}
-    session, problems = read_lenient(engine.AnswerSession, header, "Session", _PLACEHOLDERS)
-    first = turns[0].grounded if turns else None
-    if first is not None:
-        first.problems = _read_problems(problems) + first.problems
-    return Conversation(
-        conversation_id=session.name,
-        source="discovery_engine",
-        app_version=_engine(session.name),
-        start_time=session.start_time,
-        turns=turns,
-        tags=list(session.labels),
-        user_id=session.user_pseudo_id or None,
-    )
-
-
-def _single(value: JsonObject, config: DiscoveryEngineConfig) -> Conversation:
+def _single(value: JsonObject) -> _Answered:
     body = value["answer"] if isinstance(value.get("answer"), dict) else value
     if body is value and not any(to_camel(str(key)) in _FIELDS for key in value):
         raise ValueError("neither an Answer, nor a reply or a session that holds one")
     answer, problems = read_lenient(engine.Answer, body, "Answer", _PLACEHOLDERS)
-    session = as_object(value.get("session"))
-    asked = _question(value, session, answer.name)
-    made = _of_session(session, [_answer_turn(0, asked, answer, problems, config.tool_name, body)])
-    made.conversation_id = answer.name or made.conversation_id
-    made.app_version = _engine(answer.name) or made.app_version
-    made.start_time = answer.create_time or made.start_time
-    return made
-
-
-def _question(value: JsonObject, session: JsonObject, answer_name: str) -> str | None:
-    """Returns the question beside the answer, or of the session's turn of that answer.
-
-    If no turn names that answer, the last one counts, unless it names another.
-    """
-    query = _query_text(value.get("query"))
-    if query is not None:
-        return query
-    turns = objects_in(session.get("turns"))
-    named = [turn for turn in turns if answer_name and turn.get("answer") == answer_name]
-    last = named[-1:] or [turn for turn in turns[-1:] if not (answer_name and turn.get("answer"))]
-    return _query_text(last[0].get("query")) if last else None
-
-
-def _query_text(query: JsonValue) -> str | None:
-    if isinstance(query, str):
-        return query
-    text = query.get("text") if isinstance(query, dict) else None
-    return text if isinstance(text, str) else None
-
-
-def _engine(name: str) -> str | None:
-    match = _ENGINE.match(name)
-    return match[1] if match else None
+    # The question stands beside the answer, or in the session's turn of that answer; if no turn names that
+    # answer, the last one counts, unless it names another.
+    turns = objects_in(as_object(value.get("session")).get("turns"))
+    named = [turn for turn in turns if answer.name and turn.get("answer") == answer.name]
+    last = named[-1:] or [turn for turn in turns[-1:] if not (answer.name and turn.get("answer"))]
+    queries = (holder.get("query") for holder in (value, *last))
+    texts = (query.get("text") if isinstance(query, dict) else query for query in queries)
+    return next((text for text in texts if isinstance(text, str)), None), answer, problems, body
 
 
 # Grounded answers in a flat spelling, as replies with a question.
@@ -339,7 +299,16 @@ def _as_reply(value: JsonObject) -> JsonObject:
             }
             for claim in _objects(value.get("claims"))
         ],
-        "references": [{"chunkInfo": _chunk(reference)} for reference in references],
+        "references": [
+            {
+                "chunkInfo": {
+                    "content": reference.get("content"),
+                    "relevanceScore": reference.get("relevance"),
+                    "documentMetadata": {"uri": reference.get("uri"), "title": reference.get("title")},
+                }
+            }
+            for reference in references
+        ],
         "groundingScore": labels.get("support_score") if isinstance(labels, dict) else None,
     }
     return {"query": value.get("query"), "answer": answer}
@@ -348,12 +317,6 @@ def _as_reply(value: JsonObject) -> JsonObject:
 def _objects(value: JsonValue) -> list[JsonObject]:
     """Returns the elements of a list; an element that is no object is an empty one."""
     return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
-
-
-def _chunk(reference: JsonObject) -> JsonObject:
-    about = {"uri": reference.get("uri"), "title": reference.get("title")}
-    relevance = reference.get("relevance")
-    return {"content": reference.get("content"), "relevanceScore": relevance, "documentMetadata": about}
 
 
 def _marked(value: JsonObject, places: dict[str, str]) -> JsonObject:

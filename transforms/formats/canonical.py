@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import inf
 from typing import Annotated, Any
 
@@ -55,7 +56,7 @@ from turnwise.transforms.text.words import word_set
 
 _DECODER, _CASE_DECODER = msgspec.json.Decoder(Conversation), msgspec.json.Decoder(EvalCase)
 _TIMES = ("latency_ms", "model_ms", "tool_ms")
-_CALLS = ("tool_calls", "user_tool_calls")
+_CALLS, _RESPONSES = ("tool_calls", "user_tool_calls"), ("tool_responses", "user_tool_responses")
 _CANONICAL_WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
@@ -78,11 +79,8 @@ def read_conversation(data: bytes) -> Conversation:
     is to make are separated. Durations that are no finite number in range, and tokens with a negative
     number, are omitted with a finding.
     Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
-    something is named in `unread`.
-
-    Raises:
-        ValueError: It is still no conversation, a key of its expectations is misspelt, or an object states
-            one key twice; one line with the path of the first problem.
+    something is named in `unread`. Raises ValueError, one line with the path of the first problem, if it is
+    still no conversation, a key of its expectations is misspelt, or an object states one key twice.
     """
     try:
         conversation = _DECODER.decode(data)
@@ -252,11 +250,7 @@ def _read_recording(data: bytes) -> Conversation:
 
 
 def read_case(data: bytes) -> EvalCase:
-    """Parses a canonical eval case, or a conversation as the case that it contains.
-
-    Raises:
-        ValueError: Neither of them, or a conversation that expects nothing; one line.
-    """
+    """Parses a canonical eval case, or a conversation as the case that it contains; raises ValueError."""
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         if isinstance(value.get("tools"), list):
@@ -276,11 +270,7 @@ def read_case(data: bytes) -> EvalCase:
 
 
 def read_plain_case(data: bytes) -> EvalCase | None:
-    """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key.
-
-    Raises:
-        ValueError: What it expects cannot be, or it expects nothing; one line.
-    """
+    """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key."""
     try:
         case = _CASE_DECODER.decode(data)
     except (ValueError, RecursionError):
@@ -289,10 +279,7 @@ def read_plain_case(data: bytes) -> EvalCase | None:
 
 
 def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
-    """Returns whether a record that validates states its tools, usage or end in another spelling.
-
-    Keys of parts of the usage are looked for in `data`, which may be left out.
-    """
+    """Returns whether a valid record states tools, usage (by parts in `data`) or end in another spelling."""
     if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(endings.TERMINATIONS):
@@ -355,8 +342,8 @@ def _conversation(value: JsonObject) -> JsonObject:
         reasons = map(endings.stated_reason, (last, value))
         end = endings.reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
     fields["ended"], fields["ended_detail"] = end
-    _repair_each(fields, _turn, "turns")
-    _repair(fields, _outcome, "expected")
+    _repair(fields, _turn, "turns")
+    _repair(fields, partial(_expected, ExpectedOutcome), "expected")
     if "tools" in fields:
         fields["tools"] = endings.declared_tools(fields["tools"])
     return fields
@@ -367,30 +354,22 @@ def _turn(value: JsonObject) -> JsonObject:
     for key in _TIMES:
         if key in fields and endings.length(fields[key]) is None:
             del fields[key]
-    _repair_each(fields, endings.call_fields, *_CALLS)
-    _repair_each(fields, _response, "tool_responses", "user_tool_responses")
-    _repair(fields, _usage, "usage")
-    _repair(fields, _expected_turn, "expected")
+    _repair(fields, endings.call_fields, *_CALLS)
+    _repair(fields, _response, *_RESPONSES)
+    if isinstance(usage := fields.get("usage"), dict):
+        counts = endings.known_tokens(endings.token_counts(usage))
+        parts = {key: usage[key] for key in ("parts",) if usage.get(key)}
+        fields["usage"] = {**counts, "model": endings.as_text(usage.get("model")), **parts}
+    _repair(fields, partial(_expected, ExpectedTurn), "expected")
     return fields
 
 
-def _usage(value: JsonObject) -> JsonObject:
-    parts = value.get("parts")
-    return endings.usage_fields(value) | ({"parts": parts} if parts else {})
-
-
-def _expected_turn(value: JsonObject) -> JsonObject:
-    fields: JsonObject = known_fields(value, ExpectedTurn, _SPELLINGS)
-    _repair_each(fields, endings.call_fields, "tool_calls")
+def _expected(kind: type[ExpectedTurn] | type[ExpectedOutcome], value: JsonObject) -> JsonObject:
+    fields: JsonObject = known_fields(value, kind, _SPELLINGS)
+    _repair(fields, endings.call_fields, "tool_calls", "user_actions")
     for expectation in fields.get("expectations") or ():
         if isinstance(expectation, dict):
             _repair(expectation, endings.call_fields, "tool_call")
-    return fields
-
-
-def _outcome(value: JsonObject) -> JsonObject:
-    fields: JsonObject = known_fields(value, ExpectedOutcome, _SPELLINGS)
-    _repair_each(fields, endings.call_fields, "user_actions")
     if isinstance(fields.get("actions"), list):
         fields["actions"], by_user = endings.split_actions(fields["actions"])
         fields["user_actions"] = fields.get("user_actions") or by_user
@@ -404,15 +383,14 @@ def _response(value: JsonObject) -> JsonObject:
     return fields
 
 
-def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], key: str) -> None:
-    if isinstance(fields.get(key), dict):
-        fields[key] = repair(fields[key])
-
-
-def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *keys: str) -> None:
+def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *keys: str) -> None:
+    """Repairs, in place, the objects under some keys, and those of lists."""
     for key in keys:
-        if isinstance(fields.get(key), list):
-            fields[key] = [repair(item) if isinstance(item, dict) else item for item in fields[key]]
+        held = fields.get(key)
+        if isinstance(held, list):
+            fields[key] = [repair(item) if isinstance(item, dict) else item for item in held]
+        elif held and isinstance(held, dict):
+            fields[key] = repair(held)
 
 
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -424,12 +402,8 @@ _SET = (*_NAMES, "tags", "expected", endings.DETAIL, *_ENDS)
 _OWN = frozenset(("event_id", "event_time", "turn_index", "turn", "end", *Conversation.__struct_fields__))
 
 
-def locate(value: JsonObject) -> tuple[str, int]:
-    """Returns conversation id and 0-based turn index (-1: unknown) of an event.
-
-    Raises:
-        ValueError: It names no conversation.
-    """
+def _locate(value: JsonObject) -> tuple[str, int]:
+    """Returns conversation id and 0-based turn index (-1: unknown) of an event; raises ValueError."""
     conversation_id = endings.as_text(value.get("conversation_id"))
     if not conversation_id:
         raise ValueError("an event needs a conversation_id")
@@ -437,9 +411,8 @@ def locate(value: JsonObject) -> tuple[str, int]:
 
 
 def _turn_index(value: JsonObject) -> int:
-    index = _stated_index(value)
     try:
-        return _UNKNOWN if index is None else msgspec.convert(index, _Index, strict=False)
+        return msgspec.convert(_stated_index(value), _Index, strict=False)
     except msgspec.ValidationError:
         return _UNKNOWN
 
@@ -449,32 +422,13 @@ def _stated_index(value: JsonObject) -> JsonValue:
     return value.get("turn_index", turn.get("turn_index") if isinstance(turn, dict) else None)
 
 
-def _faults(events: Sequence[JsonObject], known: Container[int]) -> Iterator[str]:
-    """Yields problems of events: an invalid turn, an invalid index, or an index without its turn."""
-    for event in events:
-        turn, stated, index = event.get("turn"), _stated_index(event), _turn_index(event)
-        if not isinstance(turn, dict | None):
-            yield f"turn: a JSON object is needed, not {type(turn).__name__}"
-        elif stated is not None and index == _UNKNOWN:
-            yield f"turn_index: {str(stated)[:60]!r} is no number of a turn; what it says of one comes first"
-        elif turn is None and index != _UNKNOWN and index not in known:
-            yield f"an event names turn {index}, and none holds it"
-
-
-def is_end(value: JsonObject) -> bool:
-    """Returns whether an event states the end of its conversation."""
-    return value.get("end") is True or any(value.get(name) for name in _ENDS)
-
-
-def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> Conversation:
+def _joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> Conversation:
     """Joins the events of one conversation.
 
     Of two events of one turn, and of two that set one field, the later one counts, by event time and then by
     the order given; `state`, `labels` and `meta` are merged key by key. Turns without an index come first.
     Unknown keys are treated as those of a conversation. A turn that is named and not there is a finding.
-
-    Raises:
-        ValueError: They make no conversation; one line.
+    Raises ValueError, one line, if they make no conversation.
     """
     numbered: dict[int, JsonObject] = {}
     unnumbered: list[JsonObject] = []
@@ -502,7 +456,16 @@ def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> C
                 numbered[index] = {**turn, "turn_index": index}
     fields.setdefault("start_time", start_time)
     turns = [*unnumbered, *(numbered[index] for index in sorted(numbered))]
-    faults = list(_faults(later, numbered))
+    faults: list[str] = []
+    for event in later:
+        turn, stated, index = event.get("turn"), _stated_index(event), _turn_index(event)
+        if not isinstance(turn, dict | None):
+            faults.append(f"turn: a JSON object is needed, not {type(turn).__name__}")
+        elif stated is not None and index == _UNKNOWN:
+            shown = repr(str(stated)[:60])
+            faults.append(f"turn_index: {shown} is no number of a turn; what it says of one comes first")
+        elif turn is None and index != _UNKNOWN and index not in numbered:
+            faults.append(f"an event names turn {index}, and none holds it")
     if faults and not turns:
         raise ValueError(faults[0])
     conversation = _read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
@@ -554,7 +517,12 @@ register_format(
         keys=("conversation_id", "turn_index", "turn"),
         rank=20,
         recognises=_is_turn_event,
-        events=EventReader(locate=locate, is_end=is_end, join=joined_conversation, is_checked=True),
+        events=EventReader(
+            locate=_locate,
+            is_end=lambda value: value.get("end") is True or any(value.get(name) for name in _ENDS),
+            join=_joined_conversation,
+            is_checked=True,
+        ),
     )
 )
 
@@ -604,65 +572,45 @@ _KNOWN: Extra = {
     ExpectedOutcome: dict.fromkeys(("reward_basis",)),
 }
 _READ: Extra = {**_KNOWN, ToolCall: {**_KNOWN[ToolCall], **dict.fromkeys((*endings.VALUES, "error"))}}
-_OF_CALLS = (ToolCall, ("tool_calls", "user_tool_calls"), "its arguments")
-_OF_RESPONSES = (ToolResponse, ("tool_responses", "user_tool_responses"), "what the tool answered")
-
-
-def _check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
-    """Yields the keys of a record, or of a turn, that may expect something and are not read."""
-    for name, item in value.items():
-        if name in fields or not item:
-            continue
-        unknown = UnknownField(f"{path}{name}", item, (_EXPECTED,))
-        spelt = snake(name)
-        if spelt in _EXPECTED_NAMES and spelt in fields and not value.get(spelt):
-            raise ValueError(unknown._replace(fields=_EXPECTED_NAMES).problem(NEAR))
-        if unknown.near(NEAR) and not value.get(_EXPECTED):
-            raise ValueError(unknown.problem(NEAR))
-        if spelt.startswith("expect"):
-            yield _not_read(unknown)
-
-
-def _unread(value: JsonValue, kind: Any, path: str) -> Iterator[str]:
-    """Yields the keys inside an expectation that are not read; raises ValueError for one that is misspelt."""
-    for unknown in unknown_fields(value, kind, path, _KNOWN):
-        if unknown.near(NEAR):
-            raise ValueError(unknown.problem(NEAR))
-        if unknown.value:
-            yield _not_read(unknown)
-
-
-def _not_read(unknown: UnknownField) -> str:
-    return f"the key {unknown.path!r} is not read; it may expect something"
 
 
 def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
-    """Adds to what a conversation expects the keys of its record that may expect more and are not read."""
+    """Adds keys that may expect more, unread, to what is expected; raises ValueError for a misspelt one."""
     turns = enumerate(zip(conversation.turns, value.get("turns") or (), strict=True))
     holders: list[tuple[Any, JsonObject, Any, frozenset[str], str]] = [
         (conversation, value, ExpectedOutcome, _FIELDS, ""),
         *((turn, raw, ExpectedTurn, _TURN_FIELDS, f"turns.{i}.") for i, (turn, raw) in turns),
     ]
     for holder, raw, kind, fields, path in holders:
-        names = _check_names(raw, fields, path)
-        unread = [*names, *_unread(raw.get(_EXPECTED), kind, f"{path}{_EXPECTED}.")]
+        unread: list[UnknownField] = []
+        for name in (name for name, item in raw.items() if item and name not in fields):
+            unknown, spelt = UnknownField(f"{path}{name}", raw[name], (_EXPECTED,)), snake(name)
+            if spelt in _EXPECTED_NAMES and spelt in fields and not raw.get(spelt):
+                raise ValueError(unknown._replace(fields=_EXPECTED_NAMES).problem(NEAR))
+            if unknown.near(NEAR) and not raw.get(_EXPECTED):
+                raise ValueError(unknown.problem(NEAR))
+            unread += [unknown] if spelt.startswith("expect") else []
+        for unknown in unknown_fields(raw.get(_EXPECTED), kind, f"{path}{_EXPECTED}.", _KNOWN):
+            if unknown.near(NEAR):
+                raise ValueError(unknown.problem(NEAR))
+            unread += [unknown] if unknown.value else []
         if unread:
             holder.expected = holder.expected or kind()
-            holder.expected.unread = holder.expected.unread or unread[0]
+            message = f"the key {unread[0].path!r} is not read; it may expect something"
+            holder.expected.unread = holder.expected.unread or message
 
 
 def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
-    for key, kind, held in ((k, kind, held) for kind, keys, held in (_OF_CALLS, _OF_RESPONSES) for k in keys):
+    for key in (*_CALLS, *_RESPONSES):
+        held = "its arguments" if key in _CALLS else "what the tool answered"
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):
-            values = (made.args,) if isinstance(made, ToolCall) else (made.response, made.error)
-            is_read = any(value is not None for value in values)
-            for unknown in () if is_read else unknown_fields(given, kind, "", _READ):
+            is_call = isinstance(made, ToolCall)
+            is_read = made.args is not None if is_call else (made.response, made.error) != (None, None)
+            for unknown in () if is_read else unknown_fields(given, type(made), "", _READ):
                 item = unknown.value
-                may_hold = item is not None
-                if kind is ToolCall:
-                    is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
-                    may_hold = is_object or unknown.near(NEAR) in endings.ARGUMENTS
-                if may_hold:
+                is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
+                is_argument = is_object or unknown.near(NEAR) in endings.ARGUMENTS
+                if is_argument if is_call else item is not None:
                     message = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
                     unread.add(UNREAD, message, calls=True)

@@ -49,7 +49,15 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         case.turns = [_golden_turn(turn) for turn in message.golden.turns]
         case.evaluation_expectations = message.golden.evaluation_expectations
     elif message.scenario is not None:
-        _add_scenario(case, message.scenario)
+        script = message.scenario
+        case.kind = "scenario"
+        case.task = script.task or None
+        case.user_facts = [canonical.UserFact(name=fact.name, value=fact.value) for fact in script.user_facts]
+        case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(script.rubrics)]
+        case.expectations = [_scenario_expectation(expected) for expected in script.scenario_expectations]
+        case.evaluation_expectations = script.evaluation_expectations
+        rejected = script.task_completion_behavior == 2 and not script.user_goal_behavior
+        case.user_goal = "REJECTED" if rejected else _GOALS.get(script.user_goal_behavior, "SATISFIED")
     else:
         raise ValueError("Evaluation: neither golden nor scenario is set")
     config_override = message.evaluation_metrics_config_override
@@ -147,17 +155,6 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     return expectation
 
 
-def _add_scenario(case: canonical.EvalCase, scenario: ces.Scenario) -> None:
-    case.kind = "scenario"
-    case.task = scenario.task or None
-    case.user_facts = [canonical.UserFact(name=fact.name, value=fact.value) for fact in scenario.user_facts]
-    case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(scenario.rubrics)]
-    case.expectations = [_scenario_expectation(message) for message in scenario.scenario_expectations]
-    case.evaluation_expectations = scenario.evaluation_expectations
-    rejected = scenario.task_completion_behavior == 2 and not scenario.user_goal_behavior
-    case.user_goal = "REJECTED" if rejected else _GOALS.get(scenario.user_goal_behavior, "SATISFIED")
-
-
 def _scenario_expectation(message: ces.ScenarioExpectation) -> Expectation:
     tool = message.tool_expectation
     if tool is not None and tool.expected_tool_call is not None:
@@ -195,11 +192,8 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[
 
 
 def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config: CesConfig) -> EvalCase:
-    """Returns the golden of a group of rows; raises ValueError if a row is invalid.
-
-    If its name stands at several places, it is not clear which of the rows below are its own.
-    """
-    if len(begun_at) > 1:
+    """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
+    if len(begun_at) > 1:  # it is not clear which of the rows below are whose
         places = ", ".join(map(str, begun_at[:-1]))
         remedy = "state it in the first row of an evaluation only, and another one for each evaluation"
         raise ValueError(f"the rows {places} and {begun_at[-1]} have the same display_name: {remedy}")
@@ -336,7 +330,15 @@ def _read_community(
         if not name:
             raise ValueError(f"conversations.{index}: it has no name under conversation")
         state = shared | as_object(case.get("session_parameters")) | as_object(case.get("variables"))
-        return _golden(name, case, state, settings) if "turns" in case else _checks(name, case, state)
+        if "turns" not in case:
+            return _checks(name, case, state)
+        _refuse(case, _GOLDEN_KEYS, name)
+        turns = [_turn(turn, f"{name}: turns.{i}") for i, turn in enumerate(objects(case["turns"], "turns"))]
+        golden = {"turns": turns, "evaluationExpectations": listed(case.get("expectations"), "expectations")}
+        wire = {"displayName": name, "tags": listed(case.get("tags"), "tags"), "golden": golden}
+        golden_case = eval_case(dump_json(wire), settings.ces)
+        golden_case.session_state = state
+        return golden_case
 
     return read_each(enumerate(objects(value["conversations"], "conversations")), read)
 
@@ -345,16 +347,6 @@ def _refuse(given: JsonObject, known: frozenset[str], path: str) -> None:
     unknown = sorted(given.keys() - known)
     if unknown:
         raise ValueError(f"{path}: unknown field {', '.join(unknown)}")
-
-
-def _golden(name: str, case: JsonObject, state: JsonObject, settings: ReadSettings) -> EvalCase:
-    _refuse(case, _GOLDEN_KEYS, name)
-    turns = [_turn(turn, f"{name}: turns.{i}") for i, turn in enumerate(objects(case["turns"], "turns"))]
-    golden = {"turns": turns, "evaluationExpectations": listed(case.get("expectations"), "expectations")}
-    wire = {"displayName": name, "tags": listed(case.get("tags"), "tags"), "golden": golden}
-    golden_case = eval_case(dump_json(wire), settings.ces)
-    golden_case.session_state = state
-    return golden_case
 
 
 def _turn(turn: JsonObject, path: str) -> JsonObject:

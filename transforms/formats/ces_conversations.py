@@ -10,8 +10,7 @@ from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.ces.conversation import SessionOutput, Span
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.proto.message import Message
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
@@ -29,19 +28,12 @@ _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
 }
 _SPAN_NAMES = {"Tool": "name", "LLM": "model", "Callback": "stage", "Guardrail": "name"}
 _MS = 1_000_000
-
-
-def _spellings(model: type[Message]) -> frozenset[str]:
-    """Returns the fields of a message, in both spellings."""
-    fields = model.model_fields.items()
-    return frozenset(spelling for name, field in fields for spelling in (name, field.alias or name))
-
-
-_READ_KEYS = _spellings(ces.Chunk) - {"blob", "image"}
+_READ_KEYS = endings.spelt(*ces.Chunk.model_fields) - {"blob", "image"}
 _NAMELESS = ("user", "agent", "model", "")
 """Roles that name no agent."""
 _HOLDER_KEYS = endings.spelt("chunks", "messages", "root_span")
-_RECORD_KEYS = _spellings(ces.CesConversation) | {"evaluation", "eval_id", "eval_set_id", "tools"}
+_BESIDE = key_set("evaluation eval_id eval_set_id tools")
+_RECORD_KEYS = endings.spelt(*ces.CesConversation.model_fields) | _BESIDE
 _CELLS = endings.spelt("turns", "messages", "start_time", "end_time")
 _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
@@ -112,25 +104,20 @@ def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> 
                 if name not in _READ_KEYS:
                     # A picture beside a text hides no words.
                     unread.part(name, by_agent and not (has_text and name == "image"))
-    _check_trace(turn, message, unread)
-    return unread.add_to(turn)
-
-
-def _check_trace(turn: Turn, message: ces.ConversationTurn, unread: Unread) -> None:
-    """Adds the calls that the trace shows and the messages do not; a tool has several names."""
+    # Calls that the trace shows and the messages do not; a tool has several names.
     traced = [span.name for span in turn.spans if span.type == "TOOL"]
     if len(traced) > len(turn.tool_calls):
         unread.add(UNREAD, _NO_CALLS.format(len(traced), len(turn.tool_calls)), calls=True)
-        return
+        return unread.add_to(turn)
     calls = [chunk.tool_call for part in message.messages for chunk in part.chunks if chunk.tool_call]
-    names_of = ({**_names(call), "id": call.tool or None} for call in calls)
-    left = [set(names.values()) - {None} for names in names_of]
+    left = [set({**_names(call), "id": call.tool or None}.values()) - {None} for call in calls]
     for name in traced:
         called = next((names for names in left if name is None or not names or name in names), None)
         if called is None:
             unread.add(UNREAD, _NO_SUCH_CALL.format(str(name)[:60]), calls=True)
         else:
             left.remove(called)
+    return unread.add_to(turn)
 
 
 def message_text(message: ces.ConversationMessage) -> str:
@@ -251,7 +238,7 @@ def _nanos(span: ces.Span) -> int | None:
 
 
 _LARGEST_INDEX = 2**31 - 1
-_PAYLOAD_KEYS = _spellings(SessionOutput) - {"tool_calls", "toolCalls"}
+_PAYLOAD_KEYS = endings.spelt(*SessionOutput.model_fields) - {"tool_calls", "toolCalls"}
 _OUTPUT_KEYS = (SessionOutput.model_fields.keys() | {"turnCompleted", "diagnosticInfo"}) - {"turn_index"}
 _ENTRY_KEYS = key_set(
     "labels jsonPayload resource httpRequest operation sourceLocation split errorGroups apphub "
@@ -291,9 +278,7 @@ def _joined(session_id: str, entries: Sequence[JsonObject]) -> canonical.Convers
     The last entry of a turn with diagnostics defines the whole turn; without one, the texts of its entries
     are the agent's messages.
     """
-    turns: dict[int, list[JsonObject]] = {}
-    for entry in entries:
-        turns.setdefault(_entry_session(entry)[1], []).append(entry)
+    turns = grouped((_entry_session(entry)[1], entry) for entry in entries)
     labels: JsonObject = {}
     for entry in entries:
         labels |= as_object(entry.get("labels"))
@@ -334,25 +319,20 @@ def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
         unread.add(UNREAD, _NO_DETAILS, calls=True)
     for entry, payload in zip(entries, payloads, strict=True):
         known = _PAYLOAD_KEYS if "jsonPayload" in entry else _PAYLOAD_KEYS | _ENTRY_KEYS
-        if _repeats_calls(payload, turn):
-            known |= {"toolCalls", "tool_calls"}
+        # Calls for tools of the client may be among those of the turn's messages.
+        holder = as_object(payload.get("toolCalls") or payload.get("tool_calls"))
+        held = holder.get("toolCalls") or holder.get("tool_calls")
+        if isinstance(held, list) and all(isinstance(call, dict) for call in held):
+            named = (call.get("tool") or call.get("displayName") or call.get("display_name") for call in held)
+            wanted = Counter(str(name).rsplit("/", 1)[-1] for name in named)
+            if not wanted - Counter(str(call.name) for call in turn.tool_calls):
+                known |= {"toolCalls", "tool_calls"}
         unread.keys(payload, known)
         if "jsonPayload" in entry:
             unread.keys(entry, _ENTRY_KEYS)
         if _stated_index(payload) is None:
             unread.add(MISSING, "a turnIndex that is no number of a turn", calls=True, words=True)
     return unread.add_to(turn)
-
-
-def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
-    """Returns whether the calls for tools of the client are among those of the turn's messages."""
-    holder = payload.get("toolCalls") or payload.get("tool_calls")
-    held = (holder.get("toolCalls") or holder.get("tool_calls")) if isinstance(holder, dict) else None
-    if not isinstance(held, list) or not all(isinstance(call, dict) for call in held):
-        return False
-    named = (call.get("tool") or call.get("displayName") or call.get("display_name") for call in held)
-    wanted = Counter(str(name).rsplit("/", 1)[-1] for name in named)
-    return not wanted - Counter(str(call.name) for call in turn.tool_calls)
 
 
 _STRUCTS = key_set("args response variables updatedVariables updated_variables attributes payload")

@@ -1,7 +1,7 @@
 """Logs of agents: Claude Code, Codex and Anthropic's managed agents, a file a session; Inspect's samples."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from turnwise.schemas.conversation import Conversation, Record
@@ -64,14 +64,21 @@ def _conversation(
     log = Dialogue()
     usage: dict[str, tuple[int, JsonObject]] = {}
     for entry, following in zip(kept, [*kept[1:], {}], strict=True):
-        command = _typed_command(_content_of(entry), entry, following)
-        if command:
-            log.user(command, entry.get("timestamp"))
+        content = _content_of(entry)
+        command = _COMMAND.search(content) if isinstance(content, str) else None
+        if command and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid"):
+            # The user typed a command, unless that gave the agent nothing to do.
+            answer = _content_of(following)
+            first = answer[0] if isinstance(answer, list) and answer else answer
+            text = first.get("text") if isinstance(first, dict) else first
+            args = _ARGS.search(str(content))
+            if not (isinstance(text, str) and _CAVEAT.match(text)):
+                log.user(f"{command[1]} {args[1].strip() if args else ''}".strip(), entry.get("timestamp"))
         _add(entry, log)
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
-            name = _message_id(entry) or str(entry["uuid"])
-            usage[name] = (len(log.turns) - 1, as_object(entry.get("message")))
+            message_id = _message_id(entry) or str(entry["uuid"])
+            usage[message_id] = (len(log.turns) - 1, as_object(entry.get("message")))
     # Each line of a message repeats its tokens.
     for turn_index, reply in usage.values():
         turn = log.turns[turn_index]
@@ -121,16 +128,15 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
         log.user(attached["prompt"], entry.get("timestamp"))
     if not _is_spoken(entry):
         return
-    content, timestamp = _content_of(entry), entry.get("timestamp")
-    blocks = as_blocks(content)
     if entry["type"] == "user":
-        _add_user(blocks, log, timestamp)
+        _add_user(entry, log)
         return
-    read_anthropic([{"role": "assistant", "content": blocks or None}], log)
+    content = _content_of(entry)
+    read_anthropic([{"role": "assistant", "content": as_blocks(content) or None}], log)
     log.finish = as_object(entry.get("message")).get("stop_reason")
     if entry.get("isApiErrorMessage"):
         log.failure = str(content)[:200]
-    start, end = time_seconds(log.turn.timestamp), time_seconds(timestamp)
+    start, end = time_seconds(log.turn.timestamp), time_seconds(entry.get("timestamp"))
     if start is not None and end is not None and end > start:
         log.turn.latency_ms = length((end - start) * 1000)
 
@@ -179,71 +185,54 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
     lines = value.get("messages") if isinstance(value, dict) else value
     if lines is None:
         raise ValueError("one line of a message stream; such a stream is read as a whole file")
-    reader = _StreamReader()
+    log, about, is_over, inner = Dialogue(), JsonObject(), True, 0
+    session: str | None = None
     for line in objects(lines, "messages"):
-        reader.add(line["message"] if _is_wrapped(line) else line)
-    return [reader.conversation(record_place(record))]
-
-
-class _StreamReader:
-    def __init__(self) -> None:
-        self.log, self.about = Dialogue(), JsonObject()
-        self.session: str | None = None
-        self.is_over, self.inner = True, 0
-
-    def add(self, entry: JsonObject) -> None:
-        kind, log = kind_of(entry), self.log
+        entry = line["message"] if _is_wrapped(line) else line
+        kind = kind_of(entry)
         if entry.get("session_id") not in (None, "default"):
-            self.session = as_text(entry["session_id"])
+            session = as_text(entry["session_id"])
         if entry.get("parent_tool_use_id") is not None:
-            self.inner += sum(map(is_anthropic_block, as_blocks(_content_of(entry))))
-        elif kind == "user" and not entry.get("isSynthetic"):
-            if _add_user(as_blocks(_content_of(entry)), log, entry.get("timestamp")):
-                self.is_over = False
+            inner += sum(map(is_anthropic_block, as_blocks(_content_of(entry))))
+        elif kind == "user":
+            is_read = not entry.get("isSynthetic") and _add_user(entry, log)
+            is_over = is_over and not is_read
         elif kind == "assistant":
-            if self.is_over:
+            if is_over:
                 log.open()
                 log.unread.add(MISSING_HISTORY, NO_REQUEST)
-                self.is_over = False
+            is_over = False
             blocks = as_blocks(_content_of(entry))
             read_anthropic([{"role": "assistant", "content": blocks or None}], log)
             log.failure = entry.get("error") or log.failure
         elif kind == "result":
-            self._result(entry)
-        elif kind == "system" and entry.get("subtype") == "init":
-            self.about = entry
-        elif kind not in _CLAUDE_STREAM_STEPLESS and kind not in ("system", "user"):
+            # It ends a turn, with its tokens and times; its text repeats the last one.
+            text, structured, subtype = (
+                entry.get("result"),
+                entry.get("structured_output"),
+                entry.get("subtype"),
+            )
+            if not text and structured is not None:
+                text = structured if isinstance(structured, str) else dump_json(structured).decode()
+            text = text if isinstance(text, str) else ""
+            log.agent("" if log.turn.agent_messages else text)
+            log.usage(entry.get("usage"), about.get("model"))
+            log.turn.latency_ms = length(entry.get("duration_ms"))
+            log.turn.model_ms = length(entry.get("duration_api_ms"))
+            words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
+            log.failure = words if entry.get("is_error") or subtype != "success" else None
+            log.finish = entry.get("stop_reason") or "stop"
+            is_over = True
+        elif kind == "system":
+            about = entry if entry.get("subtype") == "init" else about
+        elif kind not in _CLAUDE_STREAM_STEPLESS:
             log.unread.part(kind or "a line without a type")
-
-    def _result(self, entry: JsonObject) -> None:
-        """Ends a turn: its tokens and times; its text repeats the last one."""
-        log, turn = self.log, self.log.turn
-        text, structured = entry.get("result"), entry.get("structured_output")
-        if not text and structured is not None:
-            text = structured if isinstance(structured, str) else dump_json(structured).decode()
-        text = text if isinstance(text, str) else ""
-        log.agent("" if turn.agent_messages else text)
-        log.usage(entry.get("usage"), self.about.get("model"))
-        turn.latency_ms = length(entry.get("duration_ms"))
-        turn.model_ms = length(entry.get("duration_api_ms"))
-        subtype = entry.get("subtype")
-        failed = entry.get("is_error") or subtype != "success"
-        words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
-        log.failure = words if failed else None
-        log.finish = entry.get("stop_reason") or "stop"
-        self.is_over = True
-
-    def conversation(self, fallback_id: str) -> Conversation:
-        log = self.log
-        if self.inner:
-            log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
-        if self.about and not self.is_over:
-            log.check_end()
-        return log.conversation(
-            self.session or fallback_id,
-            "claude_stream",
-            meta={key: self.about[key] for key in ("model", "cwd") if key in self.about},
-        )
+    if inner:
+        log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
+    if about and not is_over:
+        log.check_end()
+    meta = {key: about[key] for key in ("model", "cwd") if key in about}
+    return [log.conversation(session or record_place(record), "claude_stream", meta=meta)]
 
 
 # For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
@@ -278,28 +267,14 @@ _CAVEAT = re.compile(
 _SKILL = "Base directory for this skill:"
 
 
-def _typed_command(content: JsonValue, entry: JsonObject, following: JsonObject) -> str | None:
-    """Returns the command that the user typed; None: none, or it gave the agent nothing to do."""
-    name = _COMMAND.search(content) if isinstance(content, str) else None
-    if not (name and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid")):
-        return None
-    answer = _content_of(following)
-    first = answer[0] if isinstance(answer, list) and answer else answer
-    text = first.get("text") if isinstance(first, dict) else first
-    if isinstance(text, str) and _CAVEAT.match(text):
-        return None
-    args = _ARGS.search(str(content))
-    return f"{name[1]} {args[1].strip() if args else ''}".strip()
-
-
-def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue) -> bool:
+def _add_user(entry: JsonObject, log: Dialogue) -> bool:
     """Adds a user's message without what the program wrote; returns whether anything else is in it.
 
     That is what the editor shows, reminders, news of background tasks, and the text of a skill after the call
     of the tool `Skill`.
     """
     typed: list[JsonObject] = []
-    calls = log.turns[-1].tool_calls if log.turns else []
+    blocks, calls = as_blocks(_content_of(entry)), log.turns[-1].tool_calls if log.turns else []
     for block in blocks:
         text = block.get("text")
         if block.get("type") != "text" or not isinstance(text, str):
@@ -312,7 +287,7 @@ def _add_user(blocks: Sequence[JsonObject], log: Dialogue, timestamp: JsonValue)
         if typed_text == text or typed_text.strip():
             typed.append({**block, "text": typed_text})
     if typed or not blocks:
-        read_anthropic([{"role": "user", "content": typed, "timestamp": timestamp}], log)
+        read_anthropic([{"role": "user", "content": typed, "timestamp": entry.get("timestamp")}], log)
     return bool(typed or not blocks)
 
 
@@ -320,21 +295,19 @@ def _content_of(entry: JsonObject) -> JsonValue:
     return as_object(entry.get("message")).get("content")
 
 
-def _segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
-    """Yields the entries of each conversation: `/clear` and another session id start one."""
-    segment: list[JsonObject] = []
+def _segments(entries: Sequence[JsonObject]) -> list[list[JsonObject]]:
+    """Returns the entries of each conversation: `/clear` and another session id start one."""
+    segments: list[list[JsonObject]] = [[]]
     session: JsonValue = None
     for entry in entries:
         content, session_id = _content_of(entry), entry.get("sessionId") or session
         cleared = isinstance(content, str) and "<command-name>/clear" in content
-        if segment and (cleared or (session is not None and session_id != session)):
-            yield segment
-            segment = []
+        if cleared or session not in (None, session_id):
+            segments.append([])
         session = session_id
         if not cleared:
-            segment.append(entry)
-    if segment:
-        yield segment
+            segments[-1].append(entry)
+    return list(filter(None, segments))
 
 
 # The log of a session is a tree, in which a retry opens a branch.
@@ -364,12 +337,9 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
         if blocks and are_known and all(map(is_anthropic_block, blocks)):
             kept.add(entry["uuid"])
-    beside = [
-        e
-        for e in given
-        if e["uuid"] not in kept and e.get("type") in ("user", "assistant") and not e.get("isMeta")
-    ]
-    return [entry for entry in given if entry["uuid"] in kept], len(beside)
+    left = [entry for entry in given if entry["uuid"] not in kept and not entry.get("isMeta")]
+    beside = sum(entry.get("type") in ("user", "assistant") for entry in left)
+    return [entry for entry in given if entry["uuid"] in kept], beside
 
 
 def _message_id(entry: JsonObject) -> str | None:
@@ -401,7 +371,21 @@ def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> lis
     given = value.get("events") if isinstance(value, dict) else value
     if given is None:
         raise ValueError("one line of a session log; such a log is read as a whole file")
-    return [_RolloutReader(list(objects(given, "lines"))).conversation(record_place(record))]
+    reader = _RolloutReader(list(objects(given, "lines")))
+    log, about = reader.log, reader.about
+    if reader.is_running and not reader.end:
+        log.check_end()
+    for kind in reader.started.values():
+        log.unread.part(kind or "an item without a type")
+    return [
+        log.conversation(
+            as_text(about.get("id")) or record_place(record),
+            "codex",
+            reader.end,
+            start_time=as_text(about.get("timestamp")),
+            meta={key: about[key] for key in ("cwd", "originator") if key in about},
+        )
+    ]
 
 
 class _RolloutReader:
@@ -426,8 +410,19 @@ class _RolloutReader:
         elif kind == "session_meta":
             self.about = self.about or payload
         elif kind == "response_item":
-            if payload.get("role") != "user" or self._is_typed(payload):
-                read_items([{"timestamp": line.get("timestamp"), **_marked(payload)}], log)
+            texts = _texts(payload)
+            is_typed = not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))
+            if self.typed:  # the log says what the user wrote
+                is_typed = "\n".join(texts).strip().startswith(tuple(self.typed))
+            if payload.get("role") != "user" or is_typed:
+                output = payload.get("output")
+                held = output if isinstance(output, str) else str(as_object(output).get("content") or "")
+                # An exit code stands in the metadata of the output, or before what the command wrote.
+                metadata = as_object(as_object(json_structure(held)).get("metadata"))
+                exited = _EXIT.search(held.partition("Output:")[0])
+                code = metadata.get("exit_code", exited[1] if exited else 0)
+                error = {} if str(code) == "0" else {"error": f"exit code {code}"}
+                read_items([{"timestamp": line.get("timestamp"), **payload, **error}], log)
                 self.end = None
         elif kind == "event_msg":
             text = str(payload.get("message")).strip()
@@ -440,13 +435,6 @@ class _RolloutReader:
             self._event(payload)
         elif kind not in _ROLLOUT:
             log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
-
-    def _is_typed(self, message: JsonObject) -> bool:
-        """Returns whether the user wrote a message; the log may say what was typed."""
-        texts = _texts(message)
-        if self.typed:
-            return "\n".join(texts).strip().startswith(tuple(self.typed))
-        return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))
 
     def _event(self, event: JsonObject) -> None:
         """Adds an event of a rollout, or one of `codex exec`, which does not log what the user wrote."""
@@ -483,19 +471,6 @@ class _RolloutReader:
             log.failure = event.get("message") or kind
         elif kind == "thread_rolled_back" and type(event.get("num_turns")) is int:
             log.undo(event["num_turns"])
-
-    def conversation(self, fallback_id: str) -> Conversation:
-        if self.is_running and not self.end:
-            self.log.check_end()
-        for kind in self.started.values():
-            self.log.unread.part(kind or "an item without a type")
-        return self.log.conversation(
-            as_text(self.about.get("id")) or fallback_id,
-            "codex",
-            self.end,
-            start_time=as_text(self.about.get("timestamp")),
-            meta={key: self.about[key] for key in ("cwd", "originator") if key in self.about},
-        )
 
 
 # For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
@@ -571,17 +546,6 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
         log.unread.part(kind)
 
 
-def _marked(payload: JsonObject) -> JsonObject:
-    """Returns an item, with an error if its output states an exit code that is not 0."""
-    output = payload.get("output")
-    text = output if isinstance(output, str) else str(as_object(output).get("content") or "")
-    # It stands in the metadata of the output, or in the lines before what the command wrote.
-    metadata = as_object(as_object(json_structure(text)).get("metadata"))
-    line = _EXIT.search(text.partition("Output:")[0])
-    code = metadata.get("exit_code", line[1] if line else 0)
-    return payload if str(code) == "0" else {**payload, "error": f"exit code {code}"}
-
-
 def _texts(payload: JsonObject) -> list[str]:
     content = payload.get("content")
     return [content] if isinstance(content, str) else [str(p.get("text") or "") for p in objects_in(content)]
@@ -603,8 +567,20 @@ def _samples(value: JsonValue, record: Record, settings: ReadSettings) -> list[C
 def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
     log = Dialogue()
     attached = as_object(sample.get("attachments"))
-    messages = objects(sample.get("messages"), "messages")
-    read_dialogue([_as_chat(message, attached) for message in messages], log)
+    chat: list[JsonValue] = []
+    for message in objects(sample.get("messages"), "messages"):
+        parts: list[JsonValue] = []
+        for part in as_blocks(message.get("content")):
+            # A text may name an attachment that holds it.
+            prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
+            text = attached.get(name) if name and not prefix else None
+            if kind_of(part) not in _INSPECT_STEPLESS:
+                parts.append({**part, "text": text} if isinstance(text, str) else part)
+        failed = as_object(message.get("error"))
+        words = failed.get("message") or failed.get("type") or message.get("error")
+        kept = {key: item for key, item in message.items() if key in _CHAT_KEYS}
+        chat.append({**kept, "content": parts, "name": message.get("function"), "error": words})
+    read_dialogue(chat, log)
     output = as_object(sample.get("output"))
     choices = output.get("choices")
     first = as_object(choices[0]) if isinstance(choices, list) and choices else {}
@@ -636,24 +612,6 @@ def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
         meta={"task_id": sample.get("id"), "trial": sample.get("epoch")}
         | {key: about.get(key) for key in ("task", "model")},
     )
-
-
-def _as_chat(message: JsonObject, attached: JsonObject) -> JsonObject:
-    """Returns a message whose text may name an attachment that holds it, in the spelling of chats."""
-    parts: list[JsonValue] = []
-    for part in as_blocks(message.get("content")):
-        prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
-        text = attached.get(name) if name and not prefix else None
-        if kind_of(part) not in _INSPECT_STEPLESS:
-            parts.append({**part, "text": text} if isinstance(text, str) else part)
-    error = as_object(message.get("error"))
-    words = error.get("message") or error.get("type")
-    return {
-        **{key: item for key, item in message.items() if key in _CHAT_KEYS},
-        "content": parts,
-        "name": message.get("function"),
-        "error": words or message.get("error"),
-    }
 
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
@@ -693,14 +651,42 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
     log, session, starts = Dialogue(), JsonObject(), dict[str, float]()
     for line in objects(value, "lines"):
         held = line.get(LINE)
-        event = held[1] if isinstance(held, list) and len(held) == 2 else line
-        if not isinstance(event, dict):
+        sent = held[1] if isinstance(held, list) and len(held) == 2 else line
+        if not isinstance(sent, dict):
             continue  # What the client sent comes again as an event with an id.
-        event = stated(event)
+        event = stated(sent)
+        kind, time = kind_of(event), time_seconds(event.get("processed_at"))
         if "agent" in event and "environment_id" in event:
             session = event
-        else:
-            _add_managed(event, log, starts)
+        elif kind in ("user.message", "agent.message"):
+            role = "assistant" if kind == "agent.message" else "user"
+            stamp = event.get("processed_at")
+            read_dialogue([{"role": role, "content": event.get("content"), "timestamp": stamp}], log)
+            start = time_seconds(log.turn.timestamp) if role == "assistant" else None
+            if start is not None and time is not None:
+                log.turn.latency_ms = length((time - start) * 1000)
+        elif kind in _MANAGED_CALLS:
+            server = as_text(event.get("mcp_server_name")) or ""
+            log.call(event.get("name"), event.get("input"), event.get("id"), server)
+        elif kind in _MANAGED_RESULTS:
+            names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
+            call_id = next((event[name] for name in names if event.get(name)), None)
+            result = result_of({**event, "id": call_id})
+            log.result(result.response, call_id, error=result.error)
+        elif kind == "session.error":
+            log.failure = event.get("error") or "session.error"
+        elif kind == "session.status_idle":
+            log.finish = as_object(event.get("stop_reason")).get("type")
+        elif kind.startswith("span.model_request") and time is not None:
+            begun = as_text(event.get("model_request_start_id"))
+            if begun is None:
+                starts[as_text(event.get("id")) or ""] = time
+                continue
+            log.usage(event.get("model_usage"))
+            if log.turns and begun in starts:
+                log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
+        elif not kind.startswith(_MANAGED_STEPLESS):
+            log.unread.part(kind or "an event without a type")
     agent = as_object(session.get("agent"))
     return [
         log.conversation(
@@ -711,39 +697,6 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
             meta={"agent": agent["name"]} if "name" in agent else {},
         )
     ]
-
-
-def _add_managed(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> None:
-    kind, time = kind_of(event), time_seconds(event.get("processed_at"))
-    if kind in ("user.message", "agent.message"):
-        role = "assistant" if kind == "agent.message" else "user"
-        content = event.get("content")
-        read_dialogue([{"role": role, "content": content, "timestamp": event.get("processed_at")}], log)
-        start = time_seconds(log.turn.timestamp) if role == "assistant" else None
-        if start is not None and time is not None:
-            log.turn.latency_ms = length((time - start) * 1000)
-    elif kind in _MANAGED_CALLS:
-        server = as_text(event.get("mcp_server_name")) or ""
-        log.call(event.get("name"), event.get("input"), event.get("id"), server)
-    elif kind in _MANAGED_RESULTS:
-        names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
-        call_id = next((event[name] for name in names if event.get(name)), None)
-        result = result_of({**event, "id": call_id})
-        log.result(result.response, call_id, error=result.error)
-    elif kind == "session.error":
-        log.failure = event.get("error") or "session.error"
-    elif kind == "session.status_idle":
-        log.finish = as_object(event.get("stop_reason")).get("type")
-    elif kind.startswith("span.model_request") and time is not None:
-        begun = as_text(event.get("model_request_start_id"))
-        if begun is None:
-            starts[as_text(event.get("id")) or ""] = time
-            return
-        log.usage(event.get("model_usage"))
-        if log.turns and begun in starts:
-            log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
-    elif not kind.startswith(_MANAGED_STEPLESS):
-        log.unread.part(kind or "an event without a type")
 
 
 # For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}

@@ -258,24 +258,33 @@ def context_tools(app_details: JsonValue) -> list[ToolDeclaration]:
     return declared_tools([tool for tools in listed if isinstance(tools, list) for tool in tools])
 
 
-def _declarations(tool: JsonValue) -> Iterable[ToolDeclaration]:
-    if not isinstance(tool, dict):
-        return ()
-    tool = stated(tool)
-    for key in _FUNCTION_LISTS:
-        if isinstance(tool.get(key), list):
-            return [declared for function in tool[key] for declared in _declared(function, "adk")]
-    if isinstance(tool.get("paths"), dict):
-        return _operations(tool["paths"])
+def _declarations(entry: JsonValue) -> Iterator[ToolDeclaration]:
+    tool = as_object(entry)
+    functions = next((tool[key] for key in _FUNCTION_LISTS if isinstance(tool.get(key), list)), None)
     kind = next((key for key in _CES_TOOLS if isinstance(tool.get(key), dict)), None)
-    if kind is not None:
-        return _ces_tool(tool, kind)
-    if isinstance(tool.get("function"), dict):
-        return _declared(tool["function"], "openai")
-    if "annotations" in tool or "inputSchema" in tool:
-        return _declared(tool, "mcp")
-    origin = "openapi" if "method" in tool else "openai" if "parameters" in tool else "declared"
-    return _declared(tool, origin)
+    if functions is not None:
+        for function in functions:
+            yield from _declared(function, "adk")
+    elif isinstance(tool.get("paths"), dict):
+        yield from _operations(tool["paths"])
+    elif kind is not None:
+        # A CES tool stands under its id, its display name and the name of its function.
+        details = tool[kind]
+        names = (str(tool.get("name") or "").rsplit("/", 1)[-1], tool.get("displayName"), details.get("name"))
+        fields = {"description": details.get("description"), "annotations": details.get("annotations")}
+        if kind in _CES_READING:
+            fields["effect"] = "read"
+        for name in dict.fromkeys(name for name in names if isinstance(name, str)):
+            yield from _declared({**fields, "name": name}, "ces")
+        paths = as_object(decoded(details.get("openApiSchema"))).get("paths")
+        yield from _operations(paths if isinstance(paths, dict) else {})
+    elif isinstance(tool.get("function"), dict):
+        yield from _declared(tool["function"], "openai")
+    elif "annotations" in tool or "inputSchema" in tool:
+        yield from _declared(tool, "mcp")
+    else:
+        origin = "openapi" if "method" in tool else "openai" if "parameters" in tool else "declared"
+        yield from _declared(tool, origin)
 
 
 def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
@@ -286,7 +295,19 @@ def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
     description, verb = tool.get("description"), str(tool.get("method")).lower()
     declared = ToolDeclaration(name, origin=origin)
     declared.description = description if isinstance(description, str) else None
-    _add_annotations(declared, tool.get("annotations"))
+    # MCP's hints: a tool that is not read-only is destructive and not idempotent unless it says so. One that
+    # does not say whether it is read-only is not if it is destructive.
+    hints = as_object(tool.get("annotations"))
+    pairs = ((f"{name}Hint", snake(f"{name}Hint")) for name in ("readOnly", "destructive", "idempotent"))
+    stated_hints = ([hints.get(name) for name in pair] for pair in pairs)
+    reads, destroys, repeats = (next((h for h in held if isinstance(h, bool)), None) for held in stated_hints)
+    if reads is None and not destroys:
+        declared.destructive, declared.idempotent = destroys, repeats
+    elif reads:
+        declared.effect, declared.idempotent, declared.destructive = "read", True, False
+    else:
+        declared.effect = "write"
+        declared.destructive, declared.idempotent = destroys is not False, repeats is True
     if verb in _METHODS:
         declared.effect, declared.destructive = _METHODS[verb], verb == "delete"
         declared.idempotent = declared.effect == "read" or verb in ("put", "delete")
@@ -299,25 +320,6 @@ def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
     yield declared
 
 
-def _add_annotations(declared: ToolDeclaration, annotations: JsonValue) -> None:
-    """Reads MCP's hints; a tool that is not read-only is destructive and not idempotent unless it says so.
-
-    One that does not say whether it is read-only is not if it is destructive.
-    """
-    if not isinstance(annotations, dict):
-        return
-    pairs = ((f"{name}Hint", snake(f"{name}Hint")) for name in ("readOnly", "destructive", "idempotent"))
-    stated_hints = ([annotations.get(name) for name in pair] for pair in pairs)
-    reads, destroys, repeats = (next((h for h in held if isinstance(h, bool)), None) for held in stated_hints)
-    if reads is None and not destroys:
-        declared.destructive, declared.idempotent = destroys, repeats
-    elif reads:
-        declared.effect, declared.idempotent, declared.destructive = "read", True, False
-    else:
-        declared.effect = "write"
-        declared.destructive, declared.idempotent = destroys is not False, repeats is True
-
-
 def _operations(paths: JsonObject) -> Iterator[ToolDeclaration]:
     """Yields the operations of an OpenAPI document that have a name."""
     for operations in paths.values():
@@ -326,20 +328,6 @@ def _operations(paths: JsonObject) -> Iterator[ToolDeclaration]:
                 text = operation.get("description") or operation.get("summary")
                 tool = {"description": text, "name": operation.get("operationId"), "method": method}
                 yield from _declared(tool, "openapi")
-
-
-def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
-    """Yields a CES tool under its id, its display name and the name of its function, and its operations."""
-    details = tool[kind]
-    names = (str(tool.get("name") or "").rsplit("/", 1)[-1], tool.get("displayName"), details.get("name"))
-    fields = {"description": details.get("description"), "annotations": details.get("annotations")}
-    if kind in _CES_READING:
-        fields["effect"] = "read"
-    for name in dict.fromkeys(name for name in names if isinstance(name, str)):
-        yield from _declared({**fields, "name": name}, "ces")
-    schema = decoded(details.get("openApiSchema"))
-    if isinstance(schema, dict) and isinstance(schema.get("paths"), dict):
-        yield from _operations(schema["paths"])
 
 
 ARGUMENTS = ("args", "arguments", "kwargs")
@@ -437,11 +425,6 @@ def token_counts(usage: JsonObject) -> JsonObject:
             count = counts[field]
             counts[field] = sum(numbers) + (count if type(count) is int else 0)
     return counts
-
-
-def usage_fields(usage: JsonObject) -> JsonObject:
-    """Returns token counts as `token_counts` does; where one is negative, none of them is known."""
-    return {**known_tokens(token_counts(usage)), "model": as_text(usage.get("model"))}
 
 
 def known_tokens(counts: JsonObject) -> JsonObject:

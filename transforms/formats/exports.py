@@ -380,6 +380,9 @@ def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
 
 
+_OPENHANDS_STATUS = ("execution_status", "agent_status")
+
+
 def _is_openhands(event: JsonObject) -> bool:
     if event.get("source") not in ("user", "agent", "environment"):
         return False
@@ -405,8 +408,22 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
         # What the agent does after an error shows that the error did not end the run.
         acts = event.get("source") == "agent" and ("action" in event or event.get("kind") == "MessageEvent")
         acts = acts or event.get("tool_name") == "finish"
-        error = _openhands_error(event) or (None if acts else error)
-        state = _openhands_state(event) or state
+        extras, is_status = as_object(event.get("extras")), event.get("key") in _OPENHANDS_STATUS
+        now = as_text(event.get("value")) if is_status else None
+        if event.get("observation") == "agent_state_changed":
+            now = as_text(extras.get("agent_state"))
+        if now in ("error", "stuck"):
+            error = as_text(extras.get("reason")) or f"state {now}"
+        elif event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
+            error = (
+                ": ".join(str(event[key]) for key in ("code", "detail") if event.get(key)) or event["kind"]
+            )
+        elif event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent":
+            # That of a call ends a run in which nothing follows it.
+            error = as_text(first_of(event, ("content", "error"))) or "error"
+        elif acts:
+            error = None
+        state = now or state
     error = record.get("error") or error
     yield {
         "conversation_id": first_of(record, ("instance_id", "session_id", "id")),
@@ -414,25 +431,6 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
         "error": error,
         "ended": "normally" if state == "finished" and not error else None,
     }
-
-
-def _openhands_state(event: JsonObject) -> str | None:
-    if event.get("observation") == "agent_state_changed":
-        return as_text(as_object(event.get("extras")).get("agent_state"))
-    is_status = event.get("key") in ("execution_status", "agent_status")
-    return as_text(event.get("value")) if is_status else None
-
-
-def _openhands_error(event: JsonObject) -> str | None:
-    """Returns the error that an event states; that of a call ends a run in which nothing follows it."""
-    state, extras = _openhands_state(event), as_object(event.get("extras"))
-    if state in ("error", "stuck"):
-        return as_text(extras.get("reason")) or f"state {state}"
-    if event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
-        stated = [str(event[key]) for key in ("code", "detail") if event.get(key)]
-        return ": ".join(stated) or str(event["kind"])
-    is_error = event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent"
-    return as_text(first_of(event, ("content", "error"))) or "error" if is_error else None
 
 
 def _events_of(record: JsonObject) -> list[JsonObject]:

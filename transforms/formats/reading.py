@@ -69,7 +69,8 @@ from turnwise.transforms.formats.registry import (
 
 FIRST_ELEMENTS = 20
 """Number of elements of an array that suffice to tell whether it is one record."""
-_DEFAULTS = ReadSettings()
+_Item: TypeAlias = Conversation | ConversationEvent | ValueError
+"""What a record holds, or the error in place of what is bad."""
 
 
 class LogReader:
@@ -83,11 +84,10 @@ class LogReader:
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         self.input_format = input_format
         self.reached = Counter[str]()
-        self._settings, self._has_paths = _DEFAULTS, False
-        if config is not None:
-            paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
-            self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, paths)
-            self._has_paths = any(paths)
+        config = config or EvalConfig()
+        paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
+        self._settings = ReadSettings(config.ces, config.discovery_engine, config.mapping, paths)
+        self._has_paths = any(paths)
 
     # Looked up by the process that reads, as formats are not pickled.
     @cached_property
@@ -98,12 +98,8 @@ class LogReader:
     def _first(self) -> Format:
         return formats_in_order()[0]
 
-    def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
-        """Returns the conversations or events of a record, an error in place of one that is bad.
-
-        Raises:
-            ValueError: It cannot be read; one line.
-        """
+    def read(self, record: Record) -> Sequence[_Item]:
+        """Returns what a record holds, an error in place of what is bad; raises ValueError, one line."""
         try:
             return self._read(record)
         except RAISED as error:
@@ -122,7 +118,7 @@ class LogReader:
             return False
         return any(isinstance(item, EvalCase) for item in read_items)
 
-    def _read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
+    def _read(self, record: Record) -> Sequence[_Item]:
         chosen = self._chosen
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
@@ -144,18 +140,11 @@ class LogReader:
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
             return list(self._read_rows(value, record))
-        if chosen is not None:
-            kind = chosen
-        elif mapping is not None:
-            kind = mapped_format(mapping, value)
-        else:
-            is_table = record.source.lower().removesuffix(".gz").endswith(".csv")
-            kind = FORMATS[recognise(value, is_table)]
+        is_table = record.source.lower().removesuffix(".gz").endswith(".csv")
+        kind = chosen or mapped_format(mapping, value, is_table)
         return self._read_as(kind, without_nulls(value), record)
 
-    def _read_as(
-        self, kind: Format, value: JsonValue, record: Record
-    ) -> Sequence[Conversation | ConversationEvent | ValueError]:
+    def _read_as(self, kind: Format, value: JsonValue, record: Record) -> Sequence[_Item]:
         mapping = self._settings.mapping
         if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
             return [self._named_event(part_event(mapping, value, record), value)]
@@ -221,9 +210,7 @@ class LogReader:
                 f"{REACHED}mapping.{name} {path}" for name, path in stated if mapped.at(path) is not None
             )
 
-    def _read_rows(
-        self, rows: list[JsonValue], record: Record
-    ) -> Iterator[Conversation | ConversationEvent | ValueError]:
+    def _read_rows(self, rows: list[JsonValue], record: Record) -> Iterator[_Item]:
         for number, row in enumerate(rows, 1):
             try:
                 for item in self.read(record._replace(data=dump_json(row))):
@@ -296,23 +283,13 @@ def decoded(value: JsonValue) -> JsonValue:
     Of an array that spells a record (see `Format.from_array`), or of an array of such, it returns these.
     """
     if isinstance(value, list):
-        return _of_arrays(value)
-    if not isinstance(value, str):
-        return value
-    inner = json_structure(value)
-    if not isinstance(inner, dict):
-        return value
-    return inner if any(k.is_in_text and k.recognises(inner) for k in FORMATS.values()) else value
-
-
-def _of_arrays(value: list[JsonValue]) -> JsonValue:
-    """Returns the record that an array spells, or an array with the records that its arrays spell."""
-    record = _of_array(value)
-    if record is not None:
-        return record
-    if not value or _of_array(value[0]) is None:
-        return value
-    return [item if (record := _of_array(item)) is None else record for item in value]
+        record = _of_array(value)
+        if record is None and value and _of_array(value[0]) is not None:
+            return [item if (inner := _of_array(item)) is None else inner for item in value]
+        return value if record is None else record
+    held = json_structure(value) if isinstance(value, str) else None
+    is_record = isinstance(held, dict) and any(k.is_in_text and k.recognises(held) for k in FORMATS.values())
+    return held if is_record else value
 
 
 def _of_array(value: JsonValue) -> JsonObject | None:
@@ -329,21 +306,13 @@ def _named(conversation: Conversation, record: Record) -> Conversation:
 
 
 class CaseReader:
-    """Reads eval cases of every format, strictly.
-
-    Attributes:
-        config: How CES cases are judged where they do not say.
-    """
+    """Reads eval cases of every format, strictly; `config` judges CES cases where they do not say how."""
 
     def __init__(self, config: CesConfig) -> None:
         self.config = config
 
     def read(self, record: Record) -> Sequence[EvalCase | ValueError]:
-        """Returns the cases of a record (an error in place of one that is bad).
-
-        Raises:
-            ValueError: It holds no valid case; one line.
-        """
+        """Returns the cases of a record, an error in place of a bad one; raises ValueError, one line."""
         try:
             return self._read(record)
         except RAISED as error:
@@ -374,7 +343,7 @@ class CaseReader:
 
 def is_one_record(elements: list[Any]) -> bool:
     """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
-    value = _of_arrays(elements)
+    value = decoded(elements)
     if isinstance(value, dict):
         return True
     first = value[:1] if isinstance(value, list) else []
@@ -539,11 +508,7 @@ class ReadRecord(NamedTuple):
 
 
 class AnyReader:
-    """Reads records of logs and of eval cases of every registered format.
-
-    Attributes:
-        redact: What commands that show or write what is read replace by markers; None: nothing.
-    """
+    """Reads records of every format; `redact` is what commands that show or write them replace by markers."""
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         config = config or EvalConfig()
@@ -574,7 +539,7 @@ class AnyReader:
             value = next(iter(_page(value)), value)
             if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
                 return FORMATS[MAPPING]
-            return mapped_format(self._mapping, value) if self._mapping else FORMATS[recognise(value)]
+            return mapped_format(self._mapping, value)
         except RAISED:
             return None
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
 from itertools import zip_longest
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -241,14 +241,6 @@ class Ask(Protocol):
         """
 
 
-@runtime_checkable
-class Rationed(Protocol):
-    """Protocol of a judge that leaves out conversations, so that its budget lasts."""
-
-    def within_budget(self, position: float) -> Ask:
-        """Returns who is asked about a conversation at a place in [0, 1)."""
-
-
 class NotAsked:
     """Stands in for a judge that is not asked: there is none, or what it would be shown is not complete."""
 
@@ -300,18 +292,6 @@ class Answers(Struct, Generic[R]):
         new = await ask(self.question, range(start, start + number))
         self.samples += new
         return [sample.reply for sample in new if sample.reply is not None]
-
-
-class NoJudge:
-    """Answers no question, and keeps what it was asked in `questions`, by prompt."""
-
-    def __init__(self) -> None:
-        self.questions: dict[Prompt, Question[Any]] = {}
-
-    async def __call__(self, question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
-        """Returns no usable answer."""
-        self.questions.setdefault(question.prompt, question)
-        return [JudgeSample(None, NO_JUDGE)] * len(samples)
 
 
 def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:

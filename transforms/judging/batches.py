@@ -10,7 +10,8 @@ import logging
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import count, filterfalse
 from secrets import randbits
@@ -32,7 +33,7 @@ from turnwise.transforms.judging.backends.base import (
     Request,
     one_line,
 )
-from turnwise.transforms.judging.backends.calling import ApiBackend, BatchApi, CallError, T
+from turnwise.transforms.judging.backends.calling import BatchBackend, CallError, T
 from turnwise.transforms.judging.judges import JUDGING, Connections
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
@@ -153,7 +154,7 @@ class Batches:
         try:
             for job in self._jobs:
                 if job.replies is not None:
-                    await asyncio.to_thread(self._keep_replies, job.record.requests, job.replies)
+                    await asyncio.to_thread(self._keep_replies, job.replies)
                     await self._end_record(job)
         except PlaceError as error:
             _LOG.warning("%s; the next run takes up the batch jobs again", error)
@@ -224,7 +225,7 @@ class Batches:
         for of_model in by_model.values():
             part: list[_Gathered] = []
             size = 0
-            most = self._backend(of_model[0].request.template.judge).batch_api.batch_bytes
+            most = self._backend(of_model[0].request.template.judge).batch_bytes
             for waiting in of_model:
                 template = waiting.request.template
                 texts = waiting.request.evidence + template.instructions + str(template.schema)
@@ -260,13 +261,13 @@ class Batches:
         pause = self._delay_s
         while True:
             try:
-                return await self._sent(job, lambda api: api.submit(record.name, requests), 1)
+                return await self._sent(job, lambda backend: backend.submit(record.name, requests), 1)
             except CallError as error:
                 if not error.may_pass or time.monotonic() + pause > self._deadline:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
-            if made := await self._sent(job, lambda api: api.find_job(record.name)):
+            if made := await self._sent(job, lambda backend: backend.find_job(record.name)):
                 return made
 
     async def _watched(self, job: _Job) -> None:
@@ -275,11 +276,11 @@ class Batches:
         while True:
             try:
                 if not record.job:
-                    made = await self._sent(job, lambda api: api.find_job(record.name))
+                    made = await self._sent(job, lambda backend: backend.find_job(record.name))
                     if not made:
                         return await self._end(job, BatchState("not made", is_ended=True))
                     record.job = made
-                state = await self._sent(job, lambda api: api.job(record.job, record.requests))
+                state = await self._sent(job, lambda backend: backend.job(record.job, record.requests))
             except CallError as error:
                 # A job that was just made may not be there at once.
                 is_new = time.time() - record.made < _NEW_S
@@ -335,13 +336,13 @@ class Batches:
             if not asked.answer.done():
                 asked.answer.set_result(_refused(asked, reason, tokens))
 
-    def _keep_replies(self, ids: Sequence[str], replies: dict[str, list[RawReply]]) -> None:
+    def _keep_replies(self, replies: Mapping[str, Sequence[RawReply]]) -> None:
         """Adds to the cache what is not there: what was not asked for, or not yet written, or is refused."""
         given: dict[bytes, list[RawReply]] = defaultdict(list)
         refused: dict[bytes, ReplyRow] = {}
-        for key in ids:
+        for key, of_request in replies.items():
             question = _slot(key)[0]
-            for reply in replies.get(key, ()):
+            for reply in of_request:
                 if reply.text is not None:
                     given[question].append(reply)
                 elif reply.fault is not None and reply.fault.is_final:
@@ -374,21 +375,21 @@ class Batches:
         await asyncio.to_thread(self._reply_place.write, [(_JOBS, job.number, "", job.record.model, 0, 0)])
         if job.record.job:
             try:
-                await self._sent(job, lambda api: api.discard(job.record.job), 2)
+                await self._sent(job, lambda backend: backend.discard(job.record.job), 2)
             except (CallError, ConfigError) as error:
                 if getattr(error, "status", None) != 404:  # else it is gone
                     _LOG.warning("the batch job %s stays at its provider: %s", job.record.job, error)
 
     async def _sent(
-        self, job: _Job, ask: Callable[[BatchApi], Coroutine[Any, Any, T]], most: int | None = None
+        self, job: _Job, ask: Callable[[BatchBackend], Coroutine[Any, Any, T]], most: int | None = None
     ) -> T:
         """Makes a request about a job with `most` attempts; raises what `ApiBackend.sent` raises."""
         backend = self._backend(job.record.judge)
-        return await backend.sent(lambda: ask(backend.batch_api), job.record.model, most)
+        return await backend.sent(partial(ask, backend), job.record.model, most)
 
-    def _backend(self, judge: str) -> ApiBackend:
+    def _backend(self, judge: str) -> BatchBackend:
         backend = self._connections.backend(judge)
-        assert isinstance(backend, ApiBackend)
+        assert isinstance(backend, BatchBackend)
         return backend
 
 

@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,27 +39,15 @@ from turnwise.transforms.judging.limits import (
     estimated_tokens,
     tokens_of,
 )
-from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace
+from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
 _LARGEST_BATCH = 500
 _GATHER_S = 0.005
-_NEEDED = "what it cannot answer has no score"
-_ASKED_ANEW = "replies may be asked for anew"
 _LOG = logging.getLogger(__name__)
 
 
-class CachedReply(NamedTuple):
-    """A usable reply: text, model and tokens."""
-
-    text: str
-    model: str
-    tokens_in: int
-    tokens_out: int
-
-
-CachedReplies = dict[int, CachedReply]
-_Put = tuple[bytes, int, CachedReply]
-_Lookup = tuple[bytes, "asyncio.Future[CachedReplies]"]
+_Replies = dict[int, RawReply]
+_Lookup = tuple[bytes, "asyncio.Future[_Replies]"]
 
 
 class ReplyCache:
@@ -73,23 +62,24 @@ class ReplyCache:
     def __init__(self, reply_place: ReplyPlace):
         """Takes the place of the replies, and starts the thread."""
         self._reply_place = reply_place
-        self._queue: SimpleQueue[_Put | _Lookup | None] = SimpleQueue()
+        self._queue: SimpleQueue[ReplyRow | _Lookup | None] = SimpleQueue()
         self._has_failed = False
         self._thread = threading.Thread(target=self._work, name="turnwise-judge-cache", daemon=True)
         self._thread.start()
 
-    async def get(self, question: bytes) -> CachedReplies:
+    async def get(self, question: bytes) -> _Replies:
         """Returns the replies to a question that are there, by number.
 
         Raises PlaceError if the place is needed and does not answer.
         """
-        answer: asyncio.Future[CachedReplies] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[_Replies] = asyncio.get_running_loop().create_future()
         self._queue.put((question, answer))
         return await answer
 
-    def put(self, question: bytes, sample: int, reply: CachedReply) -> None:
-        """Adds a reply; later calls of `get` return it."""
-        self._queue.put((question, sample, reply))
+    def put(self, question: bytes, number: int, reply: RawReply) -> None:
+        """Adds a usable reply; later calls of `get` return it."""
+        tokens = reply.tokens_in or 0, reply.tokens_out or 0
+        self._queue.put((question, number, reply.text or "", reply.model, *tokens))
 
     def close(self) -> None:
         """Writes pending replies and closes the place."""
@@ -105,7 +95,7 @@ class ReplyCache:
                 while len(batch) < _LARGEST_BATCH:
                     batch.append(self._queue.get_nowait())
             is_open = None not in batch
-            if puts := [(item[0], item[1], *item[2]) for item in batch if item and len(item) == 3]:
+            if puts := [item for item in batch if item and len(item) == 6]:
                 try:
                     self._reply_place.write(puts)
                 except PlaceError as error:
@@ -115,11 +105,11 @@ class ReplyCache:
         self._reply_place.close()
 
     def _answer(self, looks: Sequence[_Lookup]) -> None:
-        known: dict[bytes, CachedReplies] = {}
+        known: dict[bytes, _Replies] = {}
         failure: PlaceError | None = None
         try:
             for row in self._reply_place.read(list({question for question, _ in looks})):
-                known.setdefault(row[0], {})[row[1]] = CachedReply(*row[2:])
+                known.setdefault(row[0], {})[row[1]] = RawReply(row[2], None, *row[3:])
         except PlaceError as error:
             self._warn(error)
             failure = error if self._reply_place.is_needed else None
@@ -137,7 +127,8 @@ class ReplyCache:
     def _warn(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
-            _LOG.warning("%s; %s", error, _NEEDED if self._reply_place.is_needed else _ASKED_ANEW)
+            needed, asked_anew = "what it cannot answer has no score", "replies may be asked for anew"
+            _LOG.warning("%s; %s", error, needed if self._reply_place.is_needed else asked_anew)
 
 
 _SPENT = Fault("budget", SPENT)
@@ -154,47 +145,39 @@ class _Sampled(Struct):
 _PendingSamples = asyncio.Task[dict[int, _Sampled]]
 
 
+@dataclass(eq=False, repr=False)
 class Judge:
     """Asks a model with cache and limits, for one event loop.
 
     A question is sent as one call per sample, in parallel; with `candidates`, as one call for all samples.
     Equal concurrent questions share their answers. A reply that is empty, no JSON or outside its schema is
     requested once more; both calls are billed.
+
+    Attributes:
+        owed: Keys of requests that batch jobs do not make, with the reason; None: there are no jobs.
     """
 
-    def __init__(
-        self,
-        config: JudgeConfig,
-        backend: Backend,
-        requests: Requests,
-        counts: JudgeCounts,
-        pace: Pace,
-        budget: Budget,
-        concurrency: int,
-        cache: ReplyCache | None = None,
-        owed: dict[bytes, str] | None = None,
-    ):
-        """Takes what it asks with; `owed`: keys of requests that batch jobs do not make, with the reason."""
-        self._config, self._owed = config, owed
-        self._backend = backend
-        self._requests = requests
-        self._counts = counts
-        self._pace = pace
-        self._cache = cache
-        self._in_flight = asyncio.Semaphore(concurrency)
-        self._budget = budget
-        self._pending: dict[tuple[bytes, int, type], _PendingSamples] = {}
-        self._one_each: set[str] = set()
-        self._refused: str | None = None
-        self._asking: Counter[bytes] = Counter()
-        self._is_ending = False
+    config: JudgeConfig
+    backend: Backend
+    requests: Requests
+    counts: JudgeCounts
+    pace: Pace
+    budget: Budget
+    in_flight: asyncio.Semaphore
+    cache: ReplyCache | None
+    owed: dict[bytes, str] | None
+    _pending: dict[tuple[bytes, int, type], _PendingSamples] = field(default_factory=dict)
+    _one_each: set[str] = field(default_factory=set)
+    _refused: str | None = None
+    _asking: Counter[bytes] = field(default_factory=Counter)
+    _is_ending: bool = False
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Asks; see Ask. Raises AuthenticationError if the credentials are refused, now or before."""
         self._stop_if_refused()
-        model = self._requests.model(question.options)
+        model = self.requests.model(question.options)
         try:
-            request = self._requests.make(question)
+            request = self.requests.make(question)
         except (TypeError, ValueError) as error:
             fault = Fault("other", f"judge_model_config: {error}")
             unusable = _Sampled(JudgeSample(None, fault.reason, model), fault.kind, 0)
@@ -222,21 +205,21 @@ class Judge:
 
     def within_budget(self, position: float) -> Ask:
         """Returns who is asked about a conversation; see `Budget.left_out`. What the cache holds is free."""
-        if not self._budget.is_shared_out:
+        if not self.budget.is_shared_out:
             return self
         deciding = asyncio.Lock()
         decided: list[str | None] = []
 
         async def ask(question: Question[R], samples: range) -> list[JudgeSample[R]]:
             nonlocal decided
-            model = self._requests.model(question.options)
+            model = self.requests.model(question.options)
             try:
-                kept = await self._kept(question, self._requests.make(question))
+                kept = await self._kept(question, self.requests.make(question))
             except (TypeError, ValueError, PlaceError):
                 kept = {}
             if any(number not in kept for number in samples):
                 async with deciding:  # once a conversation, at the first question that needs a call
-                    decided = decided or [await self._budget.left_out(position)]
+                    decided = decided or [await self.budget.left_out(position)]
             why = decided[0] if decided else None
             if why is None:
                 return await self(question, samples)
@@ -248,7 +231,7 @@ class Judge:
     async def rest(self) -> None:
         """Tells the other workers what the calls took, because no question may come for a while."""
         try:
-            await self._budget.write()
+            await self.budget.write()
         except PlaceError as error:
             _LOG.warning("%s; the judge's budget may be counted wrongly", error)
 
@@ -256,16 +239,16 @@ class Judge:
         """Starts no calls and gives no answers any more; waits for replies in flight and keeps them."""
         self._is_ending = True
         asking = {task for (question, _, _), task in self._pending.items() if self._asking[question]}
-        if asking and self._cache is not None:
+        if asking and self.cache is not None:
             await asyncio.wait(asking, timeout=patience_s)
 
     async def aclose(self) -> None:
         """Closes the cache when it is written, and the connections."""
         await self.rest()
-        if self._cache is not None:
-            self._cache.close()
+        if self.cache is not None:
+            self.cache.close()
         try:
-            await self._backend.aclose()
+            await self.backend.aclose()
         except RAISED as error:
             _LOG.warning("the judge was not closed: %s", error_text(error))
 
@@ -276,7 +259,7 @@ class Judge:
         saved = answer.saved if sample.is_cached else 0
         used = JudgeUsage(samples=1, cached=int(sample.is_cached), tokens_saved=saved)
         used.unusable.update([answer.fault] if answer.fault else [])
-        self._counts.add(model, used)
+        self.counts.add(model, used)
         return sample
 
     async def _answer_samples(
@@ -293,7 +276,7 @@ class Judge:
         unfit = [number for number in missing if answers[number].fault in again]
         for number, second in (await self._asked(question, request, unfit)).items():
             if second.fault != "budget":
-                self._counts.add(name, JudgeUsage(asked_again=1))
+                self.counts.add(name, JudgeUsage(asked_again=1))
             # It has the tokens of both, and the first one's fault if it is unusable as well.
             first = answers[number]
             better = first if second.fault else second
@@ -306,15 +289,14 @@ class Judge:
     async def _kept(self, question: Question[Any], request: Request) -> dict[int, _Sampled]:
         """Returns the usable samples that the cache holds, by number; raises PlaceError."""
         answers: dict[int, _Sampled] = {}
-        for number, cached in (await self._cache.get(request.key) if self._cache else {}).items():
+        for number, cached in (await self.cache.get(request.key) if self.cache else {}).items():
             if number == REFUSED:
-                if self._owed is not None:
-                    self._owed[request.key] = f"{cached.text}; refused for good, so not asked again"
+                if self.owed is not None:
+                    self.owed[request.key] = f"{cached.text}; refused for good, so not asked again"
                 continue
-            reply = read_reply(cached.text, question.reply_model)
-            if not isinstance(reply, Fault):
-                sample = JudgeSample(reply, model=cached.model, is_cached=True)
-                answers[number] = _Sampled(sample, None, cached.tokens_in + cached.tokens_out)
+            answer = _read(question, cached, is_cached=True)
+            if answer.fault is None:
+                answers[number] = answer
         return answers
 
     async def _asked(
@@ -323,21 +305,14 @@ class Judge:
         answers: dict[int, _Sampled] = {}
         replies = await self._ask(request, len(numbers)) if numbers else []
         for number, raw in zip(numbers, replies, strict=True):
-            cost = (raw.model, raw.tokens_in, raw.tokens_out)
-            reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
-            if isinstance(reply, Fault):
-                answers[number] = _Sampled(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
-                continue
-            tokens_in, tokens_out = raw.tokens_in or 0, raw.tokens_out or 0
-            if self._cache is not None and raw.text is not None:
-                cached = CachedReply(raw.text, raw.model, tokens_in, tokens_out)
-                self._cache.put(request.key, number, cached)
-            answers[number] = _Sampled(JudgeSample(reply, None, *cost), None, tokens_in + tokens_out)
+            answers[number] = _read(question, raw)
+            if self.cache is not None and answers[number].fault is None:
+                self.cache.put(request.key, number, raw)
         return answers
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
         model = request.template.name
-        may_be_one = count > 1 and self._config.candidates and model not in self._one_each
+        may_be_one = count > 1 and self.config.candidates and model not in self._one_each
         largest = MAX_CANDIDATES if may_be_one else 1
         calls = (self._call(request, min(largest, count - start)) for start in range(0, count, largest))
         try:
@@ -353,24 +328,24 @@ class Judge:
         return replies
 
     async def _call(self, request: Request, count: int) -> list[RawReply]:
-        async with self._in_flight:
+        async with self.in_flight:
             self._stop_if_refused()
             model = request.template.name
             if self._is_ending:
                 return [RawReply(None, _ENDING, model)] * count
-            if why := (self._owed or {}).get(request.key):
+            if why := (self.owed or {}).get(request.key):
                 return [RawReply(None, Fault("batch", why), model)] * count
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             replies: list[RawReply] = []
             try:
-                expected = await self._budget.reserve(model, prompt, count)
+                expected = await self.budget.reserve(model, prompt, count)
                 if expected is None:
                     return [RawReply(None, _SPENT, model)] * count
                 try:
-                    await asyncio.sleep(self._pace.charge())
+                    await asyncio.sleep(self.pace.charge())
                     replies = await self._timed(request, count)
                 finally:
-                    self._budget.settle(model, expected, tokens_of(replies))
+                    self.budget.settle(model, expected, tokens_of(replies))
             except PlaceError as error:
                 return [RawReply(None, Fault("connection", str(error)), model)] * count
             return replies
@@ -382,7 +357,7 @@ class Judge:
         JUDGING.asking += 1
         self._asking[request.key] += 1
         try:
-            replies = await self._backend.generate(request, count)
+            replies = await self.backend.generate(request, count)
         except AuthenticationError as error:
             self._refused = str(error)
             raise
@@ -397,7 +372,7 @@ class Judge:
             used = JudgeUsage(1, latency_ms=round((time.perf_counter() - start) * 1000))
             used.tokens_in, used.tokens_out = tokens or (0, 0)
             used.uncounted = int(tokens is None)
-            self._counts.add(request.template.name, used)
+            self.counts.add(request.template.name, used)
         return replies
 
     def _stop_if_refused(self) -> None:
@@ -405,6 +380,16 @@ class Judge:
             raise AuthenticationError(self._refused)
 
 
+def _read(question: Question[Any], raw: RawReply, is_cached: bool = False) -> _Sampled:
+    cost = (0, 0) if is_cached else (raw.tokens_in, raw.tokens_out)
+    reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
+    if isinstance(reply, Fault):
+        return _Sampled(JudgeSample(None, reply.reason, raw.model, *cost), reply.kind, 0)
+    sample = JudgeSample(reply, None, raw.model, *cost, is_cached)
+    return _Sampled(sample, None, (raw.tokens_in or 0) + (raw.tokens_out or 0))
+
+
+@dataclass(eq=False, repr=False)
 class Estimator:
     """Counts the calls of a run without making any.
 
@@ -412,30 +397,29 @@ class Estimator:
     `samples`.
     """
 
-    def __init__(
-        self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
-    ) -> None:
-        self._candidates, self._requests = config.candidates, requests
-        self._counts, self._cache = counts, cache
-        self._seen: set[bytes] = set()
+    config: JudgeConfig
+    requests: Requests
+    counts: JudgeCounts
+    cache: ReplyCache | None
+    _seen: set[bytes] = field(default_factory=set)
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Counts a question once, however often it is asked."""
-        request = self._requests.make(question)
+        request = self.requests.make(question)
         if request.key not in self._seen:
             self._seen.add(request.key)
-            kept = await self._cache.get(request.key) if self._cache else {}
+            kept = await self.cache.get(request.key) if self.cache else {}
             missing = 0 if question.if_unsure else sum(number not in kept for number in samples)
             most = sum(number not in kept for number in range(question.options.num_samples))
-            calls = min(missing, 1) if self._candidates else missing
+            calls = min(missing, 1) if self.config.candidates else missing
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             model = request.template.name
             tokens_in, tokens_out = prompt * calls, ANSWER_TOKENS * missing
             usage = JudgeUsage(calls, samples=most, tokens_in=tokens_in, tokens_out=tokens_out)
-            self._counts.add(model, usage)
+            self.counts.add(model, usage)
         return [JudgeSample(None, "only estimated")] * len(samples)
 
     async def aclose(self) -> None:
         """Closes the cache."""
-        if self._cache is not None:
-            self._cache.close()
+        if self.cache is not None:
+            self.cache.close()

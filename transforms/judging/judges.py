@@ -29,6 +29,8 @@ from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.prompts import asked_schema
 
 Environ: TypeAlias = Mapping[str, str]
+OnRetry: TypeAlias = Callable[[str], None]
+"""Called with the model's name before every repeated request."""
 HOW_TO = (
     "set GOOGLE_API_KEY, or judge.project (or GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_CLOUD_PROJECT) "
     "for Vertex AI, or judge.api_key_secret, or take --judge local"
@@ -81,7 +83,7 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
         provider: Names before a slash that stand for it in the name of a model (`openai/gpt-4o`).
         paths: Other names before a slash that are part of its models' own names; None: any.
         needs_model: Whether a model must be named, because it has no default.
-        has_batches: Whether it takes batch jobs, at half the price; its backend is an `ApiBackend` then.
+        has_batches: Whether it takes batch jobs, at half the price; its backend is a `BatchBackend` then.
         extra: The extra of turnwise that its workers need; "": none.
         is_judging: False: it answers nothing, so that what needs a judge has no score.
         note: A line of the report of a run in which it was, or would have been, asked.
@@ -98,7 +100,7 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
 
     name: str
     help: str
-    connect: Callable[[JudgeConfig, Environ, Callable[[str], None]], Backend] | None = None
+    connect: Callable[[JudgeConfig, Environ, OnRetry], Backend] | None = None
     answer: Callable[[], Ask] | None = None
     model: str = ""
     access: Callable[[JudgeConfig, Environ], Access] | None = None
@@ -354,9 +356,7 @@ class Requests:
 class Connections:
     """A backend for the models of all judges. The run's own judge is connected at once, others when asked."""
 
-    def __init__(
-        self, config: JudgeConfig, environ: Environ, run_judge: JudgeKind, note_retry: Callable[[str], None]
-    ):
+    def __init__(self, config: JudgeConfig, environ: Environ, run_judge: JudgeKind, note_retry: OnRetry):
         """Connects the run's own judge; raises ConfigError if that fails."""
         self._config, self._environ, self._run_judge = config, environ, run_judge
         self._note_retry = note_retry

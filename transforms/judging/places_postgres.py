@@ -145,10 +145,8 @@ class PostgresPlace(ReplyPlace):
 
 
 def _make_tables(connection: _Connection) -> None:
-    with connection.transaction():
-        (are_there,) = connection.execute(_ARE_THERE).fetchone() or (False,)
-        if not are_there:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            connection.execute(_TABLES)
-        connection.execute("DELETE FROM judge_budgets WHERE changed < now() - INTERVAL '90 days'")
-    connection.commit()
+    (are_there,) = connection.execute(_ARE_THERE).fetchone() or (False,)
+    if not are_there:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(_TABLES)
+    connection.execute("DELETE FROM judge_budgets WHERE changed < now() - INTERVAL '90 days'")

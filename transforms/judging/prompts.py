@@ -108,7 +108,8 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
 
 
 _OF_THE_USER = ", user"
-_NO_EVIDENCE = (", agent", ", agent shows", ", searched for", _OF_THE_USER)
+_SPOKEN = (", agent", ", agent shows", _OF_THE_USER)
+_NO_EVIDENCE = (*_SPOKEN, ", searched for")
 MAX_REFERENCES = 100
 """Maximum number of sources, of attributed texts and of queries, per turn or message."""
 
@@ -178,20 +179,18 @@ def position(conversation: Conversation, turn: Turn) -> int:
 
 def dialogue_sections(conversation: Conversation, end: int | None = None) -> list[Section]:
     """Renders whole turns: all, or the first `end`."""
-    return [
-        section
-        for index, turn in enumerate(conversation.turns[:end])
-        for section in [*_work(conversation, index), *words(turn, index + 1)]
-    ]
+    sections: list[Section] = []
+    for index, turn in enumerate(conversation.turns[:end]):
+        name = f"turn {index + 1}, agent"
+        sections += _work(conversation, index)
+        sections += [Section(name, text) for text in turn_texts(turn)]
+        sections += [Section(f"{name} shows", json_text(payload)) for payload in turn.payloads]
+    return sections
 
 
 def spoken_sections(conversation: Conversation) -> list[Section]:
     """Renders only the messages of user and agent."""
-    sections: list[Section] = []
-    for number, turn in enumerate(conversation.turns, 1):
-        sections += [Section(f"turn {number}, user", turn.user)] if turn.user else []
-        sections += words(turn, number)
-    return sections
+    return [section for section in dialogue_sections(conversation) if section.name.endswith(_SPOKEN)]
 
 
 def reference_sections(turn: Turn, number: int) -> list[Section]:
@@ -223,14 +222,6 @@ def facts(sections: Iterable[Section]) -> list[str]:
 def messages_of_user(sections: Iterable[Section]) -> list[str]:
     """Returns the texts of the sections that are messages of the user."""
     return [text for name, text in sections if text and name.endswith(_OF_THE_USER)]
-
-
-def words(turn: Turn, number: int) -> list[Section]:
-    """Renders the agent's messages of a turn."""
-    messages = [Section(f"turn {number}, agent", text) for text in turn_texts(turn)]
-    return messages + [
-        Section(f"turn {number}, agent shows", json_text(payload)) for payload in turn.payloads
-    ]
 
 
 def _work(conversation: Conversation, index: int) -> list[Section]:

@@ -116,13 +116,13 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     backend: Backend = connections
     owed: dict[bytes, str] | None = None
     budget = Budget(limited, settings.spent, shared, settings.run_id)
-    concurrency = settings.concurrency
+    in_flight = asyncio.Semaphore(settings.concurrency)
     JUDGING.jobs.clear()
     if settings.batch_wait_s is not None:
         assert config.cache is not None
         batches = Batches(config, connections, open_place(config.cache), settings.batch_wait_s)
-        backend, owed, pace, concurrency = batches, batches.owed, Pace(None), CONCURRENCY
-    return Judge(config, backend, requests, counts, pace, budget, concurrency, cache, owed)
+        backend, owed, pace, in_flight = batches, batches.owed, Pace(None), asyncio.Semaphore(CONCURRENCY)
+    return Judge(config, backend, requests, counts, pace, budget, in_flight, cache, owed)
 
 
 async def close_judge(judge: Ask) -> None:

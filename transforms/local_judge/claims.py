@@ -28,11 +28,6 @@ class Claim(NamedTuple):
     content: dict[str, float]
     demands: list[tuple[Word, Keys]]
 
-    @property
-    def weights(self) -> dict[str, float]:
-        """All features with their weights."""
-        return weigh([word for word in self.words if not word.is_content], self.content)
-
 
 def read_claim(sentence: str) -> Claim:
     """Reads a sentence."""

@@ -26,10 +26,10 @@ from turnwise.transforms.text.words import (
     FUNCTION_WORDS,
     KOREAN_GRAMMAR,
     NEGATING,
-    NUMBER_WORDS,
     Keys,
     Word,
     is_run_of_characters,
+    spoken_number,
     weigh,
     without_korean_endings,
     word_set,
@@ -217,7 +217,7 @@ class AlignedText:
         text = _ENDS.sub(f" {END} ", _COLONS.sub(f" {COLON} ", text))
         marked = plain_words(_PUNCTUATION.sub(f" {BREAK} ", text))
         self.tokens = [token for word in marked for token in _tokens(word)]
-        self.names |= {word.keys[0]: word.lower for word in marked if word.lower in NUMBER_WORDS}
+        self.names |= {word.keys[0]: word.lower for word in marked if spoken_number(word.lower) is not None}
         self.values = {(token.kind, token.value) for token in self.tokens if token.value}
         self.is_negated = any(token.kind == NOT for token in self.tokens)
 
@@ -237,7 +237,7 @@ def _tokens(word: Word) -> Sequence[AlignedToken]:
         return [AlignedToken(NOT)]
     if word.demands:
         return [AlignedToken(NUMBER, keys=word.keys, demands=word.demands)]
-    if word.lower in NUMBER_WORDS:
+    if spoken_number(word.lower) is not None:
         return [AlignedToken(NUMBER, word.keys[0], word.keys)]
     if is_run_of_characters(word.lower):
         return [AlignedToken(char) for char in word.lower]

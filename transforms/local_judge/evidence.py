@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise, product
@@ -17,7 +17,6 @@ from turnwise.transforms.local_judge.named_values import (
     denies,
     is_denied,
     numbers_of_lists,
-    other_currency,
     parts_of,
     replace_idioms,
     with_single_negations,
@@ -175,36 +174,13 @@ class _Piece:
 
     def _is_entry(self, position: int) -> bool:
         """Returns whether a word is a value of its own, as in a record, a list or a table."""
-        starts, tokens = self._starts, self.tokens
+        starts, tokens = self.starts, self.tokens
         before = self.text[starts[position - 1] + len(tokens[position - 1]) : starts[position]]
         after = self.text[starts[position] + len(tokens[position]) : starts[position + 1]]
         return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
-    def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
-        """Returns the sentence of a window that covers most of a claim, with a block on either side."""
-
-        def weight(places: Iterable[int]) -> float:
-            keys = dict.fromkeys(chain.from_iterable([self.words[position].keys for position in places]))
-            return fsum([content.get(key, 0.0) for key in keys])
-
-        text, tokens, starts = self.text, self.tokens, self._starts
-        first = max(0, window * _BLOCK)
-        nearby, shares_nothing = self.words[first : first + WINDOW], content.keys().isdisjoint
-        shared = [position for position, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
-        sentences = [shared[:1]]
-        for last, position in pairwise(shared):
-            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[position]):
-                sentences.append([])
-            sentences[-1].append(position)
-        best = max(sentences, key=weight)
-        begin, after = best[0] - _BLOCK, best[-1] + 1 + _BLOCK
-        start, end = starts[best[0]], starts[best[-1]] + len(tokens[best[-1]])
-        before = text[starts[begin] : start] if begin > 0 else "\n" + text[:start]
-        rest = text[end : starts[after]] if after < len(self.words) else text[end:] + "\n"
-        return EvidenceSpan(before + text[start:end] + rest, len(before), len(before) + end - start)
-
     @cached_property
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
         return starts_of(self.tokens, self.text)
 
 
@@ -219,8 +195,28 @@ class EvidencePassage:
 
     @cached_property
     def span(self) -> EvidenceSpan:
-        """Its sentence that covers most of the claim."""
-        return self.piece.span(self.window, self.content)
+        """Its sentence that covers most of the claim, with a block on either side."""
+        piece = self.piece
+
+        def weight(places: Iterable[int]) -> float:
+            keys = dict.fromkeys(chain.from_iterable([piece.words[position].keys for position in places]))
+            return fsum([self.content.get(key, 0.0) for key in keys])
+
+        text, tokens, starts = piece.text, piece.tokens, piece.starts
+        first = max(0, self.window * _BLOCK)
+        nearby, shares_nothing = piece.words[first : first + WINDOW], self.content.keys().isdisjoint
+        shared = [position for position, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
+        sentences = [shared[:1]]
+        for last, position in pairwise(shared):
+            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[position]):
+                sentences.append([])
+            sentences[-1].append(position)
+        best = max(sentences, key=weight)
+        begin, after = best[0] - _BLOCK, best[-1] + 1 + _BLOCK
+        start, end = starts[best[0]], starts[best[-1]] + len(tokens[best[-1]])
+        before = text[starts[begin] : start] if begin > 0 else "\n" + text[:start]
+        rest = text[end : starts[after]] if after < len(piece.words) else text[end:] + "\n"
+        return EvidenceSpan(before + text[start:end] + rest, len(before), len(before) + end - start)
 
     def holds(self, key: str) -> bool:
         """Returns whether a key of a content word is in it."""
@@ -241,19 +237,11 @@ class Evidence:
         flags: dict[str, set[str]] = {}
         for name, values in chain.from_iterable([piece.flags.items() for piece in self.pieces]):
             flags[name] = flags.get(name, set()) | values
-        self.flags = FlagIndex(flags)
+        self.flags = read_flags(flags)
         self.statuses = read_statuses(flags)
-        self._currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
+        self.currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
         # Keys of all words outside flags.
         self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
-
-    def other_currency(self, text: str) -> tuple[str, str] | None:
-        """Returns the currency of a text and that of all records, if they are two; else None."""
-        if len(self._currencies) != 1:
-            return None
-        (held,) = self._currencies
-        named = other_currency(text, held, (piece.text for piece in self.pieces))
-        return (named, held) if named else None
 
     @property
     def holds_records(self) -> bool:
@@ -309,15 +297,14 @@ _SAYING_LITTLE = (
 _MOST = 0.75
 _MOST_UNKNOWN = 1.5
 
-Flags = Mapping[str, Set[str]]
-"""Name -> its values."""
-
 
 # Features of words that say little else than that something is so.
 _neutral = cache(lambda: weigh(words(_SAYING_LITTLE)).keys())
 
 
-class _Flag(NamedTuple):
+class RecordFlag(NamedTuple):
+    """A value of a record that says whether something is so, or that nothing is known or held."""
+
     name: str
     value: str
     content: dict[str, float]
@@ -329,42 +316,35 @@ def _meaning(value: str) -> str:
     return _MEANINGS.get(quoted.lower(), value)
 
 
-class FlagIndex:
-    """Flags of the evidence by their rarest word. A key with several values decides nothing."""
+def read_flags(values: Mapping[str, Set[str]]) -> list[RecordFlag]:
+    """Returns the flags among the values of all keys of the evidence; several values decide nothing."""
+    flags = []
+    for name, value in ((name, *held) for name, held in values.items() if len(held) == 1):
+        if value in _MEANINGS.values():
+            content = weigh(word for word in words(split_capitals(name)) if word.is_content)
+            flags += [RecordFlag(name, value, content)] if content else []
+    return flags
 
-    def __init__(self, flags: Flags) -> None:
-        known = []
-        for name, values in flags.items():
-            value = next(iter(values)) if len(values) == 1 else ""
-            if value in _MEANINGS.values():
-                content = weigh(word for word in words(split_capitals(name)) if word.is_content)
-                known += [_Flag(name, value, content)] if content else []
-        counts = Counter(key for flag in known for key in flag.content)
-        self._flags: dict[str, list[_Flag]] = {}
-        for flag in known:
-            self._flags.setdefault(min(flag.content, key=lambda key: (counts[key], key)), []).append(flag)
-        self._names = counts.keys()
 
-    def denying(self, claim: Claim, stated: Set[str]) -> _Flag | None:
-        """Returns a flag that contradicts a claim, or has no value for what it says; None: there is none.
+def denying_flag(claim: Claim, flags: Sequence[RecordFlag], stated: Set[str]) -> RecordFlag | None:
+    """Returns a flag that contradicts a claim, or has no value for what it says; None: there is none.
 
-        A claim whose words stand in the evidence outside flags (keys `stated`) is not about a flag.
-        """
-        if not self._flags or claim.content.keys() <= stated:
-            return None
-        denying = []
-        for part in (part for part in clauses(claim) if part.content and not is_open(part)):
-            rest = {key: weight for key, weight in part.content.items() if key not in _neutral()}
-            negated, is_less = is_denied(part.text), says_less(part)
-            unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
-            is_known = sum(unknown) < _MOST_UNKNOWN
-            for flag in chain.from_iterable(self._flags.get(key, ()) for key in part.content):
-                if flag.content.keys() <= part.content.keys():
-                    share = fsum(flag.content.values()) / fsum((rest | flag.content).values())
-                    may_deny = not is_less and (is_known or flag.value == UNKNOWN)
-                    may_deny = negated if flag.value == "true" else may_deny
-                    denying += [flag] if may_deny and (share >= _MOST or flag.value == "false") else []
-        return min(denying, default=None)
+    A claim whose words stand in the evidence outside flags (keys `stated`) is not about a flag.
+    """
+    if not flags or claim.content.keys() <= stated:
+        return None
+    names, denying = {key for flag in flags for key in flag.content}, []
+    for part in (part for part in clauses(claim) if part.content and not is_open(part)):
+        rest = {key: weight for key, weight in part.content.items() if key not in _neutral()}
+        negated, is_less = is_denied(part.text), says_less(part)
+        unknown = [weight for key, weight in rest.items() if key not in stated and key not in names]
+        is_known = sum(unknown) < _MOST_UNKNOWN
+        for flag in (flag for flag in flags if flag.content.keys() <= part.content.keys()):
+            share = fsum(flag.content.values()) / fsum((rest | flag.content).values())
+            may_deny = not is_less and (is_known or flag.value == UNKNOWN)
+            may_deny = negated if flag.value == "true" else may_deny
+            denying += [flag] if may_deny and (share >= _MOST or flag.value == "false") else []
+    return min(denying, default=None)
 
 
 def split_capitals(name: str) -> str:

@@ -15,6 +15,7 @@ from itertools import takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
@@ -38,6 +39,7 @@ from turnwise.transforms.local_judge.evidence import (
     EvidencePassage,
     NumberPlaces,
     alike,
+    denying_flag,
     denying_status,
     shown_language,
 )
@@ -49,6 +51,7 @@ from turnwise.transforms.local_judge.named_values import (
     missing_codes,
     missing_endings,
     names_ending,
+    other_currency,
 )
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
@@ -130,7 +133,7 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     is_absence = says_absence(whole.text)
     is_contrary = is_absence and _holds_what_is_absent(claim, passages)
     absence = ABSENCE if is_absence and not is_contrary else None
-    if (flag := known.flags.denying(claim, known.stated)) and flag.value == UNKNOWN:
+    if (flag := denying_flag(claim, known.flags, known.stated)) and flag.value == UNKNOWN:
         reason = f"The evidence has no value of “{flag.name}”."
         return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
@@ -204,19 +207,19 @@ def _as_spelled(
 def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
     if best and (reason := contradiction(claim, best.span, "The evidence")):
         return reason
-    flag = known.flags.denying(claim, known.stated)
+    flag = denying_flag(claim, known.flags, known.stated)
     if flag is not None and flag.value != UNKNOWN:
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
         return f"The evidence says “{status.name}”: {status.value}."
     if best and (reason := replaced_number(claim, best)):
         return reason
-    if currencies := known.other_currency(claim.text):
+    if currencies := other_currency(claim.text, known.currencies, (piece.text for piece in known.pieces)):
         return f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
     return None
 
 
-LOG_ODDS_OF_NOTHING = -9.19
+LOG_ODDS_OF_NOTHING = -9.17
 LOG_ODDS_OF_ALL = 2.22
 """Log odds where the coverage is 0 and 1, by `python -m benchmarks.local_judge_fit`."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT  # of a claim that counts wholly among the sentences of an answer
@@ -376,29 +379,17 @@ class TooLargeError(Exception):
     """The input of the local judge is too large; one line that states what exceeds the limit."""
 
 
-class SupportQuestion(NamedTuple):
-    """A sentence and its sources."""
-
-    sentence: str
-    sources: tuple[str, ...]
-
-
-def supported(questions: Sequence[SupportQuestion]) -> list[GroundingVerdict]:
-    """Compares every sentence with its own sources; returns one verdict each. Raises TooLargeError."""
+def supported(questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[GroundingVerdict]:
+    """Compares sentences, each with its own sources; returns one verdict each. Raises TooLargeError."""
     if len(questions) > MAX_QUESTIONS:
         size = len(questions)
         raise TooLargeError(f"{size} sentences and sources; the local judge compares {MAX_QUESTIONS}")
-    by_sources: dict[tuple[str, ...], list[int]] = {}
-    for i, question in enumerate(questions):
-        by_sources.setdefault(question.sources, []).append(i)
+    by_sources = grouped((sources, sentence) for sentence, sources in questions)
     size = sum(len(source) for sources in by_sources for source in sources)
     if size > MAX_READ:
         raise TooLargeError(f"sources of {size} characters; the local judge reads {MAX_READ}")
-    verdicts: dict[int, GroundingVerdict] = {}
-    for sources, indices in by_sources.items():
-        grounded = ground([questions[i].sentence for i in indices], sources)
-        verdicts.update(zip(indices, grounded, strict=True))
-    return [verdicts[i] for i in range(len(questions))]
+    verdicts = {sources: iter(ground(sentences, sources)) for sources, sentences in by_sources.items()}
+    return [next(verdicts[sources]) for _, sources in questions]
 
 
 # A weighted F-measure in which recall counts four times as much as precision, F = 5PR / (4P + R).
@@ -449,7 +440,10 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
 
 
 def _overlap(wanted: Claim, answer: Claim) -> float:
-    ours, theirs = wanted.weights, answer.weights
+    ours, theirs = (
+        weigh([word for word in claim.words if not word.is_content], claim.content)
+        for claim in (wanted, answer)
+    )
     common = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
     if not common:
         return 0.0

@@ -100,8 +100,11 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
     return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
 
 
-def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None:
-    """Returns the only currency of a text, if a record has another one and nothing names both; None: else."""
+def other_currency(text: str, of_records: Set[str], known: Iterable[str]) -> tuple[str, str] | None:
+    """Returns the only currency of a text and that of all records, if they are two and nothing names both."""
+    if len(of_records) != 1:
+        return None
+    (currency,) = of_records
     held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
     mark_named_values(text, names)
     named = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
@@ -111,7 +114,7 @@ def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None
     row = _CURRENCIES[currencies[0].number].split()
     if any(name in piece.lower() for piece in known for name in row):
         return None
-    return next(name for name in names.values() if name in row)
+    return next(name for name in names.values() if name in row), currency
 
 
 # Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.
@@ -244,7 +247,7 @@ def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
         return sentence
 
     def whole(ending: re.Match[str]) -> str:
-        number = _first(text.ending_in(ending[1]) for text in texts) or ""
+        number = next(filter(None, (text.ending_in(ending[1]) for text in texts)), "")
         return number if len(number) >= _FEWEST_DIGITS else ending[0]
 
     return "".join(_respelled(_ENDING.sub(whole, sentence), texts))
@@ -278,7 +281,7 @@ def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
             code = "".join(run[0] for run in runs[first : last + 1])
             least = _FEWEST_DIGITS if code.isdigit() else _SHORTEST
             is_code = len(code) >= least and any(map(str.isdigit, code))
-            if is_code and (held := _first(text.find(code) for text in texts)):
+            if is_code and (held := next(filter(None, (text.find(code) for text in texts)), None)):
                 yield sentence[done : runs[first].start()] + held
                 done, first = runs[last].end(), last
                 break
@@ -288,10 +291,6 @@ def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
 
 def _is_part(run: str) -> bool:
     return any(map(str.isdigit, run)) or (run.isupper() and len(run) <= _LONGEST_LETTERS)
-
-
-def _first(texts: Iterable[str | None]) -> str | None:
-    return next((text for text in texts if text), None)
 
 
 # A card or booking number, a phone number with hyphens, an address of e-mail or the internet, a version, and

@@ -1,7 +1,7 @@
 """Metrics of an app version as an additive state: sums of scores, intervals, runs and slices; their rows."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from math import ceil, copysign, fsum, log, log1p, sqrt
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -40,10 +40,8 @@ _Runs = tuple[int, int]
 class Repeats(Struct):
     """Sums over the runs of the cases of one app version; two of them add up.
 
-    Attributes:
-        cases: Key of a case -> criterion -> decided runs, and how many of them passed.
-        is_full: There were more than 10,000 cases: nothing is kept, so that memory is bounded. In whatever
-            order sums are added up, they are full exactly if all together are too many.
+    `cases` are key of a case -> criterion -> decided runs, and how many of them passed. More than 10,000 are
+    full: none is kept, so that memory is bounded, in whatever order sums with too many together are added up.
     """
 
     cases: dict[str, dict[str, _Runs]] = field(default_factory=dict)
@@ -91,8 +89,8 @@ class Repeats(Struct):
         if not runs:
             return None
         largest = min(max(count for count, _ in runs), MOST_RUNS)
-        hat = _means([list(_all_pass(*run, largest)) for run in runs], largest)
-        missed = _means([list(_all_pass(count, count - passes, largest)) for count, passes in runs], largest)
+        hat = _all_pass(runs, largest)
+        missed = _all_pass([(count, count - passes) for count, passes in runs], largest)
         return {
             "cases": len(runs),
             "runs": min(count for count, _ in runs),
@@ -101,25 +99,19 @@ class Repeats(Struct):
         }
 
 
-def _all_pass(count: int, passes: int, largest: int) -> Iterator[float]:
-    """Yields, for k = 1, 2, ..., C(passes, k) / C(count, k): the share of choices of k runs that all pass.
+def _all_pass(runs: Sequence[_Runs], largest: int) -> list[tuple[float, int]]:
+    """Returns, for k from 1 to `largest`, the mean over the cases that have k runs, and how many these are.
 
-    The last k is the number of runs, or `largest`.
+    It is the mean of C(passes, k) / C(count, k): the share of choices of k runs that all pass.
     """
-    share = 1.0
-    for i in range(min(count, largest)):
-        share *= max(0, passes - i) / (count - i)
-        yield share
-
-
-def _means(by_case: list[list[float]], largest: int) -> list[tuple[float, int]]:
-    """Returns, for k = 1, 2, ..., the mean over the cases that have k runs, and how many these are."""
     by_k: list[list[float]] = [[] for _ in range(largest)]
-    for values in by_case:
-        for i, value in enumerate(values):
-            by_k[i].append(value)
+    for count, passes in runs:
+        share = 1.0
+        for i, shares in zip(range(count), by_k, strict=False):
+            share *= max(0, passes - i) / (count - i)
+            shares.append(share)
     # Rounded once: the same in whatever order workers add up their cases.
-    return [(fsum(values) / len(values), len(values)) for values in by_k]
+    return [(fsum(shares) / len(shares), len(shares)) for shares in by_k]
 
 
 def _figure(k: int, value: float, cases: int) -> JsonObject:
@@ -281,19 +273,12 @@ class Tally(Struct):
 
     def merge(self, other: "Tally", sign: int = 1) -> None:
         """Adds another tally to this one, or takes it back (`sign` -1)."""
-        self.scored += sign * other.scored
-        self.no_score += sign * other.no_score
-        self.errors += sign * other.errors
-        self.total += sign * other.total
-        self.squares += sign * other.squares
-        self.passes += sign * other.passes
-        self.fails += sign * other.fails
+        for name in _TALLY_NUMBERS:
+            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
         if other.sketch is not None:
             bins = {} if self.sketch is None else self.sketch
             add_counts(bins, other.sketch, sign)
             self.sketch = bins or None
-        self.voted += sign * other.voted
-        self.flipped += sign * other.flipped
 
     @property
     def is_empty(self) -> bool:
@@ -331,6 +316,9 @@ class Tally(Struct):
         if self.scored == 1:
             return self.total / ONE
         return value_at(self.sketch, rank_of(share, self.scored))
+
+
+_TALLY_NUMBERS = tuple(name for name in Tally.__struct_fields__ if name != "sketch")
 
 
 # Verdicts of panels of judges as counts, which add up over conversations.
@@ -376,12 +364,9 @@ SumPart = tuple[SumKey, int, int]
 def add_parts(sums: Sums, parts: Iterable[SumPart]) -> None:
     """Adds observations to sums, in place."""
     for key, first, second in parts:
-        pair = sums.get(key)
-        if pair is None:
-            sums[key] = [first, second]
-        else:
-            pair[0] += first
-            pair[1] += second
+        pair = sums.setdefault(key, [0, 0])
+        pair[0] += first
+        pair[1] += second
 
 
 def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
@@ -393,15 +378,11 @@ def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
 
 
 class Units(Struct):
-    """Conversations by their unit: the named case, or else the conversation itself.
+    """Conversations by their unit: the named case, or else the conversation itself; `total` are all.
 
-    Up to 500 units are counted exactly. Of more, a sample is kept: those whose hash has `level` leading zeros
-    (distinct sampling, Gibbons and Tirthapura 2001), so that memory is bounded and sums add up in any order.
-
-    Attributes:
-        kept: Hash of a unit -> conversations of it.
-        level: Number of leading zero bits of the hashes that are kept.
-        total: All conversations.
+    `kept` is hash of a unit -> conversations of it, exact for up to 500 units. Of more, a sample is kept:
+    those whose hash has `level` leading zero bits (distinct sampling, Gibbons and Tirthapura 2001), so that
+    memory is bounded and sums add up in any order.
     """
 
     kept: dict[int, int] = field(default_factory=dict)
@@ -513,35 +494,25 @@ class MetricsState(Struct):
         name, tallies = criterion.name, self.tallies
         for turn, score in scores:
             if not is_judged or criterion.counts(score):
-                tally = tallies.get((name, turn))
-                if tally is None:
-                    tally = tallies[name, turn] = Tally()
+                tally = tallies.setdefault((name, turn), Tally())
                 tally.add(score.value, score.outcome, with_quantiles)
             if score.judge is not None and score.judge.voted:  # also of a score that enters no mean
-                tally = self._tally(name, turn)
+                tally = tallies.setdefault((name, turn), Tally())
                 tally.voted += score.judge.voted
                 tally.flipped += score.judge.flipped or 0
         for errored in entry.errors:
             if turns is None or errored is None or errored in turns:
-                self._tally(name, errored).errors += 1
-
-    def _tally(self, criterion: str, turn: int | None) -> Tally:
-        tally = self.tallies.get((criterion, turn))
-        if tally is None:
-            tally = self.tallies[criterion, turn] = Tally()
-        return tally
+                tallies.setdefault((name, errored), Tally()).errors += 1
 
     def merge(self, other: "MetricsState", sign: int = 1) -> None:
         """Adds the sums of other conversations, or takes them back (`sign` -1).
 
         What falls to nothing goes, so that adding and taking back leaves no trace.
         """
-        self.conversations += sign * other.conversations
-        self.turns += sign * other.turns
-        self.passes += sign * other.passes
-        self.fails += sign * other.fails
+        for name in ("conversations", "turns", "passes", "fails"):
+            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
         for key, tally in other.tallies.items():
-            mine = self._tally(*key)
+            mine = self.tallies.setdefault(key, Tally())
             mine.merge(tally, sign)
             if mine.is_empty:
                 del self.tallies[key]
@@ -550,11 +521,11 @@ class MetricsState(Struct):
         self.units.merge(other.units, sign)
         add_counts(self.panels, other.panels, sign)
         add_counts(self.sampled_out, other.sampled_out, sign)
-        for name, state in other.slices.items():
-            part = self.slices.setdefault(name, MetricsState())
+        for part_name, state in other.slices.items():
+            part = self.slices.setdefault(part_name, MetricsState())
             part.merge(state, sign)
             if part.is_empty:
-                del self.slices[name]
+                del self.slices[part_name]
 
     @property
     def is_empty(self) -> bool:
@@ -565,15 +536,6 @@ class MetricsState(Struct):
         counts = self.conversations or self.turns or self.passes or self.fails
         held = self.tallies, self.ces, self.sampled_out, self.repeats.cases, self.slices, self.panels
         return not (counts or any(held) or self.units.kept or self.units.total)
-
-    def criterion_tallies(self) -> dict[tuple[str, bool], Tally]:
-        """Returns the sums by (criterion, whether of whole conversations), over all turns."""
-        merged: dict[tuple[str, bool], Tally] = {}
-        for (criterion, turn), tally in self.tallies.items():
-            merged.setdefault((criterion, turn is None), Tally()).merge(tally)
-        for criterion in self.sampled_out.keys() - {STATUS}:
-            merged.setdefault((criterion, True), Tally())
-        return merged
 
 
 def add_conversation(
@@ -698,12 +660,9 @@ VersionState: TypeAlias = tuple[str, MetricsState]
 
 
 class RowWindow(NamedTuple):
-    """The window that metrics are of.
+    """The window that metrics are of, in seconds since the epoch; the end is exclusive.
 
-    Attributes:
-        end: Seconds since the epoch, exclusive.
-        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
-        revision: How often the window gave figures before.
+    `pane` is `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, `revision` how often the window gave figures before.
     """
 
     start: float
@@ -748,10 +707,15 @@ def version_rows(
 
 def _criterion_rows(entry: VersionState, run_id: str, window: RowWindow | None) -> list[MetricRow]:
     """Returns the row of verdicts, then one per criterion and level."""
-    rows = [_metric_row(entry, run_id, window, STATUS, "conversation", status_tally(entry[1]))]
-    for (name, is_whole), tally in sorted(entry[1].criterion_tallies().items(), key=lambda item: item[0]):
+    state = entry[1]
+    rows = [_metric_row(entry, run_id, window, STATUS, "conversation", status_tally(state))]
+    merged: defaultdict[tuple[str, bool], Tally] = defaultdict(Tally)
+    for (name, turn), tally in state.tallies.items():
+        merged[name, turn is None].merge(tally)
+    left_out = ((name, True) for name in state.sampled_out if name != STATUS)
+    for name, is_whole in sorted({*merged, *left_out}):
         level = "conversation" if is_whole else "turn"
-        rows.append(_metric_row(entry, run_id, window, name, level, tally))
+        rows.append(_metric_row(entry, run_id, window, name, level, merged[name, is_whole]))
     return rows
 
 

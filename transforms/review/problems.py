@@ -49,15 +49,11 @@ from turnwise.transforms.text.sentences import single_spaced
 
 
 class ReviewProblem(NamedTuple):
-    """One reason to read a conversation.
+    """One reason to read a conversation: a `criterion` that failed (None: none did), at a 0-based `turn`.
 
-    Attributes:
-        gap: Distance from the threshold as a share of the criterion's range, 0..1.
-        criterion: Criterion that failed; None: none did.
-        turn: 0-based turn of the score; None: the whole conversation.
-        text: Why, where no score says it.
-        label: Kind of the failure and the tool, where no score says it.
-        compares_calls: Whether the criterion compares calls with expected ones.
+    `gap` is the distance from the threshold as a share of the criterion's range, 0..1; `text` says why, and
+    `label` names the kind of the failure and the tool, where no score does; `compares_calls`: with expected
+    ones.
     """
 
     term: SeverityReason
@@ -90,9 +86,8 @@ def problems_of(
             gaps = [gap_of(criterion, score) for _, score in failed]
             turn, score = failed[gaps.index(max(gaps))] if failed else (None, overall)
             term, gap = criterion.severity_reason, gap_of(criterion, overall)
-            compares_calls = criterion.needs_expected_calls
-            problem = ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=compares_calls)
-            problems.append(problem)
+            of_calls = criterion.needs_expected_calls
+            problems.append(ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=of_calls))
     if effects is not None:
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":
@@ -112,7 +107,15 @@ def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
         unmet = _first_unmet(sample.replay(pair).outcomes)
         if unmet is not None:
             return unmet._replace(turn=pair.index)
-    return _first_unmet(sample.scenario_outcomes) or _first_unjustified(scored) or problem
+    unmet = _first_unmet(sample.scenario_outcomes)
+    if unmet is not None:
+        return unmet
+    for entry in scored.scores:
+        for turn, score in entry.turns if isinstance(entry.criterion, Hallucination) else ():
+            if in_ces_terms(score).value == 0.0:
+                problem = ReviewProblem(Hallucination.severity_reason, 1.0, Hallucination.name, turn)
+                return problem._replace(text=unjustified_text(score), label=(score.label or "", ""))
+    return problem
 
 
 def _first_unmet(outcomes: Sequence[ExpectationOutcome]) -> ReviewProblem | None:
@@ -121,15 +124,6 @@ def _first_unmet(outcomes: Sequence[ExpectationOutcome]) -> ReviewProblem | None
             call = outcome.expectation.tool_call
             label = (outcome.expectation.kind, (call.name or "") if call else "")
             return ReviewProblem("expectations", 1.0, text=not_met([outcome]), label=label)
-    return None
-
-
-def _first_unjustified(scored: ScoredConversation) -> ReviewProblem | None:
-    for entry in scored.scores:
-        for turn, score in entry.turns if isinstance(entry.criterion, Hallucination) else ():
-            if in_ces_terms(score).value == 0.0:
-                problem = ReviewProblem(Hallucination.severity_reason, 1.0, Hallucination.name, turn)
-                return problem._replace(text=unjustified_text(score), label=(score.label or "", ""))
     return None
 
 
@@ -210,26 +204,20 @@ def unclear_tools(sample: Sample, made: MadeCalls, effects: ToolCatalog, criteri
     Of destructive calls, those that were held against no expected calls. Of calls whose effect is unknown or
     guessed from the name of the tool to be a write, all that were not expected: the guess may be wrong.
     """
-    calls = _unclear(sample, made, effects, criterion)
-    return tool_names(map(called_tool, calls)) if calls else []
-
-
-def _unclear(sample: Sample, made: MadeCalls, effects: ToolCatalog, criterion: ToolEffects) -> list[ToolCall]:
-    case = sample.eval_case
+    case, unclear = sample.eval_case, list[ToolCall]()
     if case is None or conversation_gap(criterion, sample):
-        return [*chain.from_iterable(made.changing)]
-    if case.actions is not None:
+        unclear += chain.from_iterable(made.changing)
+    elif case.actions is not None:
         wanted = [*case.actions, *chain.from_iterable(map(_wanted, case.turns))]
-        return _not_wanted(chain.from_iterable(made.changing), wanted, effects)
-    unclear: list[ToolCall] = []
-    recorded = [pair for pair in sample.pairs if pair.actual is not None]
-    for pair, calls in zip(recorded, made.changing, strict=True):
-        if calls:
-            if not _is_compared(sample, pair):
+        unclear += _not_wanted(chain.from_iterable(made.changing), wanted, effects)
+    else:
+        recorded = [pair for pair in sample.pairs if pair.actual is not None]
+        for pair, calls in zip(recorded, made.changing, strict=True):
+            if calls and not _is_compared(sample, pair):
                 unclear += calls
-            elif not _has_expected_calls(sample, pair):
+            elif calls and not _has_expected_calls(sample, pair):
                 unclear += _not_wanted(calls, _wanted(pair.expected), effects)
-    return unclear
+    return tool_names(map(called_tool, unclear))
 
 
 def _is_compared(sample: Sample, pair: TurnPair) -> bool:
@@ -316,26 +304,29 @@ def call_problem(problem: ReviewProblem, sample: Sample) -> CallProblem | None:
         return _problem_of(DESTRUCTIVE, details[DESTRUCTIVE], "destructive and not expected: ")
     if not problem.compares_calls or problem.score.label is not None:
         return None
-    return _by_details(details) or _by_calls(*_calls_at(problem.turn, sample), details)
+    if "wrong_arguments" in details:  # they hold the texts of calls
+        missing, wrong, extra = (_entries(details, key) for key in ("missing", "wrong_arguments", "extra"))
+        if missing:
+            return _problem_of(_MISSING, missing, "missing ")
+        if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
+            tool = wrong[0]["expected"].partition("(")[0]
+            differences = [Difference(**item) for item in wrong[0]["arguments"]]
+            return _wrong(tool, differences, wrong[0]["actual"])
+        if extra:
+            return _problem_of(_EXTRA, extra, "not expected: ")
+    if problem.turn is None:
+        wanted = sample.eval_case.actions if sample.eval_case else None
+        calls = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+    else:
+        pair = next(pair for pair in sample.pairs if pair.index == problem.turn)
+        wanted = pair.expected.tool_calls if pair.expected else None
+        calls = pair.actual.tool_calls if pair.actual else []
+    return _by_calls(wanted or [], held_calls(calls, wanted or ()), details)
 
 
 def _problem_of(kind: str, calls: Sequence[JsonValue], head: str) -> CallProblem:
     more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
     return CallProblem(kind, str(calls[0]).partition("(")[0], f"{head}{calls[0]}{more}")
-
-
-def _by_details(details: JsonObject) -> CallProblem | None:
-    """Returns the problem where the details hold the texts of calls."""
-    if "wrong_arguments" not in details:
-        return None
-    missing, wrong, extra = (_entries(details, key) for key in ("missing", "wrong_arguments", "extra"))
-    if missing:
-        return _problem_of(_MISSING, missing, "missing ")
-    if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
-        tool = wrong[0]["expected"].partition("(")[0]
-        differences = [Difference(**item) for item in wrong[0]["arguments"]]
-        return _wrong(tool, differences, wrong[0]["actual"])
-    return _problem_of(_EXTRA, extra, "not expected: ") if extra else None
 
 
 def _entries(details: JsonObject, key: str) -> list[JsonValue]:
@@ -347,17 +338,6 @@ def _entries(details: JsonObject, key: str) -> list[JsonValue]:
 def _wrong(tool: str, differences: Sequence[Difference], made: str) -> CallProblem:
     text = f"{tool}: {differing_text(differences)}" if differences else f"called {made}"
     return CallProblem(_WRONG, tool, text)
-
-
-def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Sequence[ToolCall]]:
-    """Returns the expected and the made calls of a turn, or of the whole conversation."""
-    if turn is None:
-        wanted = sample.eval_case.actions if sample.eval_case else None
-        made = [call for item in sample.conversation.turns for call in item.tool_calls]
-        return wanted or [], held_calls(made, wanted or ())
-    pair = next(pair for pair in sample.pairs if pair.index == turn)
-    wanted = pair.expected.tool_calls if pair.expected else None
-    return wanted or [], held_calls(pair.actual.tool_calls, wanted or ()) if pair.actual else []
 
 
 def _by_calls(
@@ -493,26 +473,14 @@ def to_read(rows: Iterable[ConversationRow], most: int = MOST_READ) -> list[Conv
     return sorted((row for round_of_rows in rounds for row in round_of_rows), key=_step)[:most]
 
 
-class ReadingList:
-    """The conversations of a part of a run to read first, without transcripts; lists of parts can be joined.
+def add_candidates(kept: list[ConversationRow], rows: Iterable[ConversationRow]) -> None:
+    """Adds rows, without transcripts, to some of which `to_read` chooses later; at most hundreds are kept.
 
-    The list of a whole is the list of its parts' lists: a row that is chosen from the whole is chosen from
-    its part, too, where fewer rows stand before it.
+    A row that is chosen from the whole is chosen from its part, too, where fewer rows stand before it.
     """
-
-    def __init__(self, rows: Iterable[ConversationRow] = ()) -> None:
-        self._rows: list[ConversationRow] = []
-        self.add(rows)
-
-    def add(self, rows: Iterable[ConversationRow]) -> None:
-        """Adds rows; at most some hundreds are kept."""
-        self._rows += [{**row, "transcript": None} for row in rows if row["severity_score"] > 0]
-        if len(self._rows) > _MOST_KEPT:
-            self._rows = to_read(self._rows)
-
-    def rows(self) -> list[ConversationRow]:
-        """Returns the chosen rows in the order of reading."""
-        return to_read(self._rows)
+    kept += [{**row, "transcript": None} for row in rows if row["severity_score"] > 0]
+    if len(kept) > _MOST_KEPT:
+        kept[:] = to_read(kept)
 
 
 def type_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:

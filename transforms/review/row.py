@@ -55,13 +55,9 @@ RULES: Rules = {"ces": ces_verdict}
 
 
 class EvaluatedConversation(NamedTuple):
-    """Everything that a conversation gives to the sinks and the metrics.
+    """What a conversation gives to sinks and metrics: rows, of results and conversations one in a list each.
 
-    Attributes:
-        scores: Its score rows.
-        results: Its one result row, in a list.
-        conversations: Its one row with what to read, in a list.
-        parts: What it adds to the sums of its dialect.
+    `parts` are what it adds to the sums of its dialect.
     """
 
     scored: ScoredConversation
@@ -81,8 +77,20 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     message = evaluation_result(scored, verdict, run)
     parts = result_parts(message)
     conversation = conversation_row(run, scored, verdict)
-    row = result_row(sample, verdict, message, conversation["case_digest"])
-    evaluated = EvaluatedConversation(scored, verdict, score_rows(scored, run), [row], [conversation], parts)
+    result: ResultRow = {
+        "name": message["name"],
+        "conversation_id": conversation["conversation_id"],
+        "eval_id": conversation["eval_id"],
+        "eval_set_id": conversation["eval_set_id"],
+        "case_etag": sample.eval_case.etag if sample.eval_case else None,
+        "case_digest": conversation["case_digest"],
+        "app_version": conversation["app_version"],
+        "verdict": verdict.status,
+        "result": message,
+    }
+    evaluated = EvaluatedConversation(
+        scored, verdict, score_rows(scored, run), [result], [conversation], parts
+    )
     return evaluated if run.redact is None else _redacted(evaluated, run.redact)
 
 
@@ -91,7 +99,10 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
     scored = evaluated.scored
     redactor = scored.redactor
     if redactor is None:
-        redactor = scored.redactor = redactor_of(config, scored.sample, _foreign_texts(scored))
+        # What criteria of plugins say; those of turnwise have their words from the conversation.
+        foreign = [e for e in scored.scores if not type(e.criterion).__module__.startswith("turnwise.")]
+        words = [(s.reason, s.explanation, s.label, s.details) for e in foreign for _, s in e.scores()]
+        redactor = scored.redactor = redactor_of(config, scored.sample, words)
     else:
         texts = [(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores]
         redactor.learn([{"details": texts}])
@@ -108,13 +119,6 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
         for (turn, kind, name), passed, failed in evaluated.parts
     ]
     return evaluated._replace(scores=scores, results=results, conversations=conversations, parts=parts)
-
-
-def _foreign_texts(scored: ScoredConversation) -> list[Any]:
-    """Returns what criteria of plugins say; those of turnwise have their words from the conversation."""
-    entries = [e for e in scored.scores if not type(e.criterion).__module__.startswith("turnwise.")]
-    scores = [score for entry in entries for _, score in entry.scores()]
-    return [(score.reason, score.explanation, score.label, score.details) for score in scores]
 
 
 # Rows of scores and results.
@@ -183,22 +187,6 @@ def _judged_key(criterion: str, judge: str) -> str:
 def _digest(texts: tuple[str | None, ...], size: int) -> str:
     text = "\0".join(["" if text is None else f"={text}" for text in texts])
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
-
-
-def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: str | None) -> ResultRow:
-    """Returns the row of an evaluation result, which holds its message and the digest of its case."""
-    case, conversation = sample.eval_case, sample.conversation
-    return {
-        "name": message["name"],
-        "conversation_id": conversation.conversation_id,
-        "eval_id": case.eval_id if case else None,
-        "eval_set_id": case.eval_set_id if case else None,
-        "case_etag": case.etag if case else None,
-        "case_digest": digest,
-        "app_version": conversation.app_version,
-        "verdict": verdict.status,
-        "result": message,
-    }
 
 
 # The row of a conversation: what there is to read, and why.
@@ -323,9 +311,7 @@ def transcript_of(
 ) -> Transcript:
     """Returns the transcript of a sample, at most 64 KiB of JSON; the turn `kept` is left out last."""
     calls = iter(made.turns)
-    turns: list[TranscriptTurn] = []
-    for pair in sample.pairs:
-        turns.append(_turn(sample, pair, next(calls) if pair.actual else [], effects))
+    turns = [_turn(sample, pair, next(calls) if pair.actual else [], effects) for pair in sample.pairs]
     expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
     try:  # MessagePack costs less than to look at every part for a number that JSON does not have

@@ -25,8 +25,9 @@ from turnwise.transforms.criteria.ces import SemanticMatch, items_of
 from turnwise.transforms.criteria.tool_effects import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.formats.registry import REACHED
-from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, Rationed, sum_uses
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, sum_uses
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.judge import Judge
 from turnwise.transforms.judging.prompts import UNREAD, Reply, unread_reason
 from turnwise.transforms.matching.sample import (
     Sample,
@@ -104,18 +105,24 @@ def evaluate(
 ) -> tuple[ScoredConversation, Coroutine[Any, Any, None] | None]:
     """Scores a conversation; the one way to do it, in batch and stream, in Python, in tests and in trials.
 
+    A criterion that raises becomes a failure; its other turns and the other criteria still count. What is
+    wrong with an answer's record is a failure of the stage `check`.
+
     Returns:
         The conversation with its measured scores, and what adds the judged ones (see `judge_conversation`);
         None: there is nothing to ask, or nobody.
     """
-    scored = score_conversation(sample, criteria.measured)
-    scored.sampled_out = criteria.sampled_out
+    case, conversation = sample.eval_case, sample.conversation
+    failures = record_findings(sample) if sample.has_findings or sample.has_gaps else []
+    scored = ScoredConversation(sample, [], failures, criteria.sampled_out)
+    for criterion in criteria.measured:
+        applied = criterion if case is None or case.actions is None else criterion.with_actions(case)
+        scored.scores.append(_score(applied, sample, failures))
     if criteria.comparer is not None and any(map(open_pairs, scored.scores)):
         scored.comparer = criteria.comparer
     if ask is None or not (criteria.judged or scored.comparer):
         return scored, None
-    if isinstance(ask, Rationed):
-        case, conversation = sample.eval_case, sample.conversation
+    if isinstance(ask, Judge):
         # Another place than that of `--sample_rate`, which leaves only low ones.
         name = (case.eval_id if case else None) or conversation.conversation_id
         ask = ask.within_budget(hash_place(f"budget {name}"))
@@ -125,31 +132,13 @@ def evaluate(
     return scored, judge_conversation(scored, criteria.judged, ask)
 
 
-def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:
-    """Scores a conversation by every measured criterion.
-
-    A criterion that raises becomes a failure; its other turns and the other criteria still count. What is
-    wrong with an answer's record is a failure of the stage `check`.
-    """
-    findings = record_findings(sample) if sample.has_findings or sample.has_gaps else []
-    scored = ScoredConversation(sample, [], findings)
-    case = sample.eval_case
-    for criterion in criteria:
-        applied = criterion if case is None or case.actions is None else criterion.with_actions(case)
-        scored.scores.append(_score(applied, sample, scored.failures))
-    return scored
-
-
 async def judge_conversation(
     scored: ScoredConversation, criteria: Sequence[JudgedCriterion], ask: Ask
 ) -> None:
     """Adds the scores of every judged criterion; all questions are asked at once.
 
     Those about values that measured criteria leave open are among them. A criterion that raises becomes a
-    failure, as a measured one does.
-
-    Raises:
-        AuthenticationError: The judge's credentials are refused, so that no question has an answer.
+    failure, as a measured one does. Raises AuthenticationError if the judge's credentials are refused.
     """
     settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
     judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]
@@ -247,8 +236,14 @@ def _with_overall(
             gap = conversation_gap(criterion, sample) if isinstance(criterion, MeasuredCriterion) else None
             whole = withheld(whole, gap) if gap else whole
             decide_score(criterion, sample, None, whole)
-            if criterion.turns_count and result.turns and whole.outcome == "PASS":
-                _hold_turns(result, whole)
+            counts_turns = criterion.turns_count and result.turns and whole.outcome == "PASS"
+            by_turn = criterion.overall([score for _, score in result.turns]) if counts_turns else None
+            if by_turn is not None and by_turn.outcome != "PASS":
+                whole.outcome = by_turn.outcome
+                whole.reason = f"the turns do not pass{f': {by_turn.reason}' if by_turn.reason else ''}"
+                if by_turns := why_overall(result.turns):
+                    as_whole = f"As a whole: {whole.explanation} " if whole.explanation else ""
+                    whole.explanation = f"{as_whole}By turns: {by_turns}"
             result.overall = whole
         overall, errors = result.overall, result.errors
         if errors and overall is not None and overall.outcome == "PASS":
@@ -263,18 +258,6 @@ def _with_overall(
     except RAISED as error:
         _note(result, failures, error, sample, None)
     return result
-
-
-def _hold_turns(result: CriterionScores, whole: Score) -> None:
-    """Takes the pass of a whole whose turns, summed up, do not pass, and says which."""
-    by_turn = result.criterion.overall([score for _, score in result.turns])
-    if by_turn is not None and by_turn.outcome != "PASS":
-        whole.outcome = by_turn.outcome
-        whole.reason = f"the turns do not pass{f': {by_turn.reason}' if by_turn.reason else ''}"
-        by_turns = why_overall(result.turns)
-        if by_turns:
-            as_whole = f"As a whole: {whole.explanation} " if whole.explanation else ""
-            whole.explanation = f"{as_whole}By turns: {by_turns}"
 
 
 async def _judge(

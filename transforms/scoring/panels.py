@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model
 
 from turnwise.schemas.config import Cascade
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
 from turnwise.transforms.judging.ask import (
@@ -69,17 +69,6 @@ class Recorder(Struct):
     def usable(self, question: Question[R]) -> list[JudgeSample[R]]:
         """Returns the usable answers to a question."""
         return [sample for sample in self.answers.get(_key(question), ()) if sample.reply is not None]
-
-    @property
-    def reply_models(self) -> set[type[BaseModel]]:
-        """Schemas of the answers, as the criterion states them."""
-        return {reply_model for _, _, reply_model in self.answers}
-
-    @property
-    def most(self) -> int:
-        """The largest number of usable answers to one question."""
-        counts = (sum(sample.reply is not None for sample in given) for given in self.answers.values())
-        return max(counts, default=0)
 
 
 class Member(Struct, frozen=True):
@@ -138,7 +127,8 @@ async def cascade_score(
     if late is not None:  # whether the other judge is needed is not known before
         return Score(None, reason=late, judge=score.judge)
     if score.judge and cascade.min_confidence is not None:
-        score.judge.prompt_version = confident_version(score.judge.prompt_version, recorder.reply_models)
+        reply_models = [reply_model for _, _, reply_model in recorder.answers]
+        score.judge.prompt_version = confident_version(score.judge.prompt_version, reply_models)
     member = Member(cascade.model, score, verdict_of(criterion, score), recorder)
     confidence = least_confidence(recorder.samples)
     doubt = await _doubt(cheap, cascade, run, member, confidence)
@@ -182,12 +172,12 @@ async def _doubt(
             return "votes", fault
         if len(given) < needed:
             return "votes", f"it gave {len(given)} answer, and {needed} are needed"
+    most = max(map(len, recorded.answers.values()))
     verdicts = {
-        verdict_of(criterion, await run(criterion, one_answer(recorded, number)))
-        for number in range(recorded.most)
+        verdict_of(criterion, await run(criterion, one_answer(recorded, number))) for number in range(most)
     }
     if verdicts != {member.verdict}:
-        return "votes", f"its {recorded.most} answers differ"
+        return "votes", f"its {most} answers differ"
     least = cascade.min_confidence
     if least is not None and (confidence is None or confidence < least):
         return "confidence", f"its confidence is {confidence}, and {least} is needed"
@@ -245,10 +235,8 @@ def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
     verdicts = Counter(member.verdict for member in members if member.verdict is not None)
     needed, usable = len(members) // 2 + 1, sum(verdicts.values())
     if usable < needed:
-        models: dict[str, list[str]] = {}
-        for member in members:
-            if member.verdict is None:
-                models.setdefault(member.reason, []).append(member.model)
+        silent = (member for member in members if member.verdict is None)
+        models = grouped((member.reason, member.model) for member in silent)
         faults = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
         gave = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
         return None, f"{gave}: {faults}"
@@ -282,10 +270,7 @@ def asked_otherwise(ask: Ask, **changes: bool) -> Ask:
 
 
 def counting(figures: Counter[str], recorded: Recorder) -> Ask:
-    """Counts what a judge would have been asked that agrees with the recorded answers of another one.
-
-    `figures` gets the answers (`calls`), and about how many tokens they and their prompts have.
-    """
+    """Counts in `figures` the `calls` and about the tokens of a judge that agrees with recorded answers."""
 
     async def asked(question: Question[R], samples: range) -> list[JudgeSample[R]]:
         prompt, number = question.prompt, len(samples)
@@ -300,11 +285,7 @@ def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None
     """Decides a score and returns its verdict; None: it has none.
 
     It is the outcome by the threshold. Without a threshold a value passes from the middle of the scale
-    upwards. A value that the criterion names as special is OTHER, whatever its outcome.
-
-    Raises:
-        TypeError: The value is no number, or the details hold what JSON cannot.
-        ValueError: The value is outside the scale, or the outcome is impossible.
+    upwards. A value that the criterion names as special is OTHER. Raises what `check_score` raises.
     """
     if score is None:
         return None

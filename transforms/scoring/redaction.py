@@ -180,7 +180,6 @@ class Redactor:
         )
 
     def _kind_of(self, key: str, value: JsonValue) -> str | None:
-        """Returns the kind that a value is because of its key."""
         is_word = isinstance(value, str) and value != "" and not _MARKER.fullmatch(value)
         if not is_word and not (isinstance(value, int) and not isinstance(value, bool) and value > 99):
             return None
@@ -635,7 +634,6 @@ def _cue_of(key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _says_kind(key: str) -> bool:
-    """Returns whether a key may tell what its value is."""
     return bool(is_secret_key(key) or kind_of_key(key) or _says_phone(key))
 
 

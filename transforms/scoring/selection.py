@@ -213,10 +213,7 @@ UNKNOWN_CASE = "UnknownCase"
 
 
 def record_findings(sample: Sample) -> list[Failure]:
-    """Returns the findings of a record, its case and its answers.
-
-    One row per turn and kind; findings on the whole conversation have no turn.
-    """
+    """Returns what is found in a record, its case and its answers, one a turn (None: the whole) and kind."""
     problems: list[tuple[int | None, Problem]] = []
     for index, turn in enumerate(sample.conversation.turns):
         answer = turn.grounded

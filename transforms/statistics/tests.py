@@ -102,7 +102,13 @@ def paired_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
     n = pairs.size
     candidate = _limits(pairs.both + pairs.fixed, n, level)
     base = _limits(pairs.both + pairs.regressed, n, level)
-    phi = _correlation(pairs)
+    # The correlation of the two outcomes, with Newcombe's correction of positive ones.
+    both, fixed, regressed, neither = pairs
+    determinant = float(both * neither - fixed * regressed)
+    if determinant > 0:
+        determinant = max(0.0, determinant - n / 2)
+    margins = (both + fixed) * (regressed + neither) * (both + regressed) * (fixed + neither)
+    phi = determinant / sqrt(margins) if margins else 0.0
     below = _side(candidate[0], base[1], phi)
     above = _side(candidate[1], base[0], phi)
     return Bounds(max(-1.0, pairs.difference - below), min(1.0, pairs.difference + above))
@@ -131,18 +137,6 @@ def _limits(passes: int, count: int, level: float) -> tuple[float, float]:
 
 def _side(limit: float, other: float, phi: float) -> float:
     return sqrt(max(0.0, limit**2 - 2 * phi * limit * other + other**2))
-
-
-def _correlation(pairs: Pairs) -> float:
-    """Returns the correlation of the two outcomes, with Newcombe's correction of positive ones."""
-    both, fixed, regressed, neither = pairs
-    margins = (both + fixed) * (regressed + neither) * (both + regressed) * (fixed + neither)
-    if not margins:
-        return 0.0
-    determinant = float(both * neither - fixed * regressed)
-    if determinant > 0:
-        determinant = max(0.0, determinant - pairs.size / 2)
-    return determinant / sqrt(margins)
 
 
 # Shares of two groups of conversations: intervals of them and of their difference.

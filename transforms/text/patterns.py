@@ -25,7 +25,7 @@ def check_pattern(pattern: str) -> None:
 
 def pattern_found(pattern: str, text: str) -> bool:
     """Returns whether a regular expression of RE2 matches anywhere in a text; raises ValueError, one line."""
-    return compiled(pattern).search(_encodable(text)) is not None
+    return compiled(pattern).search(encodable(text)) is not None
 
 
 def check_glob(glob: str) -> None:
@@ -35,12 +35,12 @@ def check_glob(glob: str) -> None:
 
 def glob_matches(glob: str, name: str) -> bool:
     """Returns whether a glob (`*`, `?`, `[ab]`, `[!ab]`) matches a name with its case; raises ValueError."""
-    return _compiled_glob(glob, _ANY).search(_encodable(name)) is not None
+    return _compiled_glob(glob, _ANY).search(encodable(name)) is not None
 
 
 def path_glob_matches(glob: str, path: str) -> bool:
     """Returns whether a glob matches a path, in which only `**` crosses directories; raises ValueError."""
-    return _compiled_glob(glob, r"[^/\\]*").search(_encodable(path)) is not None
+    return _compiled_glob(glob, r"[^/\\]*").search(encodable(path)) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -51,7 +51,7 @@ def compiled(pattern: str, memory: int = _MOST_MEMORY) -> Any:
     options = re2.Options()
     options.log_errors, options.max_mem = False, memory
     try:
-        return re2.compile(_encodable(pattern), options)
+        return re2.compile(encodable(pattern), options)
     except re2.error as error:
         (reason, *_) = error.args or ("",)
         why = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
@@ -80,7 +80,7 @@ def _compiled_glob(glob: str, one_name: str) -> Any:
         raise ValueError(f"not a glob: {shown} (a wrong range, or too large)") from None
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """Returns a text without lone surrogates, which stand for bytes of file names that are not UTF-8."""
     if text.isascii() or not _SURROGATE.search(text):
         return text

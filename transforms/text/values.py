@@ -18,11 +18,12 @@ from turnwise.transforms.text.dates import MONTHS, DateReading, by_place, read_d
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
     HAN_DIGITS,
+    LARGE_NUMBERS,
     NEGATIONS,
-    NUMBER_WORDS,
-    ORDINALS,
+    NUMBERS_IN_WORDS,
     SCALES,
     UNSPACED_SCRIPTS,
+    number_in_words,
     with_ascii_digits,
     word_set,
 )
@@ -274,19 +275,13 @@ def read_number(text: str, language: str | None) -> int | float | None:
 
 # Reads whole numbers that are written as words.
 
-
-NUMBERS_IN_WORDS = {word: value for word, value in NUMBER_WORDS.items() if word not in ORDINALS} | {"one": 1}
-
-LARGE_NUMBERS = {word: 10**power for word, power in SCALES.items() if len(word) > 1} | {"hundred": 100}
 _ANY = "|".join(sorted(NUMBERS_IN_WORDS.keys() | LARGE_NUMBERS.keys(), key=len, reverse=True))
 _FIRST = "|".join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))
 _IN_WORDS = re.compile(
     rf"(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
-    r"(?P<one>[ -](?:et|y)[ -]une?o?)?(?![^\W_])",
+    r"(?:[ -](?:et|y)[ -]une?o?)?(?![^\W_])",
     re.IGNORECASE,
 )
-_LETTERS = re.compile(r"[^\W\d_]+")
-_JOIN = re.compile(r"[ -](?:et|y)[ -]", re.IGNORECASE)
 _BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
 
 _VALUES = {
@@ -306,9 +301,6 @@ _IN_CHARACTERS = re.compile(
     rf"|(?<![가-힣\d])(?P<tens>{'|'.join(_NATIVE_TENS)})?(?P<ones>{'|'.join(_NATIVE)})?(?=\s?(?:{_COUNTED}))"
     rf"|(?<![가-힣\d])[일이삼사오육칠팔구십백천만억]{{1,24}}(?=\s?(?:{_COUNTED}))"
 )
-# Kinds of words: u below ten, t from ten, T whole tens, h hundred, m larger ones.
-_GROUP = "(?:u?h)?(?:Tu|[Ttu])?"
-_VALID = re.compile(rf"(?:{_GROUP}m)?{_GROUP}")
 
 
 def with_digits(text: str) -> str:
@@ -321,28 +313,11 @@ def with_digits(text: str) -> str:
 
 
 def _digits_of_run(run: re.Match[str]) -> str:
-    text = run[0][: run.start("one") - run.start()] + " one" if run["one"] else run[0]
-    words = [word for word in _LETTERS.findall(_JOIN.sub(" ", text).lower()) if word != "and"]
-    if not _VALID.fullmatch("".join(map(_kind, words))):
-        parts = _BETWEEN.split(run[0])
-        return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
-    total = current = 0
-    for word in words:
-        large = LARGE_NUMBERS.get(word, 0)
-        if large == 100:
-            current = max(1, current) * large
-        elif large:
-            total, current = total + max(1, current) * large, 0
-        else:
-            current += NUMBERS_IN_WORDS[word]
-    return str(total + current)
-
-
-def _kind(word: str) -> str:
-    value = NUMBERS_IN_WORDS.get(word, 0)
-    if word in LARGE_NUMBERS or value >= 100:
-        return "h" if word == "hundred" else "m"
-    return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"
+    number = number_in_words(run[0].lower())
+    if number is not None:
+        return str(number)
+    parts = _BETWEEN.split(run[0])
+    return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
 
 
 def _digits_of_characters(run: re.Match[str]) -> str:

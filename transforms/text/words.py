@@ -6,10 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnwise.transforms.text.cleaning import Remembered
 from turnwise.transforms.text.dates import HALVES, MONTHS, by_place, read_clock, read_day
+from turnwise.transforms.text.patterns import compiled, encodable
 from turnwise.transforms.text.rouge import rouge_tokens
 
 # Reads numbers, dates and times as comparable keys, in any format and script.
@@ -185,8 +186,8 @@ def _read(token: str) -> Word:
         features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
         return Word(token.lower(), features, numeral.keys, numeral.demands, units=numeral.keys[:1])
     lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
-    if lower in NUMBER_WORDS:
-        is_content, shares = True, [(f"#{NUMBER_WORDS[lower]}", WORD_WEIGHT)]
+    if (number := spoken_number(lower)) is not None:
+        is_content, shares = True, [(f"#{number}", WORD_WEIGHT)]
     else:
         is_content, shares = (_of_characters if is_run_of_characters(lower) else _of_letters)(lower)
     weights: dict[str, float] = {}
@@ -206,8 +207,15 @@ _WORDS = Remembered(_read, 20_000)
 
 
 def tokenize(text: str) -> list[str]:
-    """Splits a text into words and numbers, in order; longer runs are cut after 32 letters."""
-    return (_ASCII_TOKEN if text.isascii() else _token()).findall(text)
+    """Splits a text into words and numbers (`twenty-one` is one), in order; runs are cut after 32 letters."""
+    find = (_ASCII_TOKEN if text.isascii() else _token()).findall
+    tokens, end = list[str](), 0
+    for run in _numbers_in_words().finditer(encodable(text)):
+        start = run.start()
+        if not text[start - 7 : start].lower().startswith("quatre"):  # of 82
+            tokens += [*find(text[end:start]), text[start : run.end()]]
+            end = run.end()
+    return [*tokens, *find(text[end:])]
 
 
 def starts_of(tokens: Iterable[str], text: str) -> list[int]:
@@ -451,3 +459,44 @@ NUMBER_WORDS = {
     **{"veintiún": 21, "hundred": 100, "hundert": 100, "thousand": 1000, "tausend": 1000},
 }
 """Number in words and the first ordinals -> value; not `one`, which counts nothing in most texts."""
+NUMBERS_IN_WORDS = {word: value for word, value in NUMBER_WORDS.items() if word not in ORDINALS} | {"one": 1}
+LARGE_NUMBERS = {word: 10**power for word, power in SCALES.items() if len(word) > 1} | {"hundred": 100}
+
+
+def _any_number(least: int, most: int) -> str:
+    known = (word for word, value in NUMBERS_IN_WORDS.items() if least <= value <= most)
+    return f"(?:{'|'.join(sorted(known, key=len, reverse=True))})"
+
+
+_ONES, _LARGE = _any_number(1, 9), "|".join(word for word in LARGE_NUMBERS if word != "hundred")
+_FROM_21 = rf"{_any_number(20, 90)}[ -](?:(?:et|y)[ -](?:une?|uno)|(?:(?:et|y)[ -])?{_ONES})"
+_TO_99 = rf"(?:{_FROM_21}|{_any_number(1, 90)})"
+_FROM_101 = rf"(?:{_ONES}[ -])?hundred[ -](?:and[ -])?{_TO_99}|{_ONES}[ -]hundred"
+_TO_999 = rf"(?:{_FROM_101}|{_TO_99}|hundred)"
+_IN_WORDS = rf"(?i)\b(?:{_TO_999}[ -](?:{_LARGE})(?:[ -](?:and[ -])?{_TO_999})?|{_FROM_101}|{_FROM_21})\b"
+
+
+def _numbers_in_words() -> Any:
+    """Returns the pattern of numbers of several words; `soixante-dix` and `quatre-vingts` are none to it."""
+    return compiled(_IN_WORDS, 8 << 20)  # with less memory, RE2 takes fifteen times as long
+
+
+def spoken_number(text: str) -> int | None:
+    """Returns the value of a lower-case number word or run of them; None: it is none, or `one`."""
+    return NUMBER_WORDS.get(text) if text.isalpha() else number_in_words(text)
+
+
+def number_in_words(text: str) -> int | None:
+    """Returns the value of lower-case words such as `two hundred and five`; None: they are no number."""
+    if text in NUMBERS_IN_WORDS or not _numbers_in_words().fullmatch(text):
+        return NUMBERS_IN_WORDS.get(text)
+    total = current = 0
+    for word in re.findall(r"[^\W\d_]+", text):
+        large = LARGE_NUMBERS.get(word, 0)
+        if large == 100:
+            current = max(1, current) * large
+        elif large:
+            total, current = total + max(1, current) * large, 0
+        else:
+            current += 0 if word in ("and", "et", "y") else NUMBERS_IN_WORDS.get(word, 1)  # `vingt et une`
+    return total + current

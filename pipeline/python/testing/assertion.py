@@ -86,20 +86,13 @@ def assert_conversation(
     kept: list[ScoredConversation] = []
     finished(score_with_judge([_sample(conversation, case, config)], settings, kept.append, _raise))
     (scored,) = kept
-    scored.scores = [result for result in scored.scores if not _is_let_off(result, allow_no_score)]
+    no_score = [result for result in scored.scores if _has_no_score(result)]
+    allowed = [r for r in no_score if r.criterion.name in allow_no_score and not r.errors]
+    no_score = [result for result in no_score if result not in allowed]
+    scored.scores = [result for result in scored.scores if result not in allowed or _fails(result)]
     verdict = conversation_verdict(scored, RULES)
-    failed = [
-        result
-        for result in scored.scores
-        if result.criterion.threshold is not None
-        and result.overall is not None
-        and result.overall.outcome == "FAIL"
-    ]
-    no_score = [
-        result
-        for result in scored.scores
-        if result.errors or (_has_no_score(result) and result.criterion.name not in allow_no_score)
-    ]
+    gates = [result for result in scored.scores if result.criterion.threshold is not None]
+    failed = [result for result in gates if result.overall and result.overall.outcome == "FAIL"]
     is_decided = verdict.status == "PASS" or (verdict.status is None and STATUS in allow_no_score)
     if failed or no_score or not is_decided:
         lines = _lines(scored, verdict, failed, no_score, settings.criteria)
@@ -128,18 +121,8 @@ def _only(what: str, read: list[_T]) -> list[_T]:
     return read
 
 
-def _is_let_off(result: CriterionScores, allowed: Collection[str]) -> bool:
-    """Returns whether a criterion has no score and may have none: it failed nowhere, and raised no error."""
-    is_allowed = result.criterion.name in allowed and not result.errors
-    return is_allowed and not _fails(result) and _has_no_score(result)
-
-
-def _scores(result: CriterionScores) -> list[Score]:
-    return [score for _, score in result.scores()]
-
-
 def _fails(result: CriterionScores) -> bool:
-    return any(score.outcome == "FAIL" for score in _scores(result))
+    return any(score.outcome == "FAIL" for _, score in result.scores())
 
 
 def _has_no_score(result: CriterionScores) -> bool:
@@ -148,7 +131,7 @@ def _has_no_score(result: CriterionScores) -> bool:
     is_gate = result.criterion.threshold is not None
     if result.errors or (is_gate and overall is not None and overall.outcome is None):
         return True
-    return any(score.value is None and score.outcome is None for score in _scores(result))
+    return any(score.value is None and score.outcome is None for _, score in result.scores())
 
 
 def _lines(
@@ -242,7 +225,6 @@ def _compared(
 
 
 def _shown(call: ToolCall) -> ShownText:
-    """Returns a call as it is shown: `tool(parameter=value)`."""
     arguments = (
         f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}"
         for name, value in (call.args or {}).items()

@@ -5,7 +5,7 @@ import json
 import os
 import select
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -173,17 +173,20 @@ class _WatchedFile:
         self.size, self._inode, self._mtime_ns = -1, 0, 0
         self.changed_at = 0.0
 
-    def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        """Records size and time of the file; returns whether it changed."""
+    def observe(self, path: str, stat: stat_result, now: float) -> None:
+        """Records size and time of the file."""
         self.path = path
         if (stat.st_size, stat.st_mtime_ns) == (self.size, self._mtime_ns):
-            return False
+            return
         self.changed_at = min(now, stat.st_mtime) if self.size < 0 else now
         self.size, self._inode, self._mtime_ns = stat.st_size, stat.st_ino, stat.st_mtime_ns
-        return True
+        self._on_change()
 
     def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
         return now - self.changed_at >= seconds
+
+    def _on_change(self) -> None:
+        raise NotImplementedError
 
     def close(self) -> None:
         """Closes the file."""
@@ -230,11 +233,8 @@ class _LineFile(_WatchedFile):
         """Bytes not yet returned."""
         return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
 
-    def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        if not super().observe(path, stat, now):
-            return False
+    def _on_change(self) -> None:
         self._is_changed, self._is_tried = True, False
-        return True
 
     def observe_open(self, now: float) -> None:
         if self._file:
@@ -449,11 +449,8 @@ class _Document(_WatchedFile):
         """Bytes not yet read."""
         return 0 if self._is_read else self.size
 
-    def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        if not super().observe(path, stat, now):
-            return False
+    def _on_change(self) -> None:
         self._items, self._is_read, self._is_tried = None, False, False
-        return True
 
     def is_readable(self, now: float) -> bool:
         quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
@@ -628,11 +625,6 @@ def find_files(paths: Sequence[str]) -> list[Seen]:
     return [files[path] for path in sorted(files)]
 
 
-def root_of(path: str) -> str:
-    """Returns the directory to watch for a path: the path itself, or the fixed start of a glob."""
-    return (glob_root(path) or os.curdir) if glob.has_magic(path) and not os.path.lexists(path) else path
-
-
 def _is_visible(path: str) -> bool:
     return not os.path.basename(path).startswith(".")
 
@@ -667,14 +659,15 @@ class DirectorySource(StreamSource):
         self._paths, self._labels = paths, _Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock
         self._files: dict[_FileKey, _File] = {}
-        self._ready: deque[_FileKey] = deque()
-        self._waiting: set[_FileKey] = set()
+        self._ready: OrderedDict[_FileKey, None] = OrderedDict()
         self._open: dict[_FileKey, _LineFile] = {}
         self._refused: dict[_FileKey, int] = {}
         self._reported: set[str] = set()
         self._compressed: set[str] = set()
         self._pending: list[SourceRecord] = []
-        self._roots = [root for path in paths if os.path.isdir(root := root_of(path))]
+        globs = {path for path in paths if glob.has_magic(path) and not os.path.lexists(path)}
+        roots = ((glob_root(path) or os.curdir) if path in globs else path for path in paths)
+        self._roots = list(filter(os.path.isdir, roots))
         self._gone_since: dict[str, float] = {}
         self._last_scan = self._next_scan = 0.0
 
@@ -686,12 +679,12 @@ class DirectorySource(StreamSource):
         items, self._pending = self._pending[:limit], self._pending[limit:]
         cost = 0
         while self._ready and len(items) < limit and cost < _BUDGET:
-            key = self._ready[0]
+            key = next(iter(self._ready))
             more, read = self._read(key, limit - len(items), now)
             items += more
             cost += read
             if key not in self._files or not self._files[key].is_readable(now):
-                self._waiting.discard(self._ready.popleft())
+                del self._ready[key]
         return items
 
     def _scan(self, now: float) -> None:
@@ -707,7 +700,12 @@ class DirectorySource(StreamSource):
             if is_second_name or self._refused.get(key) == stat.st_ctime_ns:
                 continue
             gone.discard(key)
-            self._file_at(key, path).observe(path, stat, now)
+            kind = _Document if path.endswith(_DOCUMENTS) or path in self._compressed else _LineFile
+            file = self._files.get(key)
+            if not isinstance(file, kind):
+                self._forget(key)
+                file = self._files[key] = kind(self._labels, self._limit)
+            file.observe(path, stat, now)
             self._queue(key, now)
         for key in gone:
             self._read_removed(key, now)
@@ -722,18 +720,9 @@ class DirectorySource(StreamSource):
         gone = [root for root, since in self._gone_since.items() if now - since >= patience]
         return [failure for root in gone for failure in self._unreadable(root, error)]
 
-    def _file_at(self, key: _FileKey, path: str) -> _File:
-        kind = _Document if path.endswith(_DOCUMENTS) or path in self._compressed else _LineFile
-        file = self._files.get(key)
-        if not isinstance(file, kind):
-            self._forget(key)
-            file = self._files[key] = kind(self._labels, self._limit)
-        return file
-
     def _queue(self, key: _FileKey, now: float) -> None:
-        if key not in self._waiting and self._files[key].is_readable(now):
-            self._ready.append(key)
-            self._waiting.add(key)
+        if self._files[key].is_readable(now):
+            self._ready.setdefault(key)
 
     def _read_removed(self, key: _FileKey, now: float) -> None:
         file = self._open.get(key)
@@ -742,7 +731,7 @@ class DirectorySource(StreamSource):
             return
         file.observe_open(now)
         self._queue(key, now)
-        if key not in self._waiting and file.is_quiet(now, GIVEN_UP_SECONDS):
+        if key not in self._ready and file.is_quiet(now, GIVEN_UP_SECONDS):
             self._pending += self._last_items(key, file, now)
             if problem := file.unfinished():
                 error = ValueError(f"{problem}, and the file is gone")
@@ -796,7 +785,7 @@ class DirectorySource(StreamSource):
         now = self._clock()
         items, self._pending = [*self._pending, *self._gone_roots(now, 0)], []
         for key, file in list(self._files.items()):
-            if key not in self._waiting:
+            if key not in self._ready:
                 items += self._last_items(key, file, now)
         return items
 

@@ -1,7 +1,6 @@
 """A source that receives spans and log records."""
 
 import os
-from collections.abc import Iterable, Sequence
 from threading import Thread
 
 from turnwise.pipeline.io.terminal import complain
@@ -11,69 +10,62 @@ from turnwise.pipeline.streaming.inputs.base import (
     OtlpAddress,
     SourceOptions,
     SourceRecord,
-    StreamSource,
     parse_address,
 )
-from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, refusals
+from turnwise.pipeline.streaming.inputs.otlp_spool import Spool
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.registry import AUTO, FORMATS
 
 
-class OtlpSource(StreamSource):
+class OtlpSource(Spool):
     """Reads what a server in this process receives. A request is on disk before it is answered.
 
     A position is the number of a request. The server ends first; then what it received is read.
     """
 
-    def __init__(self, uri: str, address: OtlpAddress, spool: Spool, max_body_bytes: int) -> None:
-        """Starts the server, which refuses larger bodies; `close` closes the spool. Raises ConfigError."""
+    def __init__(
+        self, uri: str, address: OtlpAddress, options: SourceOptions, checkpoints: Checkpoints, **spool: int
+    ) -> None:
+        """Starts the server, which refuses larger bodies than a record may be. Raises ConfigError."""
         from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
         from turnwise.pipeline.service.serve import Tokens
         from turnwise.pipeline.streaming.inputs.otlp_app import OtlpApp
 
-        self._spool = spool
-        self._listener = listening(address.host, address.port, f"--input {uri}")
+        super().__init__(options.directory, checkpoints, **spool)
+        try:
+            self._listener = listening(address.host, address.port, f"--input {uri}")
+        except BaseException:
+            super().close()
+            raise
         self.url = shown_url(self._listener)
-        tokens = Tokens(write=address.token)
-        guarded = AuthMiddleware(OtlpApp(spool, max_body_bytes), address.host, address.allowed_hosts, tokens)
+        app, tokens = OtlpApp(self, options.max_record_bytes), Tokens(write=address.token)
+        guarded = AuthMiddleware(app, address.host, address.allowed_hosts, tokens)
         self._server = web_server(guarded, lifespan=False)
         sockets = {"sockets": [self._listener]}
         self._thread = Thread(target=self._server.run, kwargs=sockets, name="turnwise-otlp", daemon=True)
         self._thread.start()
 
-    def poll(self, limit: int) -> Sequence[SourceRecord]:
+    def poll(self, limit: int) -> list[SourceRecord]:
         """Returns what was received, at most `limit` requests; raises OSError if the server has ended."""
-        items = self._spool.take(limit)
+        items = super().poll(limit)
         if not items and not self._thread.is_alive():
             raise OSError(f"the receiver at {self.url} has ended")
         return items
 
-    def last_items(self) -> Sequence[SourceRecord]:
+    def last_items(self) -> list[SourceRecord]:
         """Ends the server after the requests that it has begun to answer, and returns what it received."""
         self._stop()
-        return self._spool.take(None, None)
+        return super().last_items()
 
     def _stop(self) -> None:
         self._server.should_exit = True
         self._thread.join()
         self._listener.close()
 
-    def refused(self) -> Sequence[str]:
-        """Returns how many spans were refused."""
-        return refusals(self._spool.refused)
-
-    def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Lets requests whose outcomes are on disk be removed."""
-        self._spool.settle(places)
-
-    def backlog(self) -> int | None:
-        """Returns the number of requests not yet read."""
-        return self._spool.backlog()
-
     def close(self) -> None:
-        """Ends the server and closes the spool. A later process reads what was not settled."""
+        """Ends the server and closes the file. A later process reads what was not settled."""
         self._stop()
-        self._spool.close()
+        super().close()
 
 
 def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) -> OtlpSource:
@@ -83,11 +75,6 @@ def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) ->
     name = options.input_format
     if name != AUTO and not FORMATS[name].recognises({"resourceSpans": []}):
         raise ConfigError(f"--input_format {name}: what {uri} receives is of another format")
-    spool = Spool(options.directory, checkpoints)
-    try:
-        source = OtlpSource(uri, address, spool, options.max_record_bytes)
-    except BaseException:
-        spool.close()
-        raise
+    source = OtlpSource(uri, address, options, checkpoints)
     complain(f"receives OTLP/HTTP at {source.url} (OTEL_EXPORTER_OTLP_ENDPOINT={source.url})")
     return source

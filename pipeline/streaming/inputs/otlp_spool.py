@@ -3,13 +3,14 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from math import inf
 from pathlib import Path
 from threading import Lock
 from time import time
 from typing import NamedTuple
 
 from turnwise.pipeline.io.run_writer import RECEIVED_FILE
-from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError
 
 _SCHEMA = """
@@ -81,11 +82,11 @@ def _refused_spans(file: sqlite3.Connection) -> int:
     return int(file.execute("SELECT coalesce(sum(spans), 0) FROM refused").fetchone()[0])
 
 
-class Spool:
+class Spool(StreamSource):
     """A file of exports, each under a number of its own; one that was settled is removed later.
 
-    Exports that an earlier process received and did not settle are read first; `refused` counts spans of all
-    processes that could not be used.
+    Exports that an earlier process received and did not settle are read first; `refused_spans` counts those
+    of all processes that could not be used.
     """
 
     def __init__(self, directory: Path, checkpoints: Checkpoints, most: int = _MOST_BYTES) -> None:
@@ -99,22 +100,19 @@ class Spool:
             _prepare(self._file)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
-            self._sizes = self._resume(checkpoints)
+            done = checkpoints.done(SOURCE)
+            numbers = {number for (number,) in self._file.execute("SELECT id FROM received")}
+            self._delete(number for number in numbers if number in done)
+            # Numbers never occur again, even if the file was removed; those that are missing are settled.
+            last = max([done.through, *done.beyond, *numbers])
+            sequence = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'received'"
+            self._file.execute(sequence, (last,))
+            checkpoints.skip(SOURCE, {*range(done.through + 1, last + 1)} - done.beyond - numbers)
+            self._sizes = dict(self._file.execute("SELECT id, length(data) FROM received"))
             self._bytes, self._waiting = sum(self._sizes.values()), len(self._sizes)
-            self.refused = _refused_spans(self._file)
+            self.refused_spans = _refused_spans(self._file)
         except sqlite3.Error as error:
             raise ConfigError(f"{directory / RECEIVED_FILE}: {error}") from None
-
-    def _resume(self, checkpoints: Checkpoints) -> dict[int, int]:
-        """Removes what is settled; returns the sizes of the others by number."""
-        done = checkpoints.done(SOURCE)
-        numbers = [number for (number,) in self._file.execute("SELECT id FROM received")]
-        self._delete(number for number in numbers if number in done)
-        # Numbers never occur again, even if the file was removed; those that are missing are settled.
-        last = max([done.through, *done.beyond, *numbers])
-        self._file.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'received'", (last,))
-        checkpoints.skip(SOURCE, {*range(done.through + 1, last + 1)} - done.beyond - {*numbers})
-        return dict(self._file.execute("SELECT id, length(data) FROM received"))
 
     def _delete(self, numbers: Iterable[int]) -> None:
         self._file.executemany("DELETE FROM received WHERE id = ?", [(number,) for number in numbers])
@@ -135,14 +133,21 @@ class Spool:
                     insert = "INSERT INTO received (data, event_time, received) VALUES (?, ?, ?)"
                     number = self._file.execute(insert, (*export, time())).lastrowid or 0
             self._settled.clear()
-            self.refused += refused
+            self.refused_spans += refused
             if number:
                 self._sizes[number] = size
                 self._bytes += size
                 self._waiting += 1
 
-    def take(self, limit: int | None, most: int | None = _MOST_AT_ONCE) -> list[SourceRecord]:
-        """Returns the next exports: `limit`, and none after `most` bytes; None: no limit. Raises OSError."""
+    def poll(self, limit: int) -> list[SourceRecord]:
+        """Returns the next exports: `limit` at most, and none after 8 MiB; raises OSError."""
+        return self._taken(limit, _MOST_AT_ONCE)
+
+    def last_items(self) -> list[SourceRecord]:
+        """Returns all exports that are left; raises OSError."""
+        return self._taken(inf, inf)
+
+    def _taken(self, limit: float, most: float) -> list[SourceRecord]:
         items: list[SourceRecord] = []
         size = 0
         query = "SELECT id, data, event_time, received FROM received WHERE id > ? ORDER BY id"
@@ -153,9 +158,13 @@ class Spool:
                 items.append(SourceRecord(SOURCE, number, data, event_time, published=received))
                 self._given, size = number, size + len(data)
                 self._waiting -= 1
-                if len(items) == limit or (most is not None and size >= most):
+                if len(items) >= limit or size >= most:
                     break
         return items
+
+    def refused(self) -> list[str]:
+        """Returns how many spans were refused."""
+        return refusals(self.refused_spans)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Marks exports as settled."""

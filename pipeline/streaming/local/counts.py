@@ -3,14 +3,10 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
-from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from time import monotonic, time
-from typing import Any
 
 from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run_counts
-from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome, SumsChange
@@ -30,7 +26,7 @@ class WindowSums:
         self.changes: list[SumsChange] = []
         self.totals: dict[str, MetricsState] = {}
         for entry in self.all():
-            self._add_to_total(entry.app_version, entry.state)
+            self._add_to_total(entry.app_version, entry.statistics)
 
     def write(self) -> None:
         """Writes the changes. The caller holds a transaction."""
@@ -56,10 +52,10 @@ class WindowSums:
         if not total.conversations:
             del self.totals[app_version]
 
-    def all(self) -> list[WindowSum]:
-        """Returns the stored sums."""
+    def all(self) -> list[SumsChange]:
+        """Returns the stored sums, each as the change at the start of its window that makes it."""
         rows = self._connection.execute("SELECT start, app_version, statistics FROM sums")
-        return [WindowSum(start, version, unpacked(statistics)) for start, version, statistics in rows]
+        return [SumsChange(1, start, version, unpacked(statistics)) for start, version, statistics in rows]
 
 
 _READING = ("read", "parse")
@@ -212,29 +208,3 @@ class InFlightRecords:
     def waiting(self) -> int:
         """Number of records in flight, including those in open sessions."""
         return len(self._places)
-
-
-class BackgroundThread:
-    """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
-
-    def __init__(self, name: str) -> None:
-        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        Thread(target=self._work, name=name, daemon=True).start()
-
-    def submit(self, call: Callable[[], Any]) -> Future[Any]:
-        """Queues a call and returns its future."""
-        future: Future[Any] = Future()
-        self._jobs.put((future, call))
-        return future
-
-    def close(self) -> None:
-        """Ends the thread after the queued calls."""
-        self._jobs.put(None)
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            future, call = job
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)

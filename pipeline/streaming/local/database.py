@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from zlib import crc32
 
 from turnwise.pipeline.io.run_writer import PROGRESS_FILE, RECEIVED_FILE, earlier_files
@@ -225,14 +225,8 @@ class RowRange(NamedTuple):
     length: int
 
 
-class Committed(NamedTuple):
-    """What of a file counts: its first bytes, and the digest of the last of them; see `Segments.tail`."""
-
-    length: int
-    tail: bytes
-
-
-_NOTHING = Committed(0, b"")
+Committed: TypeAlias = tuple[int, bytes]
+"""What of a file counts: the number of its first bytes, and the digest of the last; see `Segments.tail`."""
 
 
 def check_rows(directory: Path, committed: Mapping[SegmentId, Committed], run_id: str | None) -> None:
@@ -352,7 +346,9 @@ class Segments:
             with suppress(OSError):  # the rows that it still holds in memory find no room
                 file.close()
             with suppress(OSError):
-                os.truncate(self._directory / segment.name, committed.get(segment, _NOTHING).length)
+                os.truncate(
+                    self._directory / segment.name, committed[segment][0] if segment in committed else 0
+                )
 
     def close(self) -> None:
         """Closes the files."""

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from functools import partial
 from math import inf
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from time import monotonic, sleep, time
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
@@ -17,9 +17,9 @@ from msgspec import Struct
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
 from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.streaming.alerts import WindowSum, open_alert_sink, send_alert
+from turnwise.pipeline.streaming.alerts import open_alert_sink, send_alert
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.local.counts import BackgroundThread, Watermark
+from turnwise.pipeline.streaming.local.counts import Watermark
 from turnwise.pipeline.streaming.local.storage import Runtime
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
@@ -42,28 +42,18 @@ from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.matching.sample import match_case
 from turnwise.transforms.metrics.state import MetricsState
 
-# What happens to a stream: records come, its watermark and its clock advance.
 
+class StreamEvent(NamedTuple):
+    """What happens to a stream: records come, all in one bundle, its watermark rises, and time goes on.
 
-class Elements(NamedTuple):
-    """Records that come together: one bundle."""
+    Attributes:
+        watermark: The time before which no more records are expected; None: as before.
+        seconds: How many have passed.
+    """
 
-    values: Sequence[TimestampedValue[Arrival]]
-
-
-class AdvanceWatermark(NamedTuple):
-    """The time before which no more records are expected."""
-
-    time: Timestamp
-
-
-class AdvanceClock(NamedTuple):
-    """Seconds that have passed."""
-
-    seconds: float
-
-
-StreamEvent: TypeAlias = Elements | AdvanceWatermark | AdvanceClock
+    values: Sequence[TimestampedValue[Arrival]] = ()
+    watermark: float | None = None
+    seconds: float = 0.0
 
 
 class _OpenWindow(Struct):
@@ -81,14 +71,14 @@ class Windows:
     passes its end, and then at every bundle with changes, until its lateness is over.
     """
 
-    def __init__(self, rules: StreamRules, earlier: Iterable[WindowSum] = ()) -> None:
+    def __init__(self, rules: StreamRules, earlier: Iterable[SumsChange] = ()) -> None:
         self._length, self._lateness = rules.window, rules.window_lateness
         self._pane_every = max(1, round(rules.pane_every))
         self._windows: dict[tuple[float, str], _OpenWindow] = {}
         self._clock, self._watermark = 0.0, -inf
         self._changed: set[tuple[float, str]] = set()
         self._next_end = inf
-        self.add(SumsChange(1, *entry) for entry in earlier)
+        self.add(earlier)
 
     def add(self, changes: Iterable[SumsChange]) -> None:
         """Adds what contributions change; dropped where the lateness of a window is over."""
@@ -141,7 +131,7 @@ _ROOM = 64
 class StreamLoop:
     """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
 
-    def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[WindowSum]) -> None:
+    def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[SumsChange]) -> None:
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
@@ -158,11 +148,10 @@ class StreamLoop:
     def run(self, events: Iterable[StreamEvent]) -> None:
         """Processes the events of a stream, and ends its sessions and windows after the last one."""
         for event in events:
-            if isinstance(event, AdvanceClock):
-                self._clock += event.seconds
-            elif isinstance(event, AdvanceWatermark):
-                self._watermark = event.time.micros / 1e6
-            self._process(event.values if isinstance(event, Elements) else ())
+            self._clock += event.seconds
+            if event.watermark is not None:
+                self._watermark = event.watermark
+            self._process(event.values)
         self._watermark = MAX_TIMESTAMP.micros / 1e6
         self._process(())
 
@@ -184,7 +173,13 @@ class StreamLoop:
         unsent: list[RecordOutcome] = []
         for pane in self._windows.panes(self._watermark, self._clock):
             self._runtime.metrics.put(pane)
-            unsent += self._alert(pane)
+            if self._alerts is None:
+                continue
+            earlier = self._raised.get(pane.app_version)
+            alerts, self._raised[pane.app_version] = self._raiser.raised(pane, earlier)
+            failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
+            self._runtime.alerts.extend(alert.message for alert in alerts)
+            unsent += [failed_outcome(failure, self._run) for failure in failures]
         if unsent:
             store.commit(unsent, in_flight)
 
@@ -233,15 +228,6 @@ class StreamLoop:
             matched = match_case(self._cases, *content, self._counts)
         self._outcomes += self._scorer.outcomes(matched, timestamp)
 
-    def _alert(self, pane: WindowMetrics) -> list[RecordOutcome]:
-        """Raises the alerts of a pane; returns the outcomes of those that could not be sent."""
-        if self._alerts is None:
-            return []
-        alerts, self._raised[pane.app_version] = self._raiser.raised(pane, self._raised.get(pane.app_version))
-        failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
-        self._runtime.alerts.extend(alert.message for alert in alerts)
-        return [failed_outcome(failure, self._run) for failure in failures]
-
 
 # Drives a local pipeline: passes records to it, advances its time and ends it.
 
@@ -272,8 +258,8 @@ class Engine:
         patience: float = 60.0,
     ):
         """Creates the engine; when `stop` is set, a source without an answer has `patience` seconds."""
-        self._worker, self._patience = BackgroundThread("turnwise-reader"), patience
-        self._source, self._stream, self._run, self._stop = source, stream, run, stop
+        self._source, self._stream, self._run = source, stream, run
+        self._stop, self._patience = stop, patience
         self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
         self._watermark = Watermark(patience=stream.rules.longest_wait)
         self._started = self._ticked = monotonic()
@@ -281,10 +267,6 @@ class Engine:
         self._seconds = inf if seconds is None else seconds
         self._last = inf if most is None else self._scored() + most
         self.problem: Exception | None = None
-
-    def close(self) -> None:
-        """Ends the thread for slow calls."""
-        self._worker.close()
 
     def fail(self, problem: Exception) -> None:
         """Ends the stream because of an error outside the pipeline."""
@@ -296,8 +278,22 @@ class Engine:
         self._started = self._ticked = monotonic()
         try:
             yield from self._refresh_cases()
-            yield from self._live()
-            yield from self._drain()
+            while not self._must_end():
+                room = int(min(_BUNDLE, self._last - self._scored()))
+                items = yield from self._in_worker(partial(self._source.poll, room))
+                if items:
+                    yield from self._admit(items)
+                else:
+                    sleep(_PAUSE)
+                yield from self._refresh_cases()
+                yield from self._tick()
+            if self._stream.stop_after is None:
+                yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
+            self._watermark.pass_over(self._stream.rules.longest_wait)
+            yield StreamEvent(watermark=self._watermark.value)
+            if waiting := self._in_flight.waiting:
+                lost = f"{waiting} records were not completed; start the stream again to read them again"
+                self.fail(IncompleteError(lost))
         except Exception as error:
             self.fail(error)
 
@@ -305,17 +301,6 @@ class Engine:
         """Raises the error that ended the stream early, if there is one."""
         if self.problem is not None:
             raise self.problem
-
-    def _live(self) -> Iterator[StreamEvent]:
-        while not self._must_end():
-            room = int(min(_BUNDLE, self._last - self._scored()))
-            items = yield from self._in_worker(partial(self._source.poll, room))
-            if items:
-                yield from self._admit(items)
-            else:
-                sleep(_PAUSE)
-            yield from self._refresh_cases()
-            yield from self._tick()
 
     def _refresh_cases(self) -> Iterator[StreamEvent]:
         if self._cases is None or not self._cases.is_due:
@@ -325,8 +310,17 @@ class Engine:
             yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
-        """Calls in the worker thread while the clock advances; raises StalledError if the stream must end."""
-        result = self._worker.submit(call)
+        """Calls in a thread while the clock advances; raises StalledError if the stream must end."""
+        result: Future[_T] = Future()
+
+        def answer() -> None:
+            try:
+                result.set_result(call())
+            except BaseException as error:
+                result.set_exception(error)
+
+        # It does not block the end of the process.
+        Thread(target=answer, name="turnwise-reader", daemon=True).start()
         ending_since: float | None = None
         while not wait([result], _TICK).done:
             yield from self._tick()
@@ -367,24 +361,15 @@ class Engine:
         if unread:
             yield from self._in_worker(partial(self._store.commit, unread, self._in_flight))
         if elements:
-            yield Elements(elements)
+            yield StreamEvent(elements)
 
     def _tick(self) -> Iterator[StreamEvent]:
         now = monotonic()
         if now - self._ticked < _TICK:
             return
+        watermark = None
         if self._watermark.advance():
-            self._store.now = max(self._store.now, self._watermark.value)
-            yield AdvanceWatermark(Timestamp.of(self._watermark.value))
-        yield AdvanceClock(now - self._ticked)
-        self._ticked = now
-
-    def _drain(self) -> Iterator[StreamEvent]:
-        if self._stream.stop_after is None:
-            yield from self._admit((yield from self._in_worker(self._source.last_items)) or ())
-        self._watermark.pass_over(self._stream.rules.longest_wait)
-        yield AdvanceWatermark(Timestamp.of(self._watermark.value))
-        if waiting := self._in_flight.waiting:
-            raise IncompleteError(
-                f"{waiting} records were not completed; start the stream again to read them again"
-            )
+            watermark = self._watermark.value
+            self._store.now = max(self._store.now, watermark)
+        passed, self._ticked = now - self._ticked, now
+        yield StreamEvent(watermark=watermark, seconds=passed)

@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import calm_collector, drained_by_signal
@@ -28,7 +27,8 @@ from turnwise.pipeline.io.run_writer import (
 )
 from turnwise.pipeline.io.sinks import open_changes, prepare_service
 from turnwise.pipeline.io.terminal import clipped, complain, counted, printable, wrapped
-from turnwise.pipeline.report.ending import end_run, figures_of, report
+from turnwise.pipeline.report.ending import end_run, report
+from turnwise.pipeline.report.run_counts import RunCounts
 from turnwise.pipeline.report.terminal import version_table, window_lines
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -154,7 +154,6 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
         if JUDGING.asking:
             complain(WAITING)
         close_judges()
-        engine.close()
     late = metrics.complete(store.sums.all(), stream.rules.window)
     runtime.write_metrics()
     engine.check()
@@ -173,11 +172,19 @@ def _report(
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    figures = figures_of(settings, store.counts, JUDGING.judged, rows, counts)
-    figures = figures._replace(unread=unread, problems=problems)
-    document = end_run(settings, figures, {"folder": "."}, partial(written_run, settings.output))
+    document = end_run(
+        settings,
+        store.counts,
+        JUDGING.judged,
+        rows,
+        {"folder": "."},
+        partial(written_run, settings.output),
+        counts=counts,
+        unread=unread,
+        lost=problems,
+    )
     write_run_file(settings.output, document)
-    return report(settings, figures, document)
+    return report(settings, rows, document)
 
 
 def _total_rows(store: StreamStorage, run_id: str) -> list[MetricsByAppVersionRow]:
@@ -187,60 +194,59 @@ def _total_rows(store: StreamStorage, run_id: str) -> list[MetricsByAppVersionRo
 _EVERY, _LINE_EVERY = 1.0, 60.0
 _WINDOWS_SHOWN, _ALERTS_SHOWN = 3, 3
 _CLEAR_BELOW = "\x1b[J"
+_Rows = Sequence[MetricsByAppVersionRow]
 
 
-class Snapshot(Struct, frozen=True):
-    """The figures of the terminal view.
+def first_lines(
+    seconds: float,
+    rates: tuple[float, float],
+    counts: RunCounts,
+    waiting: int,
+    held: int,
+    backlog: int | None,
+    asking: int,
+) -> list[str]:
+    """Returns the lines that say how the stream goes: `rates` are conversations and turns per second.
 
-    Attributes:
-        seconds: Since the start.
-        rates: Conversations and turns per second, since the last snapshot.
-        scored: Conversations so far, over all processes.
-        waiting: Records in flight, of which `held` are events in open sessions.
-        backlog: Records or bytes that wait at the source; None: unknown.
-        asking: Judge calls in flight.
-        totals: Metrics by app version of all windows; `windows`: of each of the newest.
-        failures: App version -> number; `failure_count`: of all, also of criteria that raised.
+    Of the records in flight (`waiting`) those that are `held` are events in open sessions; `backlog` waits at
+    the source (records or bytes; None: unknown), and `asking` judge calls are in flight.
     """
-
-    seconds: float
-    rates: tuple[float, float]
-    scored: int
-    waiting: int
-    held: int
-    backlog: int | None
-    asking: int
-    totals: Sequence[MetricsByAppVersionRow]
-    windows: Sequence[MetricsByAppVersionRow]
-    alerts: Sequence[str]
-    failures: dict[str, int]
-    failure_count: int
-
-    @property
-    def clock(self) -> str:
-        """The time since the start."""
-        seconds = int(self.seconds)
-        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-
-
-def view(shot: Snapshot, criteria: Sequence[str], width: int) -> list[str]:
-    """Returns the lines of the terminal view, for so many columns."""
-    backlog = "" if shot.backlog is None else f", backlog {shot.backlog:,}"
-    lines = [
-        f"turnwise stream   {shot.clock}   ctrl-c: stop",
-        f"{shot.rates[0]:,.1f} conversations/s, {shot.rates[1]:,.1f} turns/s; {shot.scored:,} results, "
-        f"{shot.failure_count:,} failures",
-        f"in flight {shot.waiting - shot.held:,}, in open sessions {shot.held:,}{backlog}; "
-        f"judge calls in flight {shot.asking:,}",
+    known = "" if backlog is None else f", backlog {backlog:,}"
+    return [
+        f"turnwise stream   {_clock(seconds)}   ctrl-c: stop",
+        f"{rates[0]:,.1f} conversations/s, {rates[1]:,.1f} turns/s; {_figures(counts)}",
+        f"in flight {waiting - held:,}, in open sessions {held:,}{known}; judge calls in flight {asking:,}",
     ]
-    if shot.alerts:
-        texts = (wrapped(f"  {printable(alert)}", width, "    ") for alert in shot.alerts)
+
+
+def tables(
+    alerts: Sequence[str],
+    windows: _Rows,
+    totals: _Rows,
+    criteria: Sequence[str],
+    counts: RunCounts,
+    width: int,
+) -> list[str]:
+    """Returns the lines below them, for so many columns: alerts, the newest windows, and all windows."""
+    lines = []
+    if alerts:
+        texts = (wrapped(f"  {printable(alert)}", width, "    ") for alert in alerts)
         lines += ["", "last alerts", *(line for text in texts for line in text)]
-    if shot.windows:
-        lines += ["", "last windows", *(f"  {line}" for line in window_lines(shot.windows))]
-    if shot.totals:
-        lines += ["", "all windows", *version_table(shot.totals, criteria, shot.failures).split("\n")]
+    if windows:
+        lines += ["", "last windows", *(f"  {line}" for line in window_lines(windows))]
+    if totals:
+        table = version_table(totals, criteria, counts["failures_by_version"])
+        lines += ["", "all windows", *table.split("\n")]
     return lines
+
+
+def _figures(counts: RunCounts) -> str:
+    return f"{counts['results']:,} results, {sum(counts['failures'].values()):,} failures"
+
+
+def _clock(passed: float) -> str:
+    seconds = int(passed)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 class LiveView:
@@ -293,42 +299,28 @@ class LiveView:
         if monotonic() - self._lined < _LINE_EVERY:
             return
         self._lined = monotonic()
-        shot = self._snapshot()
-        figures = f"{shot.scored:,} results, {shot.failure_count:,} failures"
+        figures = _figures(stream_counts(self._runtime.store.counts))
         line = "; ".join([figures, *window_lines(self._runtime.metrics.last_windows(1))])
         if line != self._line:
             self._line = line
-            complain(f"{shot.clock} {line}")
+            complain(f"{_clock(monotonic() - self._started)} {line}")
 
     def _show(self) -> None:
+        now, done = monotonic(), (PROGRESS.conversations, PROGRESS.turns)
+        elapsed = max(now - self._looked, 1e-9)
+        rates = (done[0] - self._before[0]) / elapsed, (done[1] - self._before[1]) / elapsed
+        self._looked, self._before = now, done
+        runtime, counts = self._runtime, stream_counts(self._runtime.store.counts)
+        with runtime.store.lock:
+            totals = _total_rows(runtime.store, "")
+        waiting = runtime.in_flight.waiting, PROGRESS.held, self._source.backlog(), JUDGING.asking
+        windows, alerts = runtime.metrics.last_windows(_WINDOWS_SHOWN), runtime.alerts[-_ALERTS_SHOWN:]
         width, height = os.get_terminal_size(sys.stderr.fileno())
-        lines = view(self._snapshot(), self._criteria, (width or 80) - 1)
+        lines = first_lines(now - self._started, rates, counts, *waiting)
+        lines += tables(alerts, windows, totals, self._criteria, counts, (width or 80) - 1)
         if width and height:
             lines = [clipped(line, width - 1) for line in lines[: height - 1]]
         up = f"\x1b[{self._shown}F" if self._shown else ""
         sys.stderr.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + _CLEAR_BELOW)
         sys.stderr.flush()
         self._shown = len(lines)
-
-    def _snapshot(self) -> Snapshot:
-        now, done = monotonic(), (PROGRESS.conversations, PROGRESS.turns)
-        elapsed = max(now - self._looked, 1e-9)
-        rates = ((done[0] - self._before[0]) / elapsed, (done[1] - self._before[1]) / elapsed)
-        self._looked, self._before = now, done
-        counts = stream_counts(self._runtime.store.counts)
-        with self._runtime.store.lock:
-            totals = _total_rows(self._runtime.store, "")
-        return Snapshot(
-            seconds=now - self._started,
-            rates=rates,
-            scored=counts["results"],
-            waiting=self._runtime.in_flight.waiting,
-            held=PROGRESS.held,
-            backlog=self._source.backlog(),
-            asking=JUDGING.asking,
-            totals=totals,
-            windows=self._runtime.metrics.last_windows(_WINDOWS_SHOWN),
-            alerts=self._runtime.alerts[-_ALERTS_SHOWN:],
-            failures=counts["failures_by_version"],
-            failure_count=sum(counts["failures"].values()),
-        )

@@ -19,12 +19,11 @@ from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, document_cont
 from turnwise.pipeline.report.run_counts import FINDING
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.alerts import (
-    WindowSum,
     conversation_change,
-    gone_change,
-    gone_window,
+    conversation_thing,
     outcome_change,
     window_change,
+    window_thing,
 )
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
@@ -51,7 +50,6 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.transforms.beam.windows import (
     REPLACED,
-    Contribution,
     RecordOutcome,
     SumsChange,
     WindowMetrics,
@@ -94,7 +92,7 @@ class StreamStorage:
         except ValueError:
             self._connection.close()
             raise
-        self._segments = Segments(directory, {segment: part.length for segment, part in committed.items()})
+        self._segments = Segments(directory, {segment: length for segment, (length, _) in committed.items()})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
@@ -105,7 +103,7 @@ class StreamStorage:
 
     def _committed(self) -> dict[SegmentId, Committed]:
         rows = self._connection.execute('SELECT "table", number, length, tail FROM segments')
-        return {SegmentId(t, n): Committed(length, tail) for t, n, length, tail in rows}
+        return {SegmentId(t, n): (length, tail) for t, n, length, tail in rows}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -117,9 +115,15 @@ class StreamStorage:
             try:
                 yield
                 self._write_changes()
-                self._segments.sync()
-                self._write_state()
-                self._connection.execute("COMMIT")
+                segments = self._segments
+                segments.sync()
+                self.sums.write()
+                execute, write = self._connection.execute, self._connection.executemany
+                execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
+                rows = [(*name, length, segments.tail(name)) for name, length in segments.lengths.items()]
+                write("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)", rows)
+                write("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
+                execute("COMMIT")
             except BaseException as error:
                 self._problem = error
                 self._connection.rollback()
@@ -153,18 +157,6 @@ class StreamStorage:
         lines = [why for _, why in refused[:_SHOWN]]
         return [*lines, f"{more} more rows were not written into the --store"] if more else lines
 
-    def _change(self, change: StreamChange | None) -> None:
-        if self.service is not None and change is not None:
-            self._changes.append(change)
-
-    def _write_state(self) -> None:
-        self.sums.write()
-        self._connection.execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
-        segments = self._segments
-        rows = [(*segment, length, segments.tail(segment)) for segment, length in segments.lengths.items()]
-        self._connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)", rows)
-        self._connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
-
     def meta(self, name: str, value: str) -> str:
         """Returns the stored value of a name; stores `value` if there is none."""
         with self.lock, disk_errors(self._connection):
@@ -183,7 +175,9 @@ class StreamStorage:
             receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
             whole = in_flight.complete(receipts)
             self.checkpoints.settle(whole)
-            self.counts["records"] += sum(map(self._is_first, whole))
+            # Tracked sources never repeat a record.
+            others = [(*key, time()) for key in whole if key[0] not in self.checkpoints.tracked]
+            self.counts["records"] += len(whole) - len(others) + self._new("settled VALUES (?, ?, ?)", others)
             self._prune()
             changes = self.sums.changes
         in_flight.release(whole)
@@ -202,7 +196,11 @@ class StreamStorage:
             return
         result = outcome.results[0]["name"] if outcome.results else None
         known = self.conversations.known(contribution.name, result)
-        if known is None and self._came_too_late(outcome, contribution, result):
+        if known is None and (pruned := self.conversations.forgotten(contribution.name, result)) is not None:
+            if pruned == contribution.digest:
+                self.counts["repeated"] += 1
+            else:
+                self._store_rejected(too_late(outcome, self.run))
             return
         if known is not None and not self.conversations.is_new(known, contribution):
             self.counts["repeated"] += 1
@@ -224,49 +222,36 @@ class StreamStorage:
             self.sums.changes.append(SumsChange(1, *added))
         rows = _rows(outcome, written)
         if self.service is not None:
-            self._change(conversation_change(contribution, self.run.run_id, written, rows))
+            self._changes.append(conversation_change(contribution, self.run.run_id, written, rows))
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
 
-    def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
-        """Returns whether a conversation was pruned; writes a failure if it arrives changed."""
-        digest = self.conversations.forgotten(contribution.name, result)
-        if digest == contribution.digest:
-            self.counts["repeated"] += 1
-        elif digest is not None:
-            self._store_rejected(too_late(outcome, self.run))
-        return digest is not None
-
     def _store_rejected(self, rejected: RecordOutcome) -> None:
         """Stores what is rejected for the first time; a source may return its records again."""
         parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
-        insert = "INSERT OR IGNORE INTO rejected VALUES (?, ?, ?, ?)"
-        new = sum(self._connection.execute(insert, part).rowcount for part in parts)
-        if new > 0 or not parts:
+        if not parts or self._new("rejected VALUES (?, ?, ?, ?)", parts):
             self.counts.update(rejected_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
-            if self.service is not None:
-                self._change(outcome_change(rejected, self.run.run_id))
+            if self.service is not None and (change := outcome_change(rejected, self.run.run_id)):
+                self._changes.append(change)
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Removes a replaced conversation, and subtracts what it added to counts and sums."""
         self.counts.subtract(known.counted)
         self.counts["replaced"] += known.counted["results"]
         self.conversations.drop(known)
-        if known.key != key_of(name):
-            self._change(gone_change(known.key, self.run.run_id, written))
+        if known.key != key_of(name) and self.service is not None:
+            thing = conversation_thing(known.key)
+            self._changes.append(StreamChange(self.run.run_id, thing, written, None, {}))
         statistics = unpacked(known.packed)
         if statistics.conversations:
             self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
 
-    def _is_first(self, key: Place) -> bool:
-        """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""
-        if key[0] in self.checkpoints.tracked:
-            return True
-        insert = "INSERT OR IGNORE INTO settled VALUES (?, ?, ?)"
-        return self._connection.execute(insert, (*key, time())).rowcount > 0
+    def _new(self, values: str, rows: Sequence[tuple[object, ...]]) -> int:
+        """Returns how many rows a table did not have and has now."""
+        return max(0, self._connection.executemany(f"INSERT OR IGNORE INTO {values}", rows).rowcount)
 
     def compact(self) -> None:
         """Rewrites files without the rows of replaced conversations, and prunes the database."""
@@ -372,27 +357,28 @@ class SourceCheckpoints:
 
 # Writes the metrics files of a local stream, with the newest figures of each window.
 
-_WindowKey = tuple[str, str | None]
+_WindowKey = tuple[str, str]
+"""Start in RFC 3339 and app version ("": unknown)."""
 
 
 class MetricsFiles:
     """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
-    def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
+    def __init__(self, directory: Path, run_id: str, known: Sequence[SumsChange]) -> None:
         """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
-        keys = [_window_key(entry.start, entry.app_version) for entry in known]
+        states = {_window_key(entry.event_time, entry.app_version): entry.statistics for entry in known}
         self._rows: dict[str, dict[_WindowKey, list[JsonObject]]] = {table: {} for table in SINGLE_FILES}
         self._changes: dict[_WindowKey, StreamChange] = {}
         for table, of_table in self._rows.items():
             for row in _read(directory / f"{table}.jsonl"):
-                if (key := (row["window_start"], row["app_version"])) in keys:
+                if (key := (row["window_start"], row["app_version"] or "")) in states:
                     of_table.setdefault(key, []).append(row)
                 elif table == BY_VERSION:
-                    self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
+                    gone = StreamChange(run_id, window_thing(*key), row["revision"] + 1, None, {})
+                    self._changes[key] = gone
         # A window whose rows are gone has no state here: `complete` writes it anew.
-        written = self._rows[BY_VERSION]
-        self._states = {key: entry.state for key, entry in zip(keys, known, strict=True) if key in written}
+        self._states = {key: state for key, state in states.items() if key in self._rows[BY_VERSION]}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
         self._is_changed, self._aggregated = True, -1
 
@@ -414,16 +400,16 @@ class MetricsFiles:
         with self._lock:
             written = self._rows[BY_VERSION]
             shown = sorted({start for start, _ in written})[-most:]
-            newest = [entry for entry in sorted(written.items(), key=_order) if entry[0][0] in shown]
-            return cast("list[MetricsByAppVersionRow]", [row for _, rows in newest for row in rows])
+            newest = [row for key in sorted(written) if key[0] in shown for row in written[key]]
+            return cast("list[MetricsByAppVersionRow]", newest)
 
-    def complete(self, sums: Iterable[WindowSum], length: float) -> int:
+    def complete(self, sums: Iterable[SumsChange], length: float) -> int:
         """Replaces the rows of windows of `length` seconds that differ from the stored sums.
 
         Returns how many of the stored conversations were not in them: those that came too late.
         """
         late = 0
-        for start, version, state in sums:
+        for _, start, version, state in sums:
             key = _window_key(start, version)
             rows = self._rows[BY_VERSION].get(key)
             late += max(0, state.conversations - (rows[0]["conversations"] if rows else 0))
@@ -440,12 +426,12 @@ class MetricsFiles:
                     self.send(list(self._changes.values()))
                 self._changes = {}
                 for table in SINGLE_FILES:
-                    rows = [row for _, rows in sorted(self._rows[table].items(), key=_order) for row in rows]
+                    rows = [row for _, rows in sorted(self._rows[table].items()) for row in rows]
                     self._replace(f"{table}.jsonl", table_content([rows], table, DEFAULT_OUTPUT_FORMAT))
             if changes != self._aggregated:
                 self._aggregated = changes
-                versions = sorted(totals.items(), key=lambda entry: entry[0])
-                self._replace(f"{AGGREGATED}.json", document_content(aggregate_versions(versions)))
+                aggregated = aggregate_versions(sorted(totals.items()))
+                self._replace(f"{AGGREGATED}.json", document_content(aggregated))
 
     def _replace(self, name: str, content: bytes) -> None:
         partial = self._directory / f".{name}.partial"
@@ -453,12 +439,8 @@ class MetricsFiles:
         partial.replace(self._directory / name)
 
 
-def _order(entry: tuple[_WindowKey, object]) -> tuple[str, str]:
-    return entry[0][0], entry[0][1] or ""
-
-
 def _window_key(start: float, app_version: str) -> _WindowKey:
-    return rfc3339(start) or "", app_version or None
+    return rfc3339(start) or "", app_version
 
 
 def _read(path: Path) -> list[JsonObject]:

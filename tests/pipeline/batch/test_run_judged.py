@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.pipeline.logs import order, turn_scores
+from tests.samples import score_conversation
 from turnwise.schemas.config import EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -16,7 +17,7 @@ from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
+from turnwise.transforms.scoring.evaluate import judge_conversation
 from turnwise.transforms.scoring.selection import hash_place
 
 pytestmark = pytest.mark.usefixtures("with_credentials")

@@ -209,35 +209,3 @@ def test_prism_reads_the_ranges_of_a_file_like_one_process(turnwise, tmp_path):
         one, other = ([{**row, "run_id": ""} for row in run.rows(table)] for run in (here, there))
         assert sorted(one, key=str) == sorted(other, key=str) and one
     assert sum(there.document("run.json")["records_by_worker"].values()) == 701
-
-
-DEADLY = """
-import os, signal
-import turnwise
-
-
-class Deadly(turnwise.MeasuredCriterion):
-    name = "deadly"
-
-    def score(self, sample, pair):
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_killed_worker_process_is_one_line(turnwise, tmp_path, unchanged):
-    """A run whose worker is killed leaves no table and no `run.json`."""
-    turn = {"user": "Hi", "agent": "Hello"}
-    (tmp_path / "logs").mkdir()
-    for number in range(2):
-        log = {"conversation_id": f"c{number}", "turns": [turn]}
-        (tmp_path / f"logs/{number}.jsonl").write_text(json.dumps(log))
-    (tmp_path / "config.json").write_text('{"criteria": {"deadly": 1.0}}')
-    (tmp_path / "deadly.py").write_text(DEADLY)
-    given = ["--input", tmp_path / "logs", "--config", tmp_path / "config.json"]
-    processes = ["--workers", "2"]
-    plugin = ["--plugin", tmp_path / "deadly.py"]
-    done = turnwise("run", *given, *processes, *plugin, output=tmp_path / "out")
-    assert (done.status, done.out) == (1, ""), done.err
-    how = "was killed by SIGKILL (out of memory?)"
-    assert done.err == f"turnwise: a worker process {how}; no file of this run was kept\n"
-    assert not list((tmp_path / "out").rglob("*"))

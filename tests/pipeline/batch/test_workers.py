@@ -209,6 +209,7 @@ ENDS = {
     "exit": ("os._exit(0)", "pass", "ended early, with status 0"),
     "raised exit": ("raise SystemExit(0)", "pass", "failed: SystemExit: 0"),
     "odd signal": ("", "os.kill(os.getpid(), 40)", "was killed by signal 40"),
+    "killed": ("", "os.kill(os.getpid(), 9)", "was killed by SIGKILL (out of memory?)"),
 }
 
 
@@ -227,7 +228,7 @@ def end_of(tmp_path: Path, at_start: str, at_work: str, *options: object) -> tup
     given = ["--input", tmp_path / "logs", "--config", tmp_path / "config.json", "--run_id", "r"]
     command = ["run", *given, "--plugin", tmp_path / "plugin.py", "--output", tmp_path / "out", *options]
     done = forked.run_text(command, ROOT)
-    assert not [path for path in (tmp_path / "out").rglob("*") if not path.name.startswith(".")]
+    assert done.stdout == "" and not list((tmp_path / "out").rglob("*"))
     return done.returncode, done.stderr
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import forked
 from turnwise.pipeline.io.terminal import PrintableFormatter, clipped, columns, padded, printable
 from turnwise.pipeline.report.terminal import version_table
-from turnwise.pipeline.streaming.local.run import Snapshot, view
+from turnwise.pipeline.streaming.local.run import tables
 
 
 @given(st.text(st.characters()), st.integers(1, 40))
@@ -60,8 +60,8 @@ def test_many_versions_are_the_last_columns_and_one_line_about_the_others():
 def test_the_live_screen_is_printable():
     window = {"window_start": "2026", "window_end": "2027"}
     rows = [{**metric(EVIL), **window}]
-    shot = Snapshot(1.0, (1, 1), 1, 1, 0, None, 0, rows, rows, [EVIL], {EVIL: 1}, 1)
-    assert all(line == printable(line) for line in view(shot, ["response_match_score"], 80))
+    lines = tables([EVIL], rows, rows, ["response_match_score"], {"failures_by_version": {EVIL: 1}}, 80)
+    assert lines and all(line == printable(line) for line in lines)
 
 
 def test_logs_are_printable():

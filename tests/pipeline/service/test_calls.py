@@ -26,7 +26,7 @@ from turnwise.pipeline.service.serve import ServiceError, message_error
 from turnwise.pipeline.store.database import HISTORY
 from turnwise.schemas.proto.message import WireError
 
-METHOD = {method.name: method for method in METHODS}
+METHOD = {method.call.__name__: method for method in METHODS}
 LINES = lines_beside(__file__, "calls/*.jsonl")
 
 

@@ -14,7 +14,7 @@ from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.pipeline.store.rows import find_evaluation, result_columns
 from turnwise.schemas.ces.result import Evaluation
-from turnwise.schemas.ces.tools import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest, GetEvaluationTool, UpdateEvaluationTool
 
 NAME = f"{APP}/evaluations/one"
 TWO_TURNS = {"turns": [*GOLDEN["turns"], {"steps": [{"userInput": {"text": "bye"}}]}]}
@@ -36,7 +36,7 @@ def test_any_mask_is_followed_or_refused(service, create, mask, has_golden):
     new = {"golden": GOLDEN} if has_golden else {"scenario": SCENARIO}
     try:
         evaluation = Evaluation.from_value({"name": NAME, "displayName": "y", **new})
-        after = update_evaluation(service, evaluation, mask)
+        after = update_evaluation(service, UpdateEvaluationTool(evaluation=evaluation, update_mask=mask))
     except ServiceError as error:
         assert error.status == "INVALID_ARGUMENT"
         assert error.field in ("updateMask", "evaluation", "evaluation.golden.turns", "evaluation.scenario")
@@ -62,7 +62,7 @@ def test_of_eight_evaluations_of_one_name_one_is_made(create):
 
 def test_long_texts_come_back_as_they_went(service, create):
     made = create(tags=["x" * 5000, "x" * 4999], displayName="d" * 9000)
-    assert get_evaluation(service, made["name"]) == made
+    assert get_evaluation(service, GetEvaluationTool(name=made["name"])) == made
 
 
 def test_an_evaluation_reads_back_as_the_sample_of_the_api(service, sample):
@@ -97,7 +97,8 @@ def test_no_page_misses_what_was_there_while_others_write(service, put_result, c
             for last in range(written, 10):
                 put_result(last, "FAIL")
                 evaluation = {"name": f"{APP}/evaluations/{kind}-{last}", "tags": [str(written)]}
-                update_evaluation(service, Evaluation.from_value(evaluation), "tags")
+                changed = Evaluation.from_value(evaluation)
+                update_evaluation(service, UpdateEvaluationTool(evaluation=changed, update_mask="tags"))
             put_result(100 + written)
         assert (names if kind == "evaluations" else results) <= set(listed)
         assert len(listed) == len(set(listed))

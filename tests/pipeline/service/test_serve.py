@@ -20,6 +20,7 @@ from tests.store_rows import read_history
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.store.database import EVALUATIONS, TAGS, WRITERS, open_store
 from turnwise.pipeline.store.rows import find_evaluation
+from turnwise.schemas.ces.tools import GetEvaluationTool
 from turnwise.schemas.registry import PLUGINS
 
 APP = "projects/p/locations/l/apps/a"
@@ -190,9 +191,9 @@ def test_a_server_answers_readers_while_more_writers_wait_than_it_has_threads(se
 def test_a_reader_finishes_while_a_write_transaction_is_open(service, create):
     name = create("one")["name"]
     with HeldWrite(service.store) as held:
-        assert get_evaluation(service, name)["createdBy"] == "tester"
+        assert get_evaluation(service, GetEvaluationTool(name=name))["createdBy"] == "tester"
         assert held.thread.is_alive()
-    assert get_evaluation(service, name)["createdBy"] == "held"
+    assert get_evaluation(service, GetEvaluationTool(name=name))["createdBy"] == "held"
 
 
 def test_a_server_does_not_start_if_a_criterion_cannot_be_used(tmp_path):

@@ -45,7 +45,7 @@ from turnwise.pipeline.store.runs import (
 )
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.result import Evaluation
-from turnwise.schemas.ces.tools import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CreateEvaluationRequest, GetEvaluationRunRequest, UpdateEvaluationTool
 
 APP = "projects/p/locations/l/apps/a"
 CASE = f"{APP}/evaluations/one"
@@ -152,7 +152,9 @@ def test_a_run_that_breaks_off_says_so(store, store_url, error, wanted):
         raise error
     ((found, why),) = read(store, RUNS.c.state, RUNS.c.error)
     assert found == wanted[0] and wanted[1] in why
-    answer = get_evaluation_run(Service(store, "tester"), f"{APP}/evaluationRuns/nightly")
+    answer = get_evaluation_run(
+        Service(store, "tester"), GetEvaluationRunRequest(name=f"{APP}/evaluationRuns/nightly")
+    )
     assert answer["error"] == {"code": 13, "message": why}
     with suppress(type(error)), recorded(record, place._replace(run_id="far"), DOCUMENT, goes_on=True):
         raise error
@@ -230,7 +232,8 @@ def test_a_result_says_which_revision_it_was_scored_against(turnwise, store, sto
     logs = write(tmp_path / "logs.jsonl", named, own)
     run = ("run", "--input", logs, "--eval_cases", store_url, "--store", store_url, "--judge", "none")
     assert turnwise(*run, "--run_id", "r1", output=tmp_path / "1").status == 0
-    update_evaluation(service, Evaluation.from_value({"name": CASE, "displayName": "Two"}), "displayName")
+    renamed = Evaluation.from_value({"name": CASE, "displayName": "Two"})
+    update_evaluation(service, UpdateEvaluationTool(evaluation=renamed, update_mask="displayName"))
     assert turnwise(*run, "--run_id", "r2", output=tmp_path / "2").status == 0
     columns = RESULTS.c.conversation_id, RESULTS.c.evaluation_run, RESULTS.c.evaluation_revision
     found = [(who, name[-2:], revision) for who, name, revision in read(store, *columns)]

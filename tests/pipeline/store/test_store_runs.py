@@ -29,7 +29,7 @@ from turnwise.pipeline.store.database import (
 from turnwise.pipeline.store.rows import conversations_to_read, names_of, scores_of, verdict_counts
 from turnwise.pipeline.store.runs import last_run
 from turnwise.schemas.ces.result import EvaluationResult
-from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CreateEvaluationRequest, GetEvaluationTool
 from turnwise.transforms.review.problems import to_read, type_sizes
 
 ROOT = Path(__file__).parents[3]
@@ -196,7 +196,7 @@ def test_metrics_that_are_read_back_are_those_of_the_run(turnwise, sample, store
     assert [compared["baseline"]["metrics"], compared["candidate"]["metrics"]] == versions
     assert any("semanticSimilarityMetrics" in version for version in versions)
     name = compared["changes"][0]["evaluation"]
-    read = get_evaluation(service, name)
+    read = get_evaluation(service, GetEvaluationTool(name=name))
     assert read["lastCompletedResult"]["name"].startswith(name)
     versions = read["aggregatedMetrics"]["metricsByAppVersion"]
     counts = {version["appVersionId"]: version.get("passCount", 0) for version in versions}

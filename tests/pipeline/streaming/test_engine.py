@@ -54,11 +54,11 @@ def running(source, opened, most=None, **fields):
     return engine, engine.events(), stop
 
 
-def until(events, kind, is_so=lambda: True):
-    """Takes events until one is of a kind, and something is so; returns it."""
+def until(events, part, is_so=lambda: True):
+    """Takes events until one has a part, and something is so; returns it."""
     deadline = time.monotonic() + 60
     for event in events:
-        if isinstance(event, kind) and is_so():
+        if getattr(event, part) and is_so():
             return event
         assert time.monotonic() < deadline
     return None
@@ -67,29 +67,29 @@ def until(events, kind, is_so=lambda: True):
 def test_a_long_poll_keeps_the_stream_alive(opened, source):
     _, events, _ = running(source, opened)
     for _ in range(3):
-        assert until(events, loop.AdvanceClock)
+        assert until(events, "seconds")
     assert opened.in_flight.waiting == 0
     source.may_go_on.set()
-    (found,) = until(events, loop.Elements).values
+    (found,) = until(events, "values").values
     assert (found.value.source, found.value.position, float(found.timestamp)) == ("logs", 1, 5)
 
 
 def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
     one, events, stop = running(source, opened, patience=0.1)
-    assert until(events, loop.AdvanceClock)
+    assert until(events, "seconds")
     stop.set()
-    assert until(events, loop.AdvanceWatermark) is None
+    assert until(events, "watermark") is None
     with pytest.raises(loop.StalledError, match=r"did not answer for 0 s; start the stream again"):
         one.check()
 
 
 def test_a_poll_that_answers_while_the_stream_ends_is_scored(opened, source):
     _, events, stop = running(source, opened)
-    assert until(events, loop.AdvanceClock)
+    assert until(events, "seconds")
     stop.set()
-    assert until(events, loop.AdvanceClock) and until(events, loop.AdvanceClock)
+    assert until(events, "seconds") and until(events, "seconds")
     source.may_go_on.set()
-    assert until(events, loop.Elements)
+    assert until(events, "values")
 
 
 def test_records_have_a_time_and_are_taken_once(opened, source):
@@ -97,7 +97,7 @@ def test_records_have_a_time_and_are_taken_once(opened, source):
     twice = [SourceRecord("logs", 1, b'{"event_time": 5}')] * 2
     source.items = [SourceRecord("logs", 2, b"{}", published=7.0), *twice]
     source.may_go_on.set()
-    taken = until(running(source, opened)[1], loop.Elements).values
+    taken = until(running(source, opened)[1], "values").values
     assert [(one.value.position, float(one.timestamp)) for one in taken] == [(1, 5), (2, 7)]
 
 
@@ -106,12 +106,12 @@ def test_a_stream_ends_after_so_many_conversations_and_reads_no_more(opened, sou
     source.may_go_on.set()
     source.last_items = lambda: [SourceRecord("logs", 9, b"{}")]
     _, events, _ = running(source, opened, most=3)
-    assert len(until(events, loop.Elements).values) == 1
+    assert len(until(events, "values").values) == 1
     source.items = [SourceRecord("logs", place, b"{}") for place in range(2, 8)]
     opened.store.counts["rejected_conversations"] += 1
-    assert len(until(events, loop.Elements).values) == 2
+    assert len(until(events, "values").values) == 2
     opened.store.counts["results"] += 2
-    assert until(events, loop.Elements) is None and len(source.items) == 4
+    assert until(events, "values") is None and len(source.items) == 4
 
 
 def test_the_first_problem_is_told(opened, source):
@@ -127,7 +127,7 @@ def test_an_error_of_the_source_ends_the_stream(opened, source, error):
     source.error = error
     source.may_go_on.set()
     one, events, _ = running(source, opened)
-    assert until(events, loop.Elements) is None
+    assert until(events, "values") is None
     with pytest.raises(type(error), match=str(error)):
         one.check()
 
@@ -136,9 +136,9 @@ def test_a_stream_that_is_asked_to_end_is_complete(opened, source):
     source.items.clear()
     source.may_go_on.set()
     one, events, stop = running(source, opened)
-    assert until(events, loop.AdvanceClock)
+    assert until(events, "seconds")
     stop.set()
-    assert until(events, loop.AdvanceWatermark) and list(events) == []
+    assert until(events, "watermark") and list(events) == []
     one.check()
 
 
@@ -158,12 +158,12 @@ def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
     try:
         assert locked.wait(60)
         for _ in range(3):
-            assert until(events, loop.AdvanceClock)
+            assert until(events, "seconds")
         assert opened.rows("failures") == []
     finally:
         free.set()
         holder.join(60)
-    until(events, object, lambda: opened.rows("failures"))
+    until(events, "seconds", lambda: opened.rows("failures"))
     assert [row["message"] for row in opened.rows("failures")] == ["bad"]
 
 
@@ -171,14 +171,14 @@ def test_a_backlog_comes_in_bundles(opened, source):
     source.items = [SourceRecord("logs", place, b'{"event_time": 5}') for place in range(1_000, 0, -1)]
     source.may_go_on.set()
     _, events, _ = running(source, opened)
-    assert [len(until(events, loop.Elements).values) for _ in range(3)] == [400, 400, 200]
+    assert [len(until(events, "values").values) for _ in range(3)] == [400, 400, 200]
 
 
 def test_a_stream_that_ends_with_records_without_an_outcome_is_no_success(opened, source):
     source.may_go_on.set()
     one, events, stop = running(source, opened)
-    assert until(events, loop.Elements)
+    assert until(events, "values")
     stop.set()
-    assert until(events, loop.AdvanceWatermark) and list(events) == []
+    assert until(events, "watermark") and list(events) == []
     with pytest.raises(loop.IncompleteError, match="1 records were not completed; start the stream again"):
         one.check()

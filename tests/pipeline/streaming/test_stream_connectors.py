@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,11 +17,12 @@ from apache_beam.pvalue import TaggedOutput
 from tests.tables import stated
 from turnwise.pipeline.batch.execution import made_pipeline
 from turnwise.pipeline.streaming.beam import (
-    FileArrivalsFn,
-    KafkaArrivalsFn,
-    MessageArrivalsFn,
+    ArrivalsFn,
     _WriteBundleFn,
     read_arrivals,
+    records_of_file,
+    records_of_message,
+    records_of_row,
 )
 from turnwise.pipeline.streaming.inputs.base import SourceOptions
 from turnwise.schemas.config import ConfigError
@@ -31,11 +33,12 @@ OVERSIZED = b'"' + b"x" * 2 * LIMIT + b'"'
 
 
 OPTIONS = SourceOptions(LIMIT, timestamp_attribute="at")
+OF_MESSAGE = {"source": "s", "attribute": "at"}
 
 
-def given(step, element):
-    """Runs a step on an element; returns its arrivals as (source, position, data, time), and its errors."""
-    outputs = list(step.process(element))
+def given(find, element, **known):
+    """Returns the arrivals of what is found in an element as (source, position, data, time), and errors."""
+    outputs = list(ArrivalsFn(partial(find, **known), LIMIT).process(element))
     rejected = [one.value.error_type for one in outputs if isinstance(one, TaggedOutput)]
     kept = [one for one in outputs if not isinstance(one, TaggedOutput)]
     assert all(one.timestamp == one.value.event_time for one in kept)
@@ -49,15 +52,15 @@ def vars_of(arrival):
 def test_files(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"event_time":5}\n\n{"n":1}\n' + OVERSIZED + b"\nno\n")
-    found = given(FileArrivalsFn(OPTIONS), FileMetadata(str(path), 1, 77.0))
+    found = given(records_of_file, FileMetadata(str(path), 1, 77.0), limit=LIMIT)
     rows = [(1, b'{"event_time":5}', 5.0), (3, b'{"n":1}', 77.0), (5, b"no", 77.0)]
     assert found == ([("a.jsonl", *row) for row in rows], ["OversizedRecordError"])
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    assert given(FileArrivalsFn(OPTIONS), FileMetadata(str(tmp_path / "a.json"), 1, 77.0))[1] != []
+    assert given(records_of_file, FileMetadata(str(tmp_path / "a.json"), 1, 77.0), limit=LIMIT)[1] != []
     for name in ("a.csv", ".a.json", "a.json.tmp"):
-        assert given(FileArrivalsFn(OPTIONS), FileMetadata(str(tmp_path / name), 1, 77.0)) == ([], [])
+        assert given(records_of_file, FileMetadata(str(tmp_path / name), 1, 77.0), limit=LIMIT) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -67,16 +70,16 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_messages(data, attributes, time):
     published = datetime.fromtimestamp(100, UTC)
     message = SimpleNamespace(data=data, attributes=attributes, message_id="12", publish_time=published)
-    assert given(MessageArrivalsFn("s", OPTIONS), message) == ([("s", 12, data, time)], [])
+    assert given(records_of_message, message, **OF_MESSAGE) == ([("s", 12, data, time)], [])
     large = SimpleNamespace(data=OVERSIZED, attributes={}, message_id="a", publish_time=published)
-    assert given(MessageArrivalsFn("s", OPTIONS), large) == ([], ["OversizedRecordError"])
+    assert given(records_of_message, large, **OF_MESSAGE) == ([], ["OversizedRecordError"])
 
 
 def test_kafka_rows():
     row = SimpleNamespace(topic="t", partition=3, offset=9, timestamp=8000, value=b"{}")
-    assert given(KafkaArrivalsFn(OPTIONS), row) == ([("t[3]", 9, b"{}", 8.0)], [])
+    assert given(records_of_row, row) == ([("t[3]", 9, b"{}", 8.0)], [])
     row.value = None
-    assert given(KafkaArrivalsFn(OPTIONS), row) == ([], [])
+    assert given(records_of_row, row) == ([], [])
 
 
 @pytest.fixture

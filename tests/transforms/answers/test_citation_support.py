@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClai
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import JudgeModelOptions, NotAsked
 from turnwise.transforms.judging.judges import LocalJudge
-from turnwise.transforms.local_judge.grounding import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
+from turnwise.transforms.local_judge.grounding import MAX_QUESTIONS, TooLargeError, supported
 
 FIRST, SECOND, THANKS = "Die Grenze liegt bei 1.131 SZR.", "Melden Sie es binnen 7 Tagen.", "Gern geschehen!"
 TEXT = f"{FIRST} {SECOND} {THANKS}"
@@ -52,11 +52,11 @@ def test_what_is_too_much_has_no_score(name, turn, reason):
 
 def test_questions_are_answered_in_order():
     questions = [
-        SupportQuestion(FIRST, (LIMIT.texts[0],)),
-        SupportQuestion(FIRST, (DEADLINE.texts[0],)),
-        SupportQuestion(SECOND, (LIMIT.texts[0], DEADLINE.texts[0])),
-        SupportQuestion(FIRST, (LIMIT.texts[0],)),
-        SupportQuestion(FIRST, ()),
+        (FIRST, (LIMIT.texts[0],)),
+        (FIRST, (DEADLINE.texts[0],)),
+        (SECOND, (LIMIT.texts[0], DEADLINE.texts[0])),
+        (FIRST, (LIMIT.texts[0],)),
+        (FIRST, ()),
     ]
     labels = [verdict.label for verdict in supported(questions)]
     assert labels == ["supported", "unsupported", "supported", "supported", "unsupported"]

@@ -260,7 +260,7 @@ def test_lines_are_used_or_named(name):
     labels = ({"conversation_id": "c1", "criterion": "safe", **label} for label in stated["labels"])
     lines = [LabelLine(HumanLabel(**label), f"l:{number}") for number, label in enumerate(labels, 1)]
     rows = [row(**columns) for columns in stated.get("rows", ROWS)]
-    joined = joined_labels(lines, judged_scores(rows, SCALES), SCALES)
+    joined = joined_labels(lines, [*judged_scores(rows, SCALES)], SCALES)
     answers = [
         [
             one.score.conversation_id,

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.ces_messages import parsed
-from tests.samples import sample_of
+from tests.samples import sample_of, score_conversation
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, result_name
 from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.review.row import RULES, score_rows
-from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
+from turnwise.transforms.scoring.evaluate import conversation_verdict
 
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")

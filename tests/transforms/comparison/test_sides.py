@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.compared_sides import raised_row
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions, group_values, paired_values
@@ -107,7 +108,8 @@ def test_columns_without_details_are_compared_like_those_with_them(a, b):
 def test_an_error_concerns_only_its_conversation():
     criteria = {SCORE: Observed(1.0)}
     made = columns_of([ComparedConversation(f"c{number}", "v1", criteria=criteria) for number in range(3)])
-    made.add_errors({LATENCY: {("c1", "v1"): "no clock"}, SCORE: {("c2", "v1"): "is scored"}})
+    raised = (("c1", LATENCY, "no clock"), ("c1", LATENCY, "nor sun"), ("c2", SCORE, "is scored"))
+    made.add_errors([raised_row(name, "v1", *error) for name, *error in raised])
     error = Observed(why="raised an error: no clock")
     assert [made.given(row, LATENCY) for row in range(3)] == [None, error, None]
     assert [made.given(row, SCORE) for row in range(3)] == [Observed(1.0)] * 3

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.samples import score_conversation
 from tests.scripted_judge import ScriptedJudge
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -15,7 +16,7 @@ from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.judging.prompts import StatementReply
 from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
 HEAD, *CASES = map(
     json.loads, gzip.decompress(Path(__file__).with_name("adk_answers.jsonl.gz").read_bytes()).splitlines()

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from tests.samples import score_conversation
 from turnwise.schemas.adk import Invocation
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
@@ -12,7 +13,7 @@ from turnwise.transforms.formats.adk_cases import eval_cases, invocation_expecte
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import conversation_verdict, criteria_verdict, score_conversation
+from turnwise.transforms.scoring.evaluate import conversation_verdict, criteria_verdict
 
 FIXTURE = Path(__file__).parents[3] / "../shared/fixtures/adk/edge_cases.json"
 CASES = {case["name"]: case for case in json.loads(FIXTURE.read_text())["cases"]} if FIXTURE.exists() else {}

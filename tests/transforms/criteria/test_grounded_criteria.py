@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.samples import scores_of
+from tests.samples import score_conversation, scores_of
 from turnwise.schemas.conversation import GroundedAnswer, Record, Reference, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.answers import answer_conversation
@@ -13,7 +13,6 @@ from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, facts
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import parse_config
-from turnwise.transforms.scoring.evaluate import score_conversation
 
 SAMPLE = Path(__file__).parents[3] / "../shared/fixtures/ces/samples/baggage_policy__Answer.json"
 

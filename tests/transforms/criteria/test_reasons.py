@@ -7,7 +7,7 @@ import pytest
 
 import turnwise
 from tests.ces_messages import parsed
-from tests.samples import sample_of, scores_of
+from tests.samples import sample_of, score_conversation, scores_of
 from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Citation, ExpectedTurn, GroundedAnswer, Reference, ToolCall, Turn
@@ -18,7 +18,7 @@ from turnwise.transforms.criteria.base import CRITERIA, MeasuredCriterion
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.review.row import RULES
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
+from turnwise.transforms.scoring.evaluate import conversation_verdict
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
 test_rows = rows_test(globals(), "reasons")

@@ -7,12 +7,12 @@ import numpy
 import pytest
 
 import turnwise
-from tests.samples import sample_of
+from tests.samples import sample_of, score_conversation
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.backends.base import Fault
-from turnwise.transforms.scoring.evaluate import criteria_verdict, judge_conversation, score_conversation
+from turnwise.transforms.scoring.evaluate import criteria_verdict, judge_conversation
 
 GIVEN = [None]
 

@@ -12,7 +12,7 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
-from tests.compared_sides import F, P, U, observed
+from tests.compared_sides import F, P, U, observed, raised_row
 from tests.compared_sides import compared as compared_sides
 from tests.tables import lines_beside, stated
 from turnwise.pipeline.report.gate import rule_line
@@ -27,7 +27,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import GateConfig
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, ScoredId
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate import (
     GatedVersion,
@@ -134,7 +134,7 @@ def test_rules(name):
     stated = {key: line[key] for key in ("rules", "primary") if key in line}
     groups = line.get("versions", [line.get("conversations", [{"verdict": "P"}])])
     gated = [version(one, line) for one in groups]
-    results = apply_rules(GateConfig.model_validate(stated), gated, rejected(line))
+    results = [*apply_rules(GateConfig.model_validate(stated), gated, rejected(line))]
     first, status, why = results[0], line.get("status"), line.get("why", [])
     assert status in (None, first.status, [one.status for one in results]), first
     assert first.why == why if isinstance(why, str) else all(part in first.why for part in why), first.why
@@ -142,7 +142,7 @@ def test_rules(name):
     if stated["rules"][0]["rule"] == "all_pass":
         # What has no outcome is not left out, whatever a rule on coverage allows.
         lenient = {"rules": [*stated["rules"], {"rule": "coverage", "criterion": "verdict", "at_least": 0.1}]}
-        assert apply_rules(GateConfig.model_validate(lenient), gated, rejected(line))[0] == first
+        assert next(apply_rules(GateConfig.model_validate(lenient), gated, rejected(line))) == first
     told = {
         "second": lambda: results[1].why,
         "rejected_names": lambda: first.rejected,
@@ -174,8 +174,7 @@ def test_what_a_run_allows_to_be_lost_is_not_held_against_it():
 
 def test_turns_that_pass_do_not_hide_that_the_whole_raised():
     gated = version([{"safety_v1": "pf"}], {})
-    errors = {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}}
-    gated.conversations.add_errors(errors)
+    gated.conversations.add_errors([raised_row(f"c{i}", None, "safety_v1", "no such key") for i in range(2)])
     rules = GateConfig.model_validate({"rules": [{**ALL_PASS, "criterion": "safety_v1"}]})
     (told,) = apply_rules(rules, [gated], NOTHING_REJECTED)
     assert (told.why, told.conversations) == ("1 failed, 1 without an outcome", ["c1", "c0"])

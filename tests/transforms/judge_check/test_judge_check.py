@@ -167,9 +167,9 @@ def test_figures_count_verdicts_and_rest_on_conversations():
     assert (found.swap.questions, found.swap.verdicts, found.swap.changed) == (3, 2, 1)
     low, high = found.swap.interval.low, found.swap.interval.high
     assert low < 0.1 and high > 0.9, "two verdicts of one conversation tell as much as one"
-    wide = criterion_figures(["tone"], [voted(0, SAME)] * 9, {}, 3)[0].repeat.interval
+    wide = next(criterion_figures(["tone"], [voted(0, SAME)] * 9, {}, 3)).repeat.interval
     assert wide == Bounds(0.0, pytest.approx(0.7934, abs=1e-3))
-    lost = criterion_figures(["tone"], [voted(0, LOST)], {}, 3)[0].repeat
+    lost = next(criterion_figures(["tone"], [voted(0, LOST)], {}, 3)).repeat
     assert (lost.questions, lost.verdicts, lost.changed, lost.share) == (1, 0, 0, None)
 
 

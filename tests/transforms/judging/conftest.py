@@ -1,20 +1,13 @@
 import asyncio
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from pydantic import BaseModel, ConfigDict
 
+from tests.asking import Verdict
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
-
-
-class Verdict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    quote: str
-    verdict: Literal["valid", "invalid"]
 
 
 class Wire(NamedTuple):

@@ -1,20 +1,17 @@
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
+from tests.asking import another_process, ask_about
+from tests.served import until
 from tests.tables import lines_beside
-from tests.transforms.judging.conftest import Verdict, ask_all
+from tests.transforms.judging.conftest import ask_all
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.judges import Requests, find_judge
 from turnwise.transforms.judging.setup import check_judge, open_place
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -90,42 +87,15 @@ def test_everything_that_decides_a_reply_is_in_its_key_and_nothing_else():
     assert len({own[0] for own in keys}) == len(keys)
 
 
-def questions(number):
-    prompts = (Prompt("p/1", "Judge.", f"evidence {i}") for i in range(number))
-    return [Question(prompt, Verdict, JudgeModelOptions()) for prompt in prompts]
-
-
-RUN = """
-import sys
-from tests.transforms.judging.conftest import ask_all
-from tests.transforms.judging.test_cache import questions
-from turnwise.schemas.config import JudgeConfig
-from turnwise.transforms.judging.setup import JudgeSettings, close_judges, open_judge
-
-url, cache, key, count = sys.argv[1:]
-config = JudgeConfig(backend="gemini", base_url=url, cache=cache)
-worker = open_judge(JudgeSettings(config, 4), {"GOOGLE_API_KEY": key})
-ask_all(worker, questions(int(count)))
-close_judges()
-"""
-
-
-def run(server, cache, count):
-    command = [sys.executable, "-c", RUN, server.url, cache, server.key, str(count)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-
-
-def test_a_killed_run_goes_on_where_it_stopped(server, open_worker, cache):
+def test_a_killed_run_goes_on_where_it_stopped(server, settings, open_worker, cache, tmp_path):
     server.script({"delay_ms": 20})
-    with run(server, cache, 5_000) as killed:
-        while server.stats()["statuses"].get("200", 0) < 60:
-            assert killed.poll() is None
-        killed.send_signal(signal.SIGKILL)
+    own = settings(cache=cache, concurrency=4)
+    with another_process(own, server.key, range(5_000), tmp_path / "told.json") as killed:
+        until(lambda: server.stats()["statuses"].get("200", 0) >= 60, lambda: killed.exitcode is None)
     answered = server.stats()["statuses"]["200"]
     assert answered - 20 <= kept(cache) <= answered
     server.script()
-    worker = open_worker(cache=cache)
-    samples = [sample for (sample,) in ask_all(worker, questions(40))]
+    samples = ask_about(open_worker(cache=cache), range(40))
     assert all(sample.reply for sample in samples)
     assert server.stats()["requests"] == sum(not sample.is_cached for sample in samples) <= 20
 

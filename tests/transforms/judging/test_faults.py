@@ -12,7 +12,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Tu
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.backends.calling import Attempts
+from turnwise.transforms.judging.backends.calling import pause_s
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
@@ -41,8 +41,7 @@ def test_with_adk_compat_an_unfit_reply_abstains(server, open_worker, adk_compat
     asked_s=st.one_of(st.just(0.0), st.floats(0.001, 1e6)),
 )
 def test_pauses(delay_s, count, asked_s):
-    attempts = Attempts(None, delay_s, count=count)
-    pause = attempts.pause(asked_s)
+    pause = pause_s(count, delay_s, asked_s)
     backoff = min(delay_s * 2.0 ** min(count - 1, 64), max(10.0, delay_s))
     assert pause >= max(asked_s, backoff / 2)
     assert pause <= max(asked_s + delay_s, backoff)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.tables import stated
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
-from turnwise.transforms.judging.backends.gemini import PLACE, GeminiApi, in_order
+from turnwise.transforms.judging.backends.gemini import PLACE, GeminiBackend, in_order
 from turnwise.transforms.judging.judges import Access
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
@@ -84,11 +84,11 @@ async def plainly(access, request, count, timeout_s):
 
 
 async def ours(access, request, count, timeout_s):
-    api = GeminiApi(JudgeConfig(timeout_s=timeout_s), access)
+    api = GeminiBackend(JudgeConfig(timeout_s=timeout_s), access, print)
     api.open()
     try:
-        await api.generate(replace(request, evidence="another"), count)
-        return await api.generate(request, count)
+        await api.call(replace(request, evidence="another"), count)
+        return await api.call(request, count)
     except (errors.APIError, ValueError) as error:
         return error
     finally:
@@ -114,13 +114,13 @@ def test_requests_are_google_genais(server, account, kind, settings, count, evid
 
 def test_a_request_with_an_old_access_token_is_made_anew(server):
     async def use():
-        api = GeminiApi(JudgeConfig(), accesses(server)["key"])
+        api = GeminiBackend(JudgeConfig(), accesses(server)["key"], print)
         request = request_of({})
         api.open()
-        await api.generate(request, 1)
+        await api.call(request, 1)
         (kind, made) = next(iter(api._prepared.items()))
         api._prepared[kind] = dataclasses.replace(made, headers={"x-goog-api-key": "old"}, made=-math.inf)
-        await api.generate(request, 1)
+        await api.call(request, 1)
         await api.aclose()
         return made, api._prepared[kind]
 

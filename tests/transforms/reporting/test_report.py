@@ -50,7 +50,7 @@ def test_figures(name):
     root = {one.name: {"row": one, "figure": one.figures[0]} for one in criterion_rows(runs)}
     root |= {f"{one.kind}: {one.value}": one.figures[STATUS][0] for one in slices(runs)}
     root["slices"] = [name for name in root if ": " in name]
-    root["tool"] = tool_figures(runs)[0]
+    root["tool"] = next(tool_figures(runs))
     for path, wanted in LINES[name]["says"].items():
         assert is_as_wanted(value_at(root, path), wanted), (path, value_at(root, path), wanted)
 

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import turnwise
+from tests.samples import score_conversation
 from tests.transforms.review.test_transcript import sample_of
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import SEVERITY_REASONS, CriterionSeverityReason
@@ -15,7 +16,6 @@ from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.review.problems import ReviewProblem, severity_of
 from turnwise.transforms.review.row import conversation_row, decide
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import score_conversation
 
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 TRAJECTORY = {"tool_trajectory_avg_score": 1.0}

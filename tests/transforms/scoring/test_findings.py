@@ -5,11 +5,11 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples import score_conversation
 from turnwise.schemas.conversation import Citation, Conversation, GroundedAnswer, Record, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.selection import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from tests.samples import score_conversation
 from tests.tables import rows_test
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
@@ -16,7 +17,6 @@ from turnwise.transforms.scoring.evaluate import (
     Verdict,
     criteria_verdict,
     judge_conversation,
-    score_conversation,
 )
 
 test_rows = rows_test(globals(), "scoring")

@@ -17,10 +17,16 @@ from hypothesis import strategies as st
 
 from tests.tables import lines_beside
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.pipeline.streaming.local.loop import Windows
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.windows import Contribution, CountOnce, RecordOutcome, WindowedMetrics, revise
+from turnwise.transforms.beam.windows import (
+    Contribution,
+    CountOnce,
+    RecordOutcome,
+    SumsChange,
+    WindowedMetrics,
+    revise,
+)
 from turnwise.transforms.metrics.state import MetricsState, Tally
 
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0)
@@ -152,7 +158,7 @@ def test_what_a_window_still_takes_is_known_to_be_counted():
 
 
 def test_restored_sums_count():
-    old = WindowSum(0.0, "v1", contribution("r", 5).statistics)
+    old = SumsChange(1, 0.0, "v1", contribution("r", 5).statistics)
     given = loop_panes(contribution("a", 6, criterion="d"), sums=[old, old])
     (pane,) = (pane for pane in given if pane.pane == "ON_TIME")
     assert pane.state.conversations == 3

@@ -1,6 +1,6 @@
 """A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas import calibration
 from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.decisions.calibration.labels import (
     FEWEST_CASES,
     FEWEST_EFFECTIVE,
@@ -19,22 +20,12 @@ from turnwise.transforms.decisions.calibration.labels import (
     JudgedScore,
     LabelledScore,
     LabelLine,
-    NoCorrectionError,
     RandomPart,
     Scale,
     joined_labels,
     random_part,
 )
-from turnwise.transforms.statistics.agreement import (
-    Confusion,
-    alpha_interval,
-    cluster_codes,
-    clustered_share,
-    cohens_kappa,
-    effective_size,
-    kappa_interval,
-    krippendorffs_alpha,
-)
+from turnwise.transforms.statistics import agreement
 from turnwise.transforms.statistics.corrected import (
     CorrectedEstimate,
     SampleDesign,
@@ -66,10 +57,7 @@ def calibrate(
 ) -> calibration.Calibration:
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     joined = joined_labels(lines, scores, scales)
-    by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
-    for score in scores:
-        if score.key in by_key:
-            by_key[score.key].append(score)
+    by_key = grouped((score.key, score) for score in scores)
     criteria = [
         _criterion(key, joined, by_key[key], scales.get(key.criterion, Scale()), costs)
         for key in sorted(joined.groups)
@@ -109,7 +97,7 @@ def _criterion(
         between_people=_alpha(units) if units else None,
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
-        slices=[] if is_number else _slices(labelled),
+        slices=[] if is_number else [*_slices(labelled)],
         measure="mean" if is_number else "pass_rate",
         corrected=corrected,
         not_corrected=refusal,
@@ -128,7 +116,7 @@ def _corrected(
         return [], f"none of the {len(scores)} scores has a value"
     try:
         sample = random_part(group, scores)
-    except NoCorrectionError as error:
+    except ValueError as error:
         return [], str(error)
     judged = [score.value if is_number else score.passed for score in scores]
     # Nothing lacks a score, or labels tell what people say of what does.
@@ -141,13 +129,11 @@ def _corrected(
     return figures, figures[0].reason
 
 
-def _slices(labelled: Sequence[LabelledScore]) -> list[calibration.SliceAgreement]:
-    slices = []
+def _slices(labelled: Sequence[LabelledScore]) -> Iterator[calibration.SliceAgreement]:
     for group in [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]:
         if pairs := _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]):
             figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
-            slices.append(calibration.SliceAgreement(group=group.kind, name=group.name, **figures))
-    return slices
+            yield calibration.SliceAgreement(group=group.kind, name=group.name, **figures)
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -197,14 +183,20 @@ def _threshold_advice(
     present_cut = None if present is None else sign * present
     best = _best(data, costs, present_cut)
     # Of each score, the cost by the threshold that the other folds of cases choose.
-    codes, validated = cluster_codes(data.cases), np.zeros(len(known))
+    codes, validated = agreement.cluster_codes(data.cases), np.zeros(len(known))
     folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
     for held in (folds == fold for fold in range(_FOLDS)):
         validated[held] = data.part(held).costs(_best(data.part(~held), costs, present_cut), costs)
     low, high = sorted(sign * end for end in _range(data, costs, present_cut))
     present_costs = None if present_cut is None else data.costs(present_cut, costs)
     saving = None if present_costs is None else _case_mean(data.cases, present_costs - validated)
-    is_better = saving is not None and saving.interval is not None and saving.interval.low > 0
+    word: calibration.ThresholdWord = "not shown to be better"
+    if saving is None:
+        word = "no threshold to compare with"
+    elif best == present_cut:
+        word = "the present one"
+    elif saving.interval is not None and saving.interval.low > 0:
+        word = "better"
     return calibration.ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
@@ -215,13 +207,7 @@ def _threshold_advice(
         present=present,
         present_cost=None if present_costs is None else _case_mean(data.cases, present_costs),
         saving=saving,
-        word="no threshold to compare with"
-        if saving is None
-        else "the present one"
-        if best == present_cut
-        else "better"
-        if is_better
-        else "not shown to be better",
+        word=word,
     )
 
 
@@ -264,7 +250,7 @@ def _shortest(low: float, high: float) -> float:
 
 
 def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
-    codes = cluster_codes(data.cases)
+    codes = agreement.cluster_codes(data.cases)
     generator, size = generator_of(SEED, "thresholds"), int(codes.max()) + 1
     chosen = []
     for _ in range(_REPLICATES):
@@ -327,31 +313,28 @@ def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> calibra
     if not pairs:
         return calibration.LabelFigure(value=None, count=0, reason=nothing)
     equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
-    share = clustered_share(equal, cluster_codes([pair.case for pair in pairs]))
+    share = agreement.clustered_share(equal, agreement.cluster_codes([pair.case for pair in pairs]))
     interval = wilson_interval(share.value * share.size, share.size)
     return calibration.LabelFigure(value=share.value, count=len(pairs), interval=interval)
 
 
 def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
-    value = cohens_kappa([(pair.people, pair.judged) for pair in pairs])
+    value = agreement.cohens_kappa([(pair.people, pair.judged) for pair in pairs])
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return calibration.LabelFigure(value=None, count=len(pairs), reason=why)
-    by_case: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for pair in pairs:
-        by_case[pair.case].append((pair.people, pair.judged))
-    interval = kappa_interval({case: _confusion(of_case) for case, of_case in by_case.items()}, SEED)
+    by_case = grouped((pair.case, (pair.people, pair.judged)) for pair in pairs)
+    interval = agreement.kappa_interval(
+        {case: _confusion(of_case) for case, of_case in by_case.items()}, SEED
+    )
     return _with_interval(value, len(pairs), interval)
 
 
 def _alpha(units: Sequence[tuple[str, list[float]]]) -> calibration.LabelFigure:
-    value = krippendorffs_alpha([labels for _, labels in units])
+    value = agreement.krippendorffs_alpha([labels for _, labels in units])
     if value is None:
         return calibration.LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
-    by_case: dict[str, list[list[float]]] = defaultdict(list)
-    for case, labels in units:
-        by_case[case].append(labels)
-    return _with_interval(value, len(units), alpha_interval(by_case, SEED))
+    return _with_interval(value, len(units), agreement.alpha_interval(grouped(units), SEED))
 
 
 def _number_agreement(group: Sequence[LabelledScore]) -> calibration.NumberAgreement | None:
@@ -373,19 +356,19 @@ def _number_agreement(group: Sequence[LabelledScore]) -> calibration.NumberAgree
 
 
 def _case_mean(cases: Sequence[str], values: Iterable[float]) -> calibration.LabelFigure:
-    by_case: dict[str, list[float]] = defaultdict(list)
-    for case, value in zip(cases, values, strict=True):
-        by_case[case].append(float(value))
+    by_case = grouped(zip(cases, map(float, values), strict=True))
     means = CaseMeans({case: sum(of_case) / len(of_case) for case, of_case in by_case.items()}, SEED)
     interval = means.interval()
     why = None if interval else "there is one case, or no two differ"
     return calibration.LabelFigure(value=means.mean, count=len(cases), interval=interval, reason=why)
 
 
-def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
+def _confusion(pairs: Iterable[tuple[bool, bool]]) -> agreement.Confusion:
     """Returns the counts of whether people and a criterion pass scores."""
     counts = Counter(pairs)
-    return Confusion(*(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False))))
+    return agreement.Confusion(
+        *(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False)))
+    )
 
 
 def _with_interval(value: float, count: int, interval: Bounds | None) -> calibration.LabelFigure:
@@ -416,14 +399,6 @@ def _score_groups(scores: Sequence[JudgedScore]) -> Iterator[_ScoreGroup]:
     yield from (_ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
 
 
-class _GroupParts(NamedTuple):
-    """The scores of a group: those with a label, those that were drawn without one, and the others."""
-
-    labelled: list[JudgedScore]
-    missing: list[JudgedScore]
-    others: list[JudgedScore]
-
-
 class _Correction(NamedTuple):
     """How the figures of a criterion are corrected; without a scale, its labels have no bounds."""
 
@@ -437,13 +412,10 @@ class _Correction(NamedTuple):
         of_group = [score for score in scores if group.holds(score)]
         decided = [score for score in of_group if self._judged(score) is not None]
         known = of_group if self.covers_all else decided
-        missing = {*self.sample.missing}
-        part = _GroupParts(
-            [score for score in known if score in self.sample.labels],
-            [score for score in known if score in missing],
-            [score for score in known if score not in self.sample.labels and score not in missing],
-        )
-        cases = len({score.case for score in part.labelled})
+        labels, unlabelled = self.sample.labels, {*self.sample.missing}
+        labelled = [score for score in known if score in labels]
+        missing = [score for score in known if score in unlabelled]
+        others = [score for score in known if score not in labels and score not in unlabelled]
         judged = [self._judged(score) or 0.0 for score in decided]
         corrected = calibration.Corrected(
             group=group.kind,
@@ -451,22 +423,32 @@ class _Correction(NamedTuple):
             covers="all" if self.covers_all else "decided",
             scores=len(of_group),
             no_score=len(of_group) - len(decided),
-            labels=len(part.labelled),
-            cases=cases,
-            missing=len(part.missing),
+            labels=len(labelled),
+            cases=len({score.case for score in labelled}),
+            missing=len(missing),
             raw=float(np.mean(judged)) if judged else None,
         )
+        ends = self.scale or (0.0, 0.0)
         try:
-            return self._with_estimate(corrected, part)
+            self._check(corrected, labelled)
+            drawn = [*labelled, *missing]
+            estimates = [self._estimate(drawn, others, end) for end in (ends if missing else ends[:1])]
         except ValueError as error:
             return replace(corrected, reason=str(error))
+        low = min(estimate.interval.low for estimate in estimates)
+        high = max(estimate.interval.high for estimate in estimates)
+        if self.scale is not None:
+            low, high = max(low, self.scale[0]), min(high, self.scale[1])
+        value = min(high, max(low, sum(estimate.value for estimate in estimates) / len(estimates)))
+        other = None if self.is_mean or missing else self._rogan_gladen(labelled, others)
+        return replace(corrected, value=value, interval=Bounds(low, high), rogan_gladen=other)
 
     def _judged(self, score: JudgedScore) -> float | None:
         if self.is_mean:
             return score.value
         return None if score.passed is None else float(score.passed)
 
-    def _with_estimate(self, corrected: calibration.Corrected, part: _GroupParts) -> calibration.Corrected:
+    def _check(self, corrected: calibration.Corrected, labelled: Sequence[JudgedScore]) -> None:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""
         if corrected.cases < FEWEST_CASES:
             raise ValueError(
@@ -474,55 +456,45 @@ class _Correction(NamedTuple):
                 f"{FEWEST_CASES} cases are needed"
             )
         if self.sample.weights:
-            weights = [self.sample.weights[score] for score in part.labelled]
-            effective = effective_size(np.asarray(weights, dtype=float))
+            weights = [self.sample.weights[score] for score in labelled]
+            effective = agreement.effective_size(np.asarray(weights, dtype=float))
             if effective < FEWEST_EFFECTIVE:
                 raise ValueError(
                     f"the sampling weights rest on too few labels: {corrected.labels} tell as much as "
                     f"{effective:.1f} with equal weights; {FEWEST_EFFECTIVE} are needed"
                 )
-        if part.missing and self.scale is None:
-            raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
-        ends = self.scale or (0.0, 0.0)
-        estimates = [self._estimate(part, end) for end in (ends if part.missing else ends[:1])]
-        low = min(estimate.interval.low for estimate in estimates)
-        high = max(estimate.interval.high for estimate in estimates)
-        if self.scale is not None:
-            low, high = max(low, self.scale[0]), min(high, self.scale[1])
-        value = min(high, max(low, sum(estimate.value for estimate in estimates) / len(estimates)))
-        other = self._rogan_gladen(part) if not self.is_mean and not part.missing else None
-        return replace(corrected, value=value, interval=Bounds(low, high), rogan_gladen=other)
+        if corrected.missing and self.scale is None:
+            raise ValueError(f"{corrected.missing} drawn scores have no label, and the scale has no bounds")
 
-    def _estimate(self, part: _GroupParts, missing_label: float) -> CorrectedEstimate:
-        """Returns the estimate if everything that has no label had this one."""
-        drawn = [*part.labelled, *part.missing]
+    def _estimate(
+        self, drawn: Sequence[JudgedScore], others: Sequence[JudgedScore], missing_label: float
+    ) -> CorrectedEstimate:
+        """Returns the estimate if every drawn score that has no label had this one."""
         labels = [self.sample.labels.get(score, missing_label) for score in drawn]
         weights = self.sample.weights
         design = SampleDesign(
             [score.case for score in drawn],
-            [score.case for score in part.others],
+            [score.case for score in others],
             [weights[score] for score in drawn] if weights else None,
         )
         if self.is_mean:
-            scores = [*drawn, *part.others]
-            known = [score.value for score in scores if score.value is not None]
+            known = [score.value for score in (*drawn, *others) if score.value is not None]
             usual = sum(known) / len(known) if known else 0.0
             values, rest = (
-                [usual if score.value is None else score.value for score in some]
-                for some in (drawn, part.others)
+                [usual if score.value is None else score.value for score in some] for some in (drawn, others)
             )
             return corrected_mean(labels, values, rest, design)
-        judged, others = ([score.passed for score in some] for some in (drawn, part.others))
-        return corrected_rate(labels, judged, others, SEED, design)
+        judged, of_others = ([score.passed for score in some] for some in (drawn, others))
+        return corrected_rate(labels, judged, of_others, SEED, design)
 
-    def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
-        everything = [*part.labelled, *part.others]
+    def _rogan_gladen(self, labelled: Sequence[JudgedScore], others: Sequence[JudgedScore]) -> Bounds | None:
+        everything = [*labelled, *others]
         if (
             self.sample.weights
             or len({s.case for s in everything}) < len(everything)
-            or {self.sample.labels[score] for score in part.labelled} - {0.0, 1.0}
+            or {self.sample.labels[score] for score in labelled} - {0.0, 1.0}
             or any(score.passed is None for score in everything)
         ):
             return None
-        table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in part.labelled)
+        table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in labelled)
         return rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)

@@ -3,8 +3,9 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 from statistics import median_low
 from typing import Any, NamedTuple
 
@@ -12,9 +13,10 @@ from msgspec.structs import replace
 
 from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
 from turnwise.schemas.config import RedactConfig
+from turnwise.schemas.jsonio import grouped
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.judging.ask import Ask, NoJudge, Prompt, Question, votes_by_item
+from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Prompt, Question, votes_by_item
 from turnwise.transforms.judging.prompts import Section, reworded_tasks, wording
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import evaluate
@@ -47,14 +49,20 @@ async def questions_about(
     Questions that depend on the answers to others are not among them.
     """
     asked = AskedQuestions({}, [])
+    questions: dict[Prompt, Question[Any]] = {}
+
+    async def ask(question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
+        questions.setdefault(question.prompt, question)
+        return [JudgeSample(None, NO_JUDGE)] * len(samples)
+
     for criterion in criteria:
-        recorder = NoJudge()
-        scored, asking = evaluate(sample, Criteria((), [criterion], redact=redact), recorder)
+        scored, asking = evaluate(sample, Criteria((), [criterion], redact=redact), ask)
         if asking is not None:
             await asking
         asked.failures.extend(failure for failure in scored.failures if failure.stage == "score")
-        if recorder.questions:
-            asked.questions[criterion.name] = list(recorder.questions.values())
+        if questions:
+            asked.questions[criterion.name] = list(questions.values())
+            questions.clear()
     return asked
 
 
@@ -172,11 +180,16 @@ def reordered(prompt: Prompt) -> Prompt | None:
     sections = sections_of(prompt.evidence)
     if sections is None:
         return None
-    moved = [
-        section
-        for kind, run in groupby(sections, key=_kind)
-        for section in (_reversed(list(run)) if kind else run)
-    ]
+    moved: list[Section] = []
+    for kind, run in groupby(sections, key=_kind):
+        if kind is None:
+            moved += run
+            continue
+        numbers = ((_NUMBERED.match(section.name), section) for section in run)
+        named = [(match[2] if match else index, section) for index, (match, section) in enumerate(numbers)]
+        # Those with the same number stay together, in their order.
+        units = [[section for _, section in unit] for _, unit in groupby(named, key=itemgetter(0))]
+        moved += chain.from_iterable(units[::-1])
     if moved == sections:
         return None
     code = prompt.evidence[1:9]
@@ -190,14 +203,6 @@ def _kind(section: Section) -> str | None:
         return "answer"
     match = _NUMBERED.match(section.name) or _UNNUMBERED.match(section.name)
     return match and match[1]
-
-
-def _reversed(run: Sequence[Section]) -> list[Section]:
-    """Reverses sections; those with the same number stay together, in their order."""
-    numbers = [_NUMBERED.match(section.name) for section in run]
-    named = [(match[2] if match else index, run[index]) for index, match in enumerate(numbers)]
-    units = [[section for _, section in unit] for _, unit in groupby(named, key=lambda item: item[0])]
-    return [section for unit in units[::-1] for section in unit]
 
 
 def reworded(prompt: Prompt) -> Prompt | None:
@@ -235,45 +240,39 @@ class VotedQuestion(NamedTuple):
 
 def criterion_figures(
     names: Sequence[str], voted: Sequence[VotedQuestion], errors: Mapping[str, int], number: int
-) -> list[CheckedCriterion]:
-    """Returns the figures of every judged criterion; one that asks nothing has none."""
-    of_criteria = []
+) -> Iterator[CheckedCriterion]:
+    """Yields the figures of every judged criterion; one that asks nothing has none."""
     for name in names:
         questions = [asked for asked in voted if asked.checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
-        checked = CheckedCriterion(
+        yield CheckedCriterion(
             criterion=name,
             conversations=len({asked.checked.conversation for asked in questions}),
             questions=len(questions),
             errors=errors.get(name, 0),
             **figures,
         )
-        of_criteria.append(checked)
-    return of_criteria
 
 
-def _figure(questions: Sequence[VotedQuestion], perturbation: str, number: int) -> CheckFigure | None:
+def _figure(questions: Sequence[VotedQuestion], name: str, number: int) -> CheckFigure | None:
     """Returns the figure of a perturbation; None: it applies to no question."""
-    groups: dict[int, GroupSum] = {}
-    unmeasured: Counter[str] = Counter()
-    asked = [asked_of for asked_of in questions if perturbation in asked_of.votes]
-    for (_, conversation, _), votes in asked:
-        other = None if perturbation == _REPEAT else votes[perturbation]
-        verdicts_changed, missing = changes(votes[_REPEAT], other, number)
-        unmeasured.update(missing)
-        if verdicts_changed:
-            size, total = groups.get(conversation, (0, 0.0))
-            groups[conversation] = GroupSum(size + len(verdicts_changed), total + sum(verdicts_changed))
-    if not asked:
+    compared = [
+        (checked.conversation, changes(votes[_REPEAT], votes[name] if name != _REPEAT else None, number))
+        for checked, votes in questions
+        if name in votes
+    ]
+    if not compared:
         return None
-    verdicts, changed = (int(sum(part)) for part in zip(*groups.values(), strict=True)) if groups else (0, 0)
+    verdicts = [(conversation, changed) for conversation, made in compared for changed in made.verdicts]
+    of_conversations = grouped(verdicts).values()
+    number_changed = sum(changed for _, changed in verdicts)
     return CheckFigure(
-        questions=len(asked),
-        verdicts=verdicts,
-        changed=changed,
-        share=changed / verdicts if verdicts else None,
-        interval=grouped_share_interval(groups.values()),
-        unmeasured=dict(unmeasured),
+        questions=len(compared),
+        verdicts=len(verdicts),
+        changed=number_changed,
+        share=number_changed / len(verdicts) if verdicts else None,
+        interval=grouped_share_interval([GroupSum(len(group), sum(group)) for group in of_conversations]),
+        unmeasured=dict(Counter(why for _, made in compared for why in made.unmeasured)),
     )
 
 

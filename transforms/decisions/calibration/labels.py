@@ -1,7 +1,7 @@
 """Labels: joined with scores, by several people, and what to label next; unused lines are named."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
 from math import inf
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, LabelProblemKind, MeasuredLevel
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.statistics.agreement import cohens_kappa, krippendorffs_alpha
 
@@ -58,14 +58,13 @@ class Scale(Struct, frozen=True):
 _OUTCOMES = {"PASS": True, "FAIL": False}
 
 
-def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> list[JudgedScore]:
-    """Returns the scores of a run; a value below the scale (no claim) is none."""
-    scores = []
+def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> Iterator[JudgedScore]:
+    """Yields the scores of a run; a value below the scale (no claim) is none."""
     for row in rows:
         value, turn = row["value"], row["turn_index"]
         bounds = scales.get(row["criterion"], Scale()).bounds
         language = [f"language:{row['language']}"] if row["language"] else []
-        judged = JudgedScore(
+        yield JudgedScore(
             score_id=row.get("score_id"),
             conversation_id=row["conversation_id"],
             turn_index=turn,
@@ -77,8 +76,6 @@ def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> list
             passed=_OUTCOMES.get(row["outcome"] or ""),
             threshold=row["threshold"],
         )
-        scores.append(judged)
-    return scores
 
 
 _NAMED = 5
@@ -112,6 +109,15 @@ class LabelledScore(Struct):
     weight: float | None = None
     is_random: bool = False
 
+    def add(self, line: LabelLine) -> None:
+        """Adds a line, and what it says of how the score was drawn."""
+        self.lines.append(line)
+        if line.label.chosen == "random":
+            self.is_random = True
+            self.draw = self.draw or line.label.draw
+            self.number = self.number or line.label.number
+            self.weight = self.weight or line.label.weight
+
     @property
     def mean(self) -> float:
         """Mean of the answers; of outcomes the share of raters that let it pass."""
@@ -134,9 +140,20 @@ def joined_labels(
 ) -> JoinedLabels:
     """Returns the labelled scores; those that were drawn and have no usable label are among them."""
     unused: _Unused = defaultdict(list)
-    groups: dict[CriterionKey, list[LabelledScore]] = defaultdict(list)
-    for labelled in _by_score_labels(lines, scores, unused).values():
-        groups[labelled.score.key].append(labelled)
+    by_place = grouped(((s.conversation_id, s.turn_index, s.key.criterion), s) for s in scores)
+    by_score: dict[JudgedScore, LabelledScore] = {}
+    for line in lines:
+        label = line.label
+        fitting = by_place.get((label.conversation_id, label.turn_index, label.criterion), [])
+        if label.score_id is not None and any(score.score_id for score in fitting):
+            fitting = [score for score in fitting if score.score_id == label.score_id]
+        elif label.app_version is not None:
+            fitting = [score for score in fitting if score.app_version == label.app_version]
+        if len(fitting) == 1:
+            by_score.setdefault(fitting[0], LabelledScore(fitting[0])).add(line)
+        else:
+            unused["ambiguous" if fitting else "unknown"].append(line)
+    groups = grouped((labelled.score.key, labelled) for labelled in by_score.values())
     numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, scales, unused)}
     for group in groups.values():
         for labelled in group:
@@ -154,36 +171,6 @@ def joined_labels(
         if (of_kind := unused[kind])
     ]
     return JoinedLabels(used, frozenset(numbers), problems)
-
-
-def _by_score_labels(
-    lines: Sequence[LabelLine], scores: Sequence[JudgedScore], unused: _Unused
-) -> dict[JudgedScore, LabelledScore]:
-    by_id: dict[str, list[JudgedScore]] = defaultdict(list)
-    by_place: dict[tuple[str, int | None, str], list[JudgedScore]] = defaultdict(list)
-    for score in scores:
-        by_place[score.conversation_id, score.turn_index, score.key.criterion].append(score)
-        if score.score_id is not None:
-            by_id[score.score_id].append(score)
-    by_score: dict[JudgedScore, LabelledScore] = {}
-    for line in lines:
-        label = line.label
-        fitting = by_place.get((label.conversation_id, label.turn_index, label.criterion), [])
-        if label.score_id is not None and any(score.score_id for score in fitting):
-            fitting = [score for score in fitting if score in by_id.get(label.score_id, ())]
-        elif label.app_version is not None:
-            fitting = [score for score in fitting if score.app_version == label.app_version]
-        if len(fitting) != 1:
-            unused["ambiguous" if fitting else "unknown"].append(line)
-            continue
-        labelled = by_score.setdefault(fitting[0], LabelledScore(fitting[0]))
-        labelled.lines.append(line)
-        if label.chosen == "random":
-            labelled.is_random = True
-            labelled.draw = labelled.draw or label.draw
-            labelled.number = labelled.number or label.number
-            labelled.weight = labelled.weight or label.weight
-    return by_score
 
 
 def _is_of_numbers(
@@ -208,10 +195,8 @@ def _is_of_numbers(
 
 def _answer(labelled: LabelledScore, unused: _Unused) -> None:
     """Sets the answer of every rater who gave one, and not two different ones."""
-    by_rater: dict[str | None, list[LabelLine]] = defaultdict(list)
-    for line in labelled.lines:
-        if line.label.label is not None:
-            by_rater[line.label.rater].append(line)
+    given = (line for line in labelled.lines if line.label.label is not None)
+    by_rater = grouped((line.label.rater, line) for line in given)
     for rater, lines in by_rater.items():
         values = [label_number(line.label.label) for line in lines]
         if len(set(values)) > 1:
@@ -240,10 +225,6 @@ FEWEST_EFFECTIVE = 20
 """The same of labels with unequal weights: how many with equal weights have to tell as much."""
 
 
-class NoCorrectionError(ValueError):
-    """Nothing can be corrected; the message is why, in one line."""
-
-
 class RandomPart(Struct, frozen=True):
     """The scores that were drawn: labels, those without a usable one, sampling weights (None: the same)."""
 
@@ -255,20 +236,20 @@ class RandomPart(Struct, frozen=True):
 def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -> RandomPart:
     """Returns the random sample that the labelled scores of a criterion at a level are of, among all of them.
 
-    Raises NoCorrectionError if there is none, or it is not whole.
+    Raises ValueError if there is none, or it is not whole.
     """
     drawn = [judged for judged in group if judged.is_random]
     if not drawn:
-        raise NoCorrectionError(
+        raise ValueError(
             "the labels are hand-picked; only labels of a random sample speak for all conversations"
         )
     last = _last_number(drawn)
     draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
-        raise NoCorrectionError(f"the labels are of {len(draws)} random samples; give those of one")
+        raise ValueError(f"the labels are of {len(draws)} random samples; give those of one")
     weights = {judged.score: judged.weight for judged in drawn if judged.weight is not None}
     if weights and len(weights) < len(drawn):
-        raise NoCorrectionError(f"{len(drawn) - len(weights)} of {len(drawn)} labels have no sampling weight")
+        raise ValueError(f"{len(drawn) - len(weights)} of {len(drawn)} labels have no sampling weight")
     if last is not None and all(judged.number is not None for judged in drawn):
         drawn = [judged for judged in drawn if (judged.number or 0) <= last]
     else:
@@ -279,13 +260,13 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
         units, what = {_unit(draw, score) for score in scores}, f"{draw.unit}s"
         if draw.of != len(units):
             of_run = f"the run has {len(units)} with this criterion"
-            raise NoCorrectionError(f"the sample was drawn from {draw.of} {what}, but {of_run}")
+            raise ValueError(f"the sample was drawn from {draw.of} {what}, but {of_run}")
         wanted = draw.size if last is None else min(last, draw.size)
         seen = {_unit(draw, judged.score) for judged in drawn}
         if len(seen) != wanted:
             lines = f"but the file has lines of {len(seen)} that fit the run"
             step = "every drawn score needs a line, with the label null where it has none"
-            raise NoCorrectionError(f"the sample has {wanted} {what}, {lines}; {step}")
+            raise ValueError(f"the sample has {wanted} {what}, {lines}; {step}")
         known = {judged.score for judged in drawn}
         missing += [score for score in scores if _unit(draw, score) in seen and score not in known]
     labels = {judged.score: judged.mean for judged in drawn if judged.answers}
@@ -336,14 +317,11 @@ def label_queue(
     app version and outcome, `disputed` ones first. The order of drawing is that of hashes of the seed and the
     conversation, so that the same logs give the same queue.
     """
-    units: dict[_Unit, list[JsonObject]] = defaultdict(list)
-    for row in rows:
-        units[unit_of(row)].append(row)
+    units = grouped((unit_of(row), row) for row in rows)
     order = sorted(units, key=lambda unit: blake2b("\0".join(map(str, (seed, *unit))).encode()).digest())
     drawn, rest = order[:random], order[random:]
-    strata: dict[tuple[str | None, str | None], list[_Unit]] = defaultdict(list)
-    for unit in sorted(rest, key=lambda unit: unit not in disputed):
-        strata[unit[1], _outcome(units[unit])].append(unit)
+    in_turn = sorted(rest, key=lambda unit: unit not in disputed)
+    strata = grouped(((unit[1], _outcome(units[unit])), unit) for unit in in_turn)
     turns = zip_longest(*(strata[key] for key in sorted(strata, key=str)))
     picked = [unit for turn in turns for unit in turn if unit is not None][: max(0, size - len(drawn))]
     draw = LabelDraw(seed=seed, size=len(drawn), of=len(order), unit="conversation") if drawn else None
@@ -464,10 +442,8 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
     raters = sorted({label.rater or "" for group in scores for label in group})
     answers = []
     for group in scores:
-        by_rater: dict[str, set[float]] = defaultdict(set)
-        for label in group:
-            by_rater[label.rater or ""].add(label_number(label.label))
-        answers.append({rater: min(values) for rater, values in by_rater.items() if len(values) == 1})
+        by_rater = grouped((label.rater or "", label_number(label.label)) for label in group)
+        answers.append({rater: values[0] for rater, values in by_rater.items() if len({*values}) == 1})
     shared = [(group, given) for group, given in zip(scores, answers, strict=True) if len(given) > 1]
     is_number = any(isinstance(label.label, float) for group in scores for label in group)
     pairs = [(given[raters[0]], given[raters[1]]) for _, given in shared] if len(raters) == 2 else []
@@ -495,10 +471,8 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
 
 def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[HumanLabel]]:
     """Returns the labels by score; one without an id is of the only score that it fits."""
-    places: dict[tuple[str, int | None, str], list[HumanLabel]] = defaultdict(list)
-    for label in labels:
-        places[label.conversation_id, label.turn_index, label.criterion].append(label)
-    grouped: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
+    by_score: dict[tuple[object, ...], list[HumanLabel]] = defaultdict(list)
+    places = grouped(((label.conversation_id, label.turn_index, label.criterion), label) for label in labels)
     for scored_turn, group in places.items():
         known = {(label.score_id, label.app_version) for label in group}
         with_id = {name for name in known if name[0]}
@@ -508,5 +482,5 @@ def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[Hum
                 name for name in with_id or known - {(None, None)} if label.app_version in (None, name[1])
             ]
             is_other = label.score_id is None and len(fitting) == 1
-            grouped[scored_turn, *(fitting[0] if is_other else named_score)].append(label)
-    return grouped
+            by_score[scored_turn, *(fitting[0] if is_other else named_score)].append(label)
+    return by_score

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.rows import FailureRow, ScoreRow
+from turnwise.schemas.jsonio import grouped
+from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.text.cleaning import natural_order
 from turnwise.transforms.text.dates import time_seconds
 
@@ -121,13 +122,9 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     Conversations of the same id and app version are told apart by their cases, else by their order: the rows
     of one stand together.
     """
-    scored: dict[ScoredId, list[ComparedConversation]] = {}
-    for scores in _by_conversation(rows):
-        key = ScoredId(scores[0]["conversation_id"], scores[0]["app_version"])
-        scored.setdefault(key, []).append(_scored(scores))
-    ended: dict[ScoredId, list[Summary]] = {}
-    for summary in summaries:
-        ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
+    made = map(_scored, _by_conversation(rows))
+    scored = grouped((ScoredId(seen.conversation_id, seen.app_version), seen) for seen in made)
+    ended = grouped((ScoredId(known.conversation_id, known.app_version), known) for known in summaries)
     keys = dict.fromkeys([*ended, *scored])
     return [joined for key in keys for joined in _joined(scored.get(key, []), ended.get(key, []))]
 
@@ -194,9 +191,7 @@ def _joined(
 
 def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
     first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
-    by_criterion: dict[str, list[ScoreRow]] = {}
-    for row in scores:
-        by_criterion.setdefault(row["criterion"], []).append(row)
+    by_criterion = grouped((row["criterion"], row) for row in scores)
     given = {name: _observe(rows) for name, rows in by_criterion.items()}
     return ComparedConversation(
         first["conversation_id"],
@@ -256,17 +251,3 @@ def _text(row: ScoreRow) -> str | None:
         (row["explanation"] if is_failed else None) or row["reason"] or (row["label"] if is_failed else None)
     )
     return None if text is None else text[:_LONGEST_REASON]
-
-
-Raised = Mapping[str, Mapping[ScoredId, str]]
-"""Criterion -> conversation -> message of the error that the criterion raised."""
-
-
-def raised_errors(failures: Iterable[FailureRow]) -> Raised:
-    """Returns what criteria raised, the first message of each conversation."""
-    errors: dict[str, dict[ScoredId, str]] = {}
-    for row in failures:
-        if row["stage"] == "score" and row["criterion"] and row["conversation_id"]:
-            key = ScoredId(row["conversation_id"], row["app_version"])
-            errors.setdefault(row["criterion"], {}).setdefault(key, row["message"])
-    return errors

@@ -162,7 +162,7 @@ def _compare(
     missing = estimates.three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     has_quantiles = options.details and measure.unit != "score"
-    quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else []
+    quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else ()
     judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
     return CriterionComparison(
         criterion=measure.criterion,
@@ -184,7 +184,7 @@ def _compare(
         unpaired=unpaired,
         mean=mean,
         missing=missing,
-        quantiles=quantiles,
+        quantiles=[*quantiles],
         judge=judge if options.details else None,
     )
 
@@ -320,19 +320,11 @@ def _of_turns(
         for side in (matched.baseline, matched.candidate)
     )
     for turn in sorted(a.keys() & b.keys()):
-        base_runs, other = a[turn], b[turn]
         if not is_paired:
-            base_runs, other = base_runs.at(base_runs.counts > 0), other.at(other.counts > 0)
-            estimated = estimates.group_estimate(base_runs, other, measure, options)
-        else:
-            kept = (base_runs.counts > 0) & (other.counts > 0)
-            names = [matched.names[index] for index in np.flatnonzero(kept).tolist()]
-            if not names:
-                continue
-            estimated = estimates.paired_estimate(
-                estimates.PairedRuns(names, base_runs.at(kept), other.at(kept)), measure, options
-            )
-        yield _Part(measure, estimated, "", turn)
+            base_runs, other = (runs[turn].at(runs[turn].counts > 0) for runs in (a, b))
+            yield _Part(measure, estimates.group_estimate(base_runs, other, measure, options), "", turn)
+        elif (cases := estimates.on_both_sides(matched.names, a[turn], b[turn])).names:
+            yield _Part(measure, estimates.paired_estimate(cases, measure, options), "", turn)
 
 
 def _shrunk(
@@ -366,8 +358,8 @@ _FEWEST_CASES = 10
 
 def _quantile_ratios(
     matched: MatchedValues, measure: CriterionMeasure, options: estimates.CompareOptions
-) -> list[QuantileRatio]:
-    """Returns the ratios of the quantiles over all single values, those of turns where there are any.
+) -> Iterator[QuantileRatio]:
+    """Yields the ratios of the quantiles over all single values, those of turns where there are any.
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.
     """
@@ -387,7 +379,7 @@ def _quantile_ratios(
         ordered.append((cases_of_rows[places[order]], values[order]))
     (cases_a, values_a), (cases_b, values_b) = ordered
     if not len(values_a) or not len(values_b):
-        return []
+        return
     replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(values_a), len(values_b))))
     used = np.unique(cases_a), np.unique(cases_b)
     drawn: list[Numbers] = []
@@ -395,7 +387,6 @@ def _quantile_ratios(
         wanted = np.union1d(*used).tolist()
         weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
         drawn = [_drawn(*of_side, weights, replicates) for of_side in ordered]
-    ratios = []
     for index, quantile in enumerate(QUANTILES):
         baseline_value, candidate_value = (interpolated_quantile(v, quantile) for v in (values_a, values_b))
         interval = None
@@ -405,15 +396,13 @@ def _quantile_ratios(
             known = of_replicates[~np.isnan(of_replicates)]
             tails = options.alpha / 2, 1 - options.alpha / 2
             interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
-        ratio = QuantileRatio(
+        yield QuantileRatio(
             quantile=quantile,
             baseline_value=baseline_value,
             candidate_value=candidate_value,
             ratio=candidate_value / baseline_value if baseline_value else None,
             interval=interval,
         )
-        ratios.append(ratio)
-    return ratios
 
 
 def _drawn(

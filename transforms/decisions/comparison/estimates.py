@@ -108,9 +108,13 @@ def paired_values(
         lacks_a, lacks_b = (a.counts == 0) & (b.counts > 0), (b.counts == 0) & (a.counts > 0)
         a = _filled(a, np.where(lacks_a, matched.baseline.count_drawn(measure), 0), missing[0])
         b = _filled(b, np.where(lacks_b, matched.candidate.count_drawn(measure), 0), missing[1])
+    return on_both_sides(matched.names, a, b)
+
+
+def on_both_sides(names: Sequence[str], a: Runs, b: Runs) -> PairedRuns:
+    """Returns the runs of the cases that have values in A and in B."""
     kept = (a.counts > 0) & (b.counts > 0)
-    names = [matched.names[case] for case in np.flatnonzero(kept).tolist()]
-    return PairedRuns(names, a.at(kept), b.at(kept))
+    return PairedRuns([names[case] for case in np.flatnonzero(kept).tolist()], a.at(kept), b.at(kept))
 
 
 def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
@@ -475,9 +479,7 @@ def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, 
 
 def _corrected(result: CriterionComparison, side: ComparedSide) -> Corrected | None:
     """Returns the figure of whole conversations of a side; None: it is not corrected."""
-    if side.calibration is None:
-        return None
-    versions = {*side.conversations.app_versions}
+    versions = {*side.conversations.app_versions.used()}
     return corrected_figure(side.calibration, result.criterion, result.measure, versions)
 
 

@@ -12,11 +12,11 @@ from msgspec.structs import asdict, replace
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import PairedBy
+from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.collect import (
     ComparedConversation,
     Observed,
-    Raised,
     ScoredId,
     own_cases,
 )
@@ -330,26 +330,31 @@ class ConversationColumns(Struct):
     def __len__(self) -> int:
         return len(self.conversation_ids)
 
-    def put(self, row: int, criterion: str, observed: Observed) -> None:
-        """Sets what a criterion gave one conversation."""
-        if criterion not in self.criteria:
-            self.criteria[criterion] = empty_column(len(self))
-        self.criteria[criterion].put(row, observed)
-
     def given(self, row: int, criterion: str) -> Observed | None:
         """Returns what a criterion gave one conversation; None: nothing."""
         column = self.criteria.get(criterion)
         return None if column is None else column[row]
 
-    def add_errors(self, raised: Raised) -> None:
-        """Takes the score from what raised an error and has none of the conversation, unless a turn fails."""
-        for row, name in enumerate(map(ScoredId, self.conversation_ids, self.app_versions)):
-            for criterion, messages in raised.items():
-                if name not in messages:
-                    continue
-                observed = self.given(row, criterion)
+    def add_errors(self, raised: Sequence[FailureRow]) -> None:
+        """Takes the score from what raised an error and has none of the conversation, unless a turn fails.
+
+        Of the errors of a criterion in a conversation, the first message is the reason.
+        """
+        messages: dict[ScoredId, dict[str, str]] = {}
+        for failure in raised:
+            of_conversation = ScoredId(failure["conversation_id"] or "", failure["app_version"])
+            messages.setdefault(of_conversation, {}).setdefault(
+                failure["criterion"] or "", failure["message"]
+            )
+        names = map(ScoredId, self.conversation_ids, self.app_versions)
+        for row, name in enumerate(names if messages else ()):
+            for criterion, message in messages.get(name, {}).items():
+                column = self.criteria.get(criterion)
+                column = empty_column(len(self)) if column is None else column
+                observed = column[row]
                 if observed is None or (observed.is_summed and observed.outcome != "FAIL"):
-                    self.put(row, criterion, Observed(why=f"raised an error: {messages[name]}"))
+                    column.put(row, Observed(why=f"raised an error: {message}"))
+                    self.criteria[criterion] = column
 
     def case_names(self, by: PairedBy) -> CaseNames:
         """Returns what identifies the case of every conversation; None or "": it states none."""
@@ -390,12 +395,11 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
         ids = compared.conversation_id, compared.app_version, compared.eval_id, compared.task
         about = compared.case_digest, compared.language, tuple(compared.tags)
         traits.append((*ids, *about, compared.skipped, compared.sampled_out, tuple(compared.agents)))
+    names = [name for name in ConversationColumns.__struct_fields__ if name != "criteria"]
     columns: list[CodedColumn[Any]] = [coded(values) for values in zip(*traits, strict=True)]
-    names, versions, cases, tasks, digests, languages, tags, *others = columns or [coded(())] * 10
-    skipped, sampled_out, agents = others
-    own_case = names, versions, cases, tasks, digests, languages, tags
+    columns = columns or [coded(())] * len(names)
     criteria = {name: column.column(len(traits)) for name, column in given.items()}
-    return ConversationColumns(*own_case, criteria, skipped, sampled_out, agents)
+    return ConversationColumns(**dict(zip(names, columns, strict=True)), criteria=criteria)
 
 
 class ComparedSide(Struct):

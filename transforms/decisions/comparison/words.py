@@ -22,7 +22,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import JsonValue, dump_json, listed
+from turnwise.schemas.jsonio import JsonValue, dump_json, grouped, listed
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
@@ -75,9 +75,7 @@ def last_parts(names: Iterable[str], longest: int = 60) -> dict[str, str]:
 
 def _alike(short: Mapping[str, str]) -> list[list[str]]:
     """Returns the names that have one short form, by form."""
-    by_form: dict[str, list[str]] = {}
-    for name, form in short.items():
-        by_form.setdefault(form, []).append(name)
+    by_form = grouped((form, name) for name, form in short.items())
     return [alike for alike in by_form.values() if len(alike) > 1]
 
 
@@ -210,21 +208,14 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
     judged = sorted(a.judges.keys() & b.judges.keys())
     # The judge's model and prompt, by what stands in the scores.
-    by_judges: dict[tuple[str, str], list[str]] = {}
-    for criterion in judged:
-        base, other = a.judges[criterion], b.judges[criterion]
-        if base and other and base != other:
-            by_judges.setdefault(("; ".join(sorted(base)), "; ".join(sorted(other))), []).append(criterion)
-    changes = [_change("judge model, prompt version", *judges, of) for judges, of in by_judges.items()]
+    pairs = [("; ".join(sorted(a.judges[name])), "; ".join(sorted(b.judges[name]))) for name in judged]
+    named = ((pair, name) for pair, name in zip(pairs, judged, strict=True) if all(pair))
+    by_judges = grouped((pair, name) for pair, name in named if pair[0] != pair[1])
+    changes = [_change("judge model, prompt version", *pair, of) for pair, of in by_judges.items()]
     if a.document is None or b.document is None:
         return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
     changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))
     return [*changes, *_settings(a.document, b.document, judged)]
-
-
-def beyond_verdicts(changes: Sequence[SettingsChange]) -> list[SettingsChange]:
-    """Returns the changes that concern more than the verdicts."""
-    return [change for change in changes if change.criteria != [STATUS]]
 
 
 def _verdict(base: Sequence[str], other: Sequence[str]) -> Iterator[SettingsChange]:
@@ -356,7 +347,10 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             pairs = [(cases[case], other_cases[case]) for case in common]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
-            before, after = map(_thresholds_text, change)
+            ordered = (sorted(side, key=lambda value: (value is not None, value)) for side in change)
+            before, after = (
+                "; ".join("not set" if v is None else f"{v:g}" for v in side) for side in ordered
+            )
             yield _change(f"criteria.{criterion}.threshold", before, after, [criterion])
 
 
@@ -382,11 +376,6 @@ def _seen(conversations: ConversationColumns) -> set[str]:
     """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
     left_out = [*conversations.skipped.used(), *conversations.sampled_out.used()]
     return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
-
-
-def _thresholds_text(thresholds: _Thresholds) -> str:
-    shown = sorted(value for value in thresholds if value is not None)
-    return "; ".join([*(["not set"] if None in thresholds else []), *(f"{value:g}" for value in shown)])
 
 
 # Says a difference as one sentence.
@@ -598,13 +587,9 @@ def same_as_verdict(criteria: Sequence[CriterionComparison], sides: Sequence[Com
     return name if is_alone and of_criterion.get(STATUS) == of_criterion[name] else ""
 
 
-COMPARED = "compared cases"
-"""What the figures of a table of differences are of."""
-
-
 def criteria_lines(comparison: Comparison) -> list[list[str]]:
     """Returns the cells of the table of criteria, the head first."""
-    head = [COMPARED, *side_names(comparison), "cases", "difference", "p (Holm)", ""]
+    head = ["compared cases", *side_names(comparison), "cases", "difference", "p (Holm)", ""]
     return [head, *map(_line, comparison.criteria)]
 
 

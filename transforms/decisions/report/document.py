@@ -1,26 +1,19 @@
 """Builds a report of the rows of one or several runs."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
+from turnwise.schemas import report
 from turnwise.schemas.comparison import FirstPage
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.report import (
-    Conversations,
-    CriterionRow,
-    Detail,
-    Report,
-    ReportRun,
-    ReportVersion,
-    Sentence,
-    ToolFigure,
-)
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.decisions.comparison.words import criteria_lines
@@ -47,7 +40,7 @@ PlaceChunks = Callable[[str, Iterable["tuple[list[int], str]"]], PlacedChunks]
 
 def build_report(
     runs: Sequence[Run], compared: figures.Compared, store: PlaceChunks, *, keeps_few: bool = False
-) -> Report:
+) -> report.Report:
     """Returns the report of some runs.
 
     `store` stores transcripts and scores. If the report `keeps_few`, the chunks hold a random sample first,
@@ -62,19 +55,21 @@ def build_report(
     omitted = len(entries) - len(placed.chunk_of)
     drawn = (sample or set()) if omitted else None
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
-    infos, versions = figures.report_runs(runs, collected), _versions(runs, collected)
+    infos, versions = [*figures.report_runs(runs, collected)], [*_versions(runs, collected)]
     rows = figures.criterion_rows(collected, [run.document for run in runs])
     by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
     score_counts = [[0, 0] for _ in infos]
     for entry in entries:
         score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
         score_counts[entry.version.run][1] += len(entry.scores)
-    problems = [Sentence(text, i) for i, run in enumerate(infos) for text in figures.problem_sentences(run)]
-    problems += [Sentence(text) for text in compared.refused]
+    problems = [
+        report.Sentence(text, i) for i, run in enumerate(infos) for text in figures.problem_sentences(run)
+    ]
+    problems += [report.Sentence(text) for text in compared.refused]
     pages = [*compared.pages]
     if versions and not pages:
         pages = [_uncompared(versions, rows, entries, infos)]
-    return Report(
+    return report.Report(
         report_id=report_id,
         runs=infos,
         versions=versions,
@@ -82,15 +77,15 @@ def build_report(
         reasons=[reasons_of(page) for page in pages],
         sentences=problems,
         coverage=[
-            Sentence(figures.coverage_sentence(*pair, *counts), i)
+            report.Sentence(figures.coverage_sentence(*pair, *counts), i)
             for i, (pair, counts) in enumerate(zip(by_run, score_counts, strict=True))
         ],
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
         criteria=rows,
-        slices=figures.slices(collected),
-        tools=tool_figures(collected),
-        curves=figures.curves(collected),
+        slices=[*figures.slices(collected)],
+        tools=[*tool_figures(collected)],
+        curves=[*figures.curves(collected)],
         no_score=figures.without_score(collected, entries),
         failures=figures.failure_groups(collected.failures),
         names=names,
@@ -105,10 +100,10 @@ def build_report(
 
 
 def _uncompared(
-    versions: Sequence[ReportVersion],
-    rows: Sequence[CriterionRow],
+    versions: Sequence[report.ReportVersion],
+    rows: Sequence[report.CriterionRow],
     entries: Sequence[figures.Entry],
-    runs: Sequence[ReportRun],
+    runs: Sequence[report.ReportRun],
 ) -> FirstPage:
     verdicts = [sum(getattr(v, name) for v in versions) for name in ("passed", "failed", "no_verdict")]
     shown = next((row.figures[0] for row in rows if row.name == STATUS), None)
@@ -122,7 +117,7 @@ def _listed_first(
     page: FirstPage,
     entries: Sequence[figures.Entry],
     collected: figures.CollectedRuns,
-    versions: Sequence[ReportVersion],
+    versions: Sequence[report.ReportVersion],
 ) -> list[int]:
     """Returns the places of the conversations that a first page lists."""
     keys = zip(collected.versions, versions, strict=True)
@@ -135,28 +130,21 @@ def _listed_first(
     return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
-def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> list[ReportVersion]:
-    verdicts = Counter((entry.version, entry.row["verdict"]) for entry in collected.entries)
-    turns, conversations = (
-        Counter[figures.VersionKey](),
-        Counter(entry.version for entry in collected.entries),
-    )
-    for entry in collected.entries:
-        turns[entry.version] += entry.row["turns"] or 0
+def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> Iterator[report.ReportVersion]:
+    rows = grouped((entry.version, entry.row) for entry in collected.entries)
     names = figures.short_names(collected.versions, figures.run_names(runs))
-    return [
-        ReportVersion(
+    for version, name in zip(collected.versions, names, strict=True):
+        verdicts = Counter(row["verdict"] for row in rows[version])
+        yield report.ReportVersion(
             name=name,
             app_version=version.app_version or None,
             run=version.run,
-            conversations=conversations[version],
-            turns=turns[version],
-            passed=verdicts[version, "PASS"],
-            failed=verdicts[version, "FAIL"],
-            no_verdict=verdicts[version, None],
+            conversations=len(rows[version]),
+            turns=sum(row["turns"] or 0 for row in rows[version]),
+            passed=verdicts["PASS"],
+            failed=verdicts["FAIL"],
+            no_verdict=verdicts[None],
         )
-        for version, name in zip(collected.versions, names, strict=True)
-    ]
 
 
 # The conversations of a report: reading order, columns, and what a chunk holds of each.
@@ -201,7 +189,7 @@ def chunks(entries: Sequence[figures.Entry], places: Sequence[int]) -> Iterator[
         yield held, f"{{{','.join(texts)}}}"
 
 
-def detail(entry: figures.Entry) -> Detail:
+def detail(entry: figures.Entry) -> report.Detail:
     """Returns transcript and scores of a conversation; expected calls are paired with actual ones.
 
     Calls that a score of their effects found fault with have it under `fault`.
@@ -268,7 +256,7 @@ def columns(
     versions: Sequence[figures.VersionKey],
     chunk_of: dict[int, int],
     sample: set[int] | None,
-) -> tuple[Conversations, list[str]]:
+) -> tuple[report.Conversations, list[str]]:
     """Returns the columns of conversations in reading order, and the texts that they name by place.
 
     `chunk_of`: place of a conversation -> its chunk; `sample`: places of the random sample, None: nothing is
@@ -293,7 +281,7 @@ def columns(
             seen = (score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn)
             by_name[name].append(places(seen))
         by_name["labels"].append(places(s["label"] for s in entry.own_scores if s.get("label")))
-    conversations = Conversations(
+    conversations = report.Conversations(
         **by_name,
         version=[versions.index(entry.version) for entry in entries],
         tags=[places(row["tags"]) for row in rows],
@@ -313,20 +301,15 @@ def _values(entries: Sequence[figures.Entry]) -> dict[str, list[float | None]]:
     """Returns criterion -> value of each conversation, with the digits that a table shows."""
     values: dict[str, list[float | None]] = {}
     for index, entry in enumerate(entries):
-        sums: dict[str, tuple[bool, int, float]] = {}
-        for score in entry.own_scores:
-            name, value = score["criterion"], score.get("value")
+        scored = (score for score in entry.own_scores if score.get("value") is not None)
+        for name, scores in grouped((score["criterion"], score) for score in scored).items():
             kind = CRITERIA.get(name)
-            if value is None or (kind and value in kind.special_values):
-                continue
-            is_whole = "turn_index" not in score
-            was_whole, count, total = sums.get(name, (is_whole, 0, 0.0))
-            if is_whole == was_whole:
-                sums[name] = is_whole, count + 1, total + value
-            elif is_whole:
-                sums[name] = True, 1, value
-        for name, (_, count, total) in sums.items():
-            values.setdefault(name, [None] * len(entries))[index] = float(f"{total / count:.6g}")
+            counted = [s for s in scores if not (kind and s["value"] in kind.special_values)]
+            # The scores of the whole conversation, or else those of its turns.
+            chosen = [s["value"] for s in counted if "turn_index" not in s] or [s["value"] for s in counted]
+            if chosen:
+                mean = sum(chosen) / len(chosen)
+                values.setdefault(name, [None] * len(entries))[index] = float(f"{mean:.6g}")
     return values
 
 
@@ -370,38 +353,24 @@ def expected_calls(turn: figures.AnyRow) -> list[figures.AnyRow] | None:
     return expected.get("tool_calls") if isinstance(expected, dict) else None
 
 
-class _Tool(Struct):
-    calls: int = 0
-    errors: int = 0
-    seconds: list[float] = field(default_factory=list)
-    effects: Counter[str] = field(default_factory=Counter)
-    wrong: Counter[str] = field(default_factory=Counter)
-
-
-def tool_figures(collected: figures.CollectedRuns) -> list[ToolFigure]:
-    """Returns the figures of every tool that was called, by name and version."""
+def tool_figures(collected: figures.CollectedRuns) -> Iterator[report.ToolFigure]:
+    """Yields the figures of every tool that was called, by name and version."""
     places = {version: index for index, version in enumerate(collected.versions)}
-    tools: dict[tuple[str, figures.VersionKey], _Tool] = {}
+    calls: list[tuple[tuple[str, int], figures.AnyRow]] = []
+    wrong: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     for entry in collected.entries:
         for turn in figures.turns_of(entry.row):
             made = turn.get("tool_calls") or []
-            for call in made:
-                tool = tools.setdefault((call.get("name") or "", entry.version), _Tool())
-                tool.calls += 1
-                tool.errors += bool(call.get("error"))
-                tool.effects[call.get("effect") or "unknown"] += 1
-                if isinstance(seconds := call.get("seconds"), int | float):
-                    tool.seconds.append(seconds)
+            keys = [(call.get("name") or "", places[entry.version]) for call in made]
+            calls += zip(keys, made, strict=True)
             for pair in call_pairs(expected_calls(turn) or [], made):
                 if pair.actual is not None:
-                    name = made[pair.actual].get("name") or ""
-                    tools[name, entry.version].wrong.update(pair.wrong)
-    of_tools = []
-    for name, version, tool in sorted(
-        (name, places[version], tool) for (name, version), tool in tools.items()
-    ):
-        seconds, wrong = sorted(tool.seconds), tool.wrong.most_common(_MOST_WRONG)
+                    wrong[keys[pair.actual]].update(pair.wrong)
+    for (name, version), of_tool in sorted(grouped(calls).items(), key=itemgetter(0)):
+        stated = (call.get("seconds") for call in of_tool)
+        seconds = sorted(value for value in stated if isinstance(value, int | float))
         p50, p95 = (figures.quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
-        about = (tool.calls, tool.errors, p50, p95, dict(tool.effects), wrong)
-        of_tools.append(ToolFigure(name, version, *about))
-    return of_tools
+        errors = sum(bool(call.get("error")) for call in of_tool)
+        effects = dict(Counter(str(call.get("effect") or "unknown") for call in of_tool))
+        most_wrong = wrong[name, version].most_common(_MOST_WRONG)
+        yield report.ToolFigure(name, version, len(of_tool), errors, p50, p95, effects, most_wrong)

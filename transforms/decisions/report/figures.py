@@ -8,20 +8,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from turnwise.schemas import report
 from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonValue, listed
-from turnwise.schemas.report import (
-    CriterionFigure,
-    CriterionRow,
-    Curve,
-    FailureGroup,
-    ReportRun,
-    ReportVersion,
-    Slice,
-    SliceFigure,
-    WithoutScore,
-)
+from turnwise.schemas.jsonio import JsonValue, grouped, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
@@ -40,8 +30,6 @@ AnyRow = dict[str, Any]
 _OF_CONVERSATION = frozenset(
     ("run_id", "conversation_id", "eval_id", "app_version", "language", "tags", "revision", "event_time")
 )
-ScoredKey = tuple[str, "str | None", "str | None"]
-"""Conversation, case and app version: what joins scores with a conversation."""
 
 
 class VersionKey(NamedTuple):
@@ -52,11 +40,9 @@ class VersionKey(NamedTuple):
 
 
 class Entry(Struct):
-    """A conversation with its scores.
+    """A conversation, its row of `conversations-*`, and its scores.
 
-    Attributes:
-        row: Its row of `conversations-*`.
-        is_repeated: Whether several conversations of the run have its ids; the first holds the scores of all.
+    `is_repeated`: several conversations of the run have its ids; the first holds the scores of all.
     """
 
     version: VersionKey
@@ -76,14 +62,11 @@ class Entry(Struct):
 
 
 class CollectedRuns(Struct, frozen=True):
-    """The conversations of some runs.
+    """The conversations of some runs; `versions` are in display order.
 
-    Attributes:
-        versions: The columns, in display order.
-        sampled_out: Run -> conversations about which the judge was not asked.
-        idle: Run -> criteria with a threshold that applied to no conversation.
-        bounds: (criterion, whether it is of whole conversations, version) -> interval of the share that
-            passes, as the metrics have it; of a stream, there are only those of its windows.
+    Of every run, `sampled_out` conversations were not judged, and `idle` criteria with a threshold applied to
+    none. `bounds`: (criterion, whether it is of whole conversations, version) -> interval of the share that
+    passes, as the metrics have it; of a stream, there are only those of its windows.
     """
 
     versions: list[VersionKey]
@@ -159,7 +142,8 @@ def _joined(run_number: int, run: Run) -> list[Entry]:
     return entries
 
 
-def _key(row: Mapping[str, Any]) -> ScoredKey:
+def _key(row: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
+    """Returns what joins scores with a conversation."""
     return row["conversation_id"], row.get("eval_id"), row.get("app_version")
 
 
@@ -248,7 +232,7 @@ def _tagged(value: JsonValue) -> JsonValue:
 _IDS_SHOWN = 3
 
 
-def problem_sentences(run: ReportRun) -> Iterator[str]:
+def problem_sentences(run: report.ReportRun) -> Iterator[str]:
     """Yields why a run cannot be relied on: gates, gaps, no transcripts; counts say what was rejected."""
     name = run.name
     if run.exit_status:
@@ -257,11 +241,6 @@ def problem_sentences(run: ReportRun) -> Iterator[str]:
     yield from run.gaps
     if not run.has_transcripts:
         yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
-
-
-def _count(run: ReportRun, name: str) -> int:
-    number = run.counts.get(name)
-    return number if isinstance(number, int) else 0
 
 
 def _counted(number: int, noun: str) -> str:
@@ -276,17 +255,18 @@ class Compared(Struct, frozen=True):
     pages: Sequence[FirstPage] = ()
 
 
-def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_score: int, scores: int) -> str:
+def coverage_sentence(
+    run: report.ReportRun, versions: Sequence[report.ReportVersion], no_score: int, scores: int
+) -> str:
     """Returns the balance of a run: what came in, and what became of all of it."""
     passed, failed, no_verdict = (
         sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
     )
-    rejected = _count(run, "rejected_conversations")
-    records = _counted(_count(run, "records"), "record")
-    lost_cases = _count(run, "rejected_cases")
+    names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
+    records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
     cases = f"{_counted(lost_cases, 'eval case')} rejected. " if lost_cases else ""
     text = (
-        f"{records} = {_count(run, 'parsed_records'):,} read + {_count(run, 'rejected_records'):,} rejected. "
+        f"{_counted(records, 'record')} = {read:,} read + {unread:,} rejected. "
         f"{_counted(passed + failed + no_verdict + rejected, 'conversation')} = {passed:,} passed "
         f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
         f"{cases}"
@@ -304,33 +284,28 @@ def coverage_sentence(run: ReportRun, versions: Sequence[ReportVersion], no_scor
     return f"{run.name}: {text} {', '.join(parts)}.{hidden}"
 
 
-def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun]:
-    """Returns what a report says about its runs."""
-    silent = {entry.version.run for entry in collected.entries}
-    silent -= {entry.version.run for entry in collected.entries if entry.row["transcript"] is not None}
-    repeated: list[set[str]] = [set() for _ in runs]
-    for entry in collected.entries:
-        if entry.is_repeated:
-            repeated[entry.version.run].add(entry.row["conversation_id"])
-    infos = []
+def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[report.ReportRun]:
+    """Yields what a report says about its runs."""
+    by_run = grouped((entry.version.run, entry) for entry in collected.entries)
     for i, run in enumerate(runs):
-        document = run.document
+        document, entries = run.document, by_run.get(i, [])
+        repeated = sorted({entry.row["conversation_id"] for entry in entries if entry.is_repeated})
         name = run.name or (document.run_id if len(runs) > 1 else "This run")
         gaps = []  # what was asked for and not measured at all
         if unused := document.counts.get("unused_cases") or 0:
             cases = _counted(document.counts.get("cases") or unused, "eval case")
             verb = "has" if unused == 1 else "have"
             gaps.append(f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them.")
-        if repeated[i]:
-            ids = listed(sorted(repeated[i]), _IDS_SHOWN)
+        if repeated:
+            ids = listed(repeated, _IDS_SHOWN)
             gaps.append(
                 f"{name}: several recordings of one app version and case have the same id: "
-                f"{_counted(len(repeated[i]), 'conversation id')} ({ids}); "
+                f"{_counted(len(repeated), 'conversation id')} ({ids}); "
                 "their scores cannot be told apart, and are not shown beside them."
             )
         not_applicable = "has a threshold, and is not applicable to any conversation."
         gaps += [f"{name}: {criterion} {not_applicable}" for criterion in collected.idle[i]]
-        info = ReportRun(
+        yield report.ReportRun(
             run_id=document.run_id,
             name=name,
             directory=run.directory,
@@ -342,13 +317,11 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> list[ReportRun
             counts=document.counts,
             criteria=document.criteria,
             judge=document.judge,
-            has_transcripts=i not in silent,
+            has_transcripts=not entries or any(entry.row["transcript"] is not None for entry in entries),
             redacted=redacted_text(document.redacted),
             sampled_out=collected.sampled_out[i],
             gaps=gaps,
         )
-        infos.append(info)
-    return infos
 
 
 # Where it goes wrong: outcomes by language, tag, tool and length, and which of them stand out.
@@ -400,8 +373,8 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
 
 
-def slices(collected: CollectedRuns) -> list[Slice]:
-    """Returns the slices that do not hold every conversation, the largest first within their kind."""
+def slices(collected: CollectedRuns) -> Iterator[report.Slice]:
+    """Yields the slices that do not hold every conversation, the largest first within their kind."""
     sizes: Counter[SliceKey] = Counter()
     counts: dict[SliceKey, OutcomeCounts] = {}
     totals: OutcomeCounts = {}
@@ -414,12 +387,10 @@ def slices(collected: CollectedRuns) -> list[Slice]:
     partial = [(key, size) for key, size in sizes.most_common() if size < len(collected.entries)]
     chosen = sorted(partial[:_MOST_SLICES], key=lambda counted: (counted[0][0], -counted[1], counted[0][1]))
     figures = _figures({(key, of): cell for key, _ in chosen for of, cell in counts[key].items()}, totals)
-    made = []
     for key, size in chosen:
         names = dict.fromkeys(name for name, _ in counts[key])
         by_name = {name: [figures.get((key, (name, v))) for v in collected.versions] for name in names}
-        made.append(Slice(*key, size, by_name))
-    return made
+        yield report.Slice(*key, size, by_name)
 
 
 def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str | None]) -> None:
@@ -427,33 +398,29 @@ def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str |
         counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
 
 
-def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
+def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, report.SliceFigure]:
     """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
-    figures = {key: SliceFigure(counts[0], counts[1], counts[2]) for key, counts in cells.items()}
+    figures = {key: report.SliceFigure(counts[0], counts[1], counts[2]) for key, counts in cells.items()}
     sides: dict[_CellKey, tuple[int, int, int, int]] = {}
     for key, (passed, failed, _) in cells.items():
         rest_passed, rest_failed = totals[key[1]][0] - passed, totals[key[1]][1] - failed
         if passed + failed and rest_passed + rest_failed:
             sides[key] = passed, passed + failed, rest_passed, rest_passed + rest_failed
     stands_out: dict[_CellKey, bool] = {}
-    for version in {version for _, (_, version) in sides}:
-        keys = [key for key in sides if key[1][1] == version]
+    for keys in grouped((version, (key, (name, version))) for key, (name, version) in sides).values():
         adjusted = benjamini_hochberg([exact_p(*sides[key]) for key in keys])
         stands_out |= {key: p < FALSE_DISCOVERY_RATE for key, p in zip(keys, adjusted, strict=True)}
-    for of in {of for _, of in sides}:
-        differences = {
-            key: side[0] / side[1] - side[2] / side[3] for key, side in sides.items() if key[1] == of
-        }
-        drawn = shrink(
-            [*differences.values()],
-            [_variance(*sides[key][:2]) + _variance(*sides[key][2:]) for key in differences],
-        )
-        for (key, difference), shrunk in zip(differences.items(), drawn, strict=True):
+    for keys in grouped((of, (key, of)) for key, of in sides).values():
+        differences = [sides[key][0] / sides[key][1] - sides[key][2] / sides[key][3] for key in keys]
+        variances = [_variance(*sides[key][:2]) + _variance(*sides[key][2:]) for key in keys]
+        for key, difference, shrunk in zip(keys, differences, shrink(differences, variances), strict=True):
             passes, size, base_passes, base_size = sides[key]
             pooled = (passes + base_passes) / (size + base_size)
             seen = detectable_of_groups(pooled, (size, base_size))
             passed, failed, unknown = cells[key]
-            figures[key] = SliceFigure(passed, failed, unknown, difference, shrunk, stands_out[key], seen)
+            figures[key] = report.SliceFigure(
+                passed, failed, unknown, difference, shrunk, stands_out[key], seen
+            )
     return figures
 
 
@@ -473,42 +440,37 @@ _EXAMPLES = 10
 _ROWS = 25
 
 
-def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[WithoutScore]:
+def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[report.WithoutScore]:
     """Returns scores without a value and verdicts not reached, by reason, most frequent first.
 
     Places in the reading order of `entries` are given as examples.
     """
     places = {version: index for index, version in enumerate(collected.versions)}
-    counts: Counter[tuple[str, int, str]] = Counter()
-    examples: dict[tuple[str, int, str], list[int]] = {}
+    by_reason: list[tuple[tuple[str, int, str], int]] = []
     for index, entry in enumerate(entries):
         reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
         reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
         for name, reason in reasons:
             text = shared_reason(reason or NO_REASON)
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
-            key = (name, places[entry.version], shown)
-            counts[key] += 1
-            names = examples.setdefault(key, [])
-            if len(names) < _EXAMPLES and index not in names:
-                names.append(index)
-    ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
-    rows = [WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
-    rest = sum(number for _, number in ranked[_MOST_REASONS:])
-    return [*rows, WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
+            by_reason.append(((name, places[entry.version], shown), index))
+    ranked = sorted(grouped(by_reason).items(), key=lambda reason: (-len(reason[1]), reason[0]))
+    rows = [
+        report.WithoutScore(*key, len(indices), [*dict.fromkeys(indices)][:_EXAMPLES])
+        for key, indices in ranked[:_MOST_REASONS]
+    ]
+    rest = sum(len(indices) for _, indices in ranked[_MOST_REASONS:])
+    return [*rows, report.WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
 
 
-def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
+def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[report.FailureGroup]:
     """Returns failures and findings by stage and error, failures first, then the most frequent first."""
-    by_kind: dict[tuple[str, str], list[AnyRow]] = {}
-    for index, rows in enumerate(failures):
-        for row in rows:
-            key = (row.get("stage") or "", row.get("error_type") or "")
-            by_kind.setdefault(key, []).append({**row, "run": index})
-    groups = []
-    for key, rows in by_kind.items():
-        sentence = failure_sentence(*key, len(rows))
-        groups.append(FailureGroup(*key, len(rows), sentence, [*map(_shown, rows[:_ROWS])]))
+    with_run = [{**row, "run": index} for index, rows in enumerate(failures) for row in rows]
+    kinds = grouped(((row.get("stage") or "", row.get("error_type") or ""), row) for row in with_run)
+    groups = [
+        report.FailureGroup(*key, len(rows), failure_sentence(*key, len(rows)), [*map(_shown, rows[:_ROWS])])
+        for key, rows in kinds.items()
+    ]
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
 
@@ -526,8 +488,8 @@ def _shown(row: AnyRow) -> AnyRow:
 STEPS = 100
 
 
-def curves(collected: CollectedRuns) -> list[Curve]:
-    """Returns the distributions of every criterion without a scale, and of tokens a conversation."""
+def curves(collected: CollectedRuns) -> Iterator[report.Curve]:
+    """Yields the distributions of every criterion without a scale, and of tokens a conversation."""
     places = {version: index for index, version in enumerate(collected.versions)}
     by_place: dict[tuple[str, int, str], list[float | None]] = {}
     for entry in collected.entries:
@@ -535,13 +497,11 @@ def curves(collected: CollectedRuns) -> list[Curve]:
             by_place.setdefault((quantity, places[entry.version], unit), []).append(value)
     known = {key: sorted(v for v in values if v is not None) for key, values in by_place.items()}
     measured = {quantity for (quantity, _, _), values in known.items() if values}
-    drawn = []
     for key in sorted(key for key in by_place if key[0] in measured):
         (quantity, version, unit), values = key, known[key]
         quantiles = [quantile(values, i / STEPS) for i in range(STEPS + 1)] if values else []
         missing = len(by_place[key]) - len(values)
-        drawn.append(Curve(quantity, unit, version, len(values), missing, quantiles))
-    return drawn
+        yield report.Curve(quantity, unit, version, len(values), missing, quantiles)
 
 
 def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
@@ -602,7 +562,9 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-def criterion_rows(collected: CollectedRuns, documents: Iterable[RunDocument] = ()) -> list[CriterionRow]:
+def criterion_rows(
+    collected: CollectedRuns, documents: Iterable[RunDocument] = ()
+) -> list[report.CriterionRow]:
     """Returns the rows of the table, in the order of all tables: verdicts first, then as configured."""
     table = _Table(collected)
     measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
@@ -625,9 +587,7 @@ class _Table:
             for row in rows
             if row.get("stage") == "score" and row.get("criterion")
         )
-        by_version: dict[VersionKey, list[Entry]] = {}
-        for entry in collected.entries:
-            by_version.setdefault(entry.version, []).append(entry)
+        by_version = grouped((entry.version, entry) for entry in collected.entries)
         for version, entries in by_version.items():
             self._cases[version] = cases_of([entry.row for entry in entries])
             for entry, case in zip(entries, self._cases[version], strict=True):
@@ -641,7 +601,7 @@ class _Table:
                     if turn is not None and 0 <= turn < _MOST_TURNS:
                         self._turns[name, version][turn].add(*given, case)
 
-    def row(self, name: str) -> CriterionRow:
+    def row(self, name: str) -> report.CriterionRow:
         # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
         kind, versions = CRITERIA.get(name), self._collected.versions
         wanted = name == STATUS or _scale(name) is not None or (kind is not None and kind.unit == "money")
@@ -650,7 +610,7 @@ class _Table:
         totals = [self._sums.get((name, is_whole, version)) for version in versions]
         has_outcomes = any(total is not None and total.share is not None for total in totals)
         scale = _SHARE if has_outcomes else _scale(name)
-        figures: list[CriterionFigure | None] = []
+        figures: list[report.CriterionFigure | None] = []
         for version, total in zip(versions, totals, strict=True):
             if total is None:
                 figures.append(None)
@@ -671,7 +631,7 @@ class _Table:
             low, high = interval or (None, None)
             turns = self._turns[name, version]
             in_order = (turns[i] for i in range(max(turns, default=-1) + 1))
-            figure = CriterionFigure(
+            figure = report.CriterionFigure(
                 count=total.scored + total.no_score,
                 scored=total.scored,
                 no_score=total.no_score,
@@ -691,7 +651,7 @@ class _Table:
         of_values = (total for total in totals if total and total.scored)
         is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
         about = " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
-        return CriterionRow(name, unit, level, lowest, highest, figures, about, is_share)
+        return report.CriterionRow(name, unit, level, lowest, highest, figures, about, is_share)
 
 
 def _scale(name: str) -> tuple[float, float] | None:

@@ -9,14 +9,8 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, gaps
+from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER, as_object, first_of, objects
-from turnwise.transforms.formats.messages.parts import (
-    INTERIM,
-    UNKNOWN,
-    MessageCall,
-    MessageResult,
-    SpanMessage,
-)
 from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, HOLDERS, MEMORY, messages_of
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 
@@ -267,7 +261,9 @@ def _name(turn: Turn) -> None:
                 turn.transfers = [*turn.transfers, target]
 
 
-def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN, joint: str = "\n") -> None:
+def read_dialogue(
+    messages: list[JsonValue], log: Dialogue, role: str = parts.UNKNOWN, joint: str = "\n"
+) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type.
 
     What states no role is of `role`; `joint` stands between texts of a message that follow each other.
@@ -292,10 +288,10 @@ def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN,
                 log.note_message(value, bool(message.calls), message.finish)
 
 
-def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
+def _add(message: parts.SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
     """Adds what a message says and does, in order; an agent's call that somebody else has to run ends it."""
-    holds_results = message.results or INTERIM in message.parts
-    says_more = message.texts or any(part != INTERIM for part in message.parts)
+    holds_results = message.results or parts.INTERIM in message.parts
+    says_more = message.texts or any(part != parts.INTERIM for part in message.parts)
     by_user, time = message.role in (USER, TOOL), first_of(value, ("timestamp", "createdAt"))
     if not (by_user or log.turns or message.is_empty):
         log.open(time)
@@ -313,11 +309,11 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
         # The name of an item that is a call is the tool's.
         is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
         speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
-        steps: list[MessageCall | MessageResult] = [*message.calls, *message.results]
+        steps: list[parts.MessageCall | parts.MessageResult] = [*message.calls, *message.results]
         for step in sorted(steps, key=lambda step: step.after):
             log.agent(joint.join(texts[start : step.after]), speaker or "")
             start = max(start, step.after)
-            if isinstance(step, MessageResult):
+            if isinstance(step, parts.MessageResult):
                 log.result(step.response, step.id, step.name, step.error, is_own)
             elif id(step) in inside:
                 log.made(_tool_call(step, speaker), step.result)
@@ -330,6 +326,6 @@ def _add(message: SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> 
     message.add_unread(log.unread, not by_user)
 
 
-def _tool_call(call: MessageCall, agent: str | None = None) -> ToolCall:
+def _tool_call(call: parts.MessageCall, agent: str | None = None) -> ToolCall:
     args = decoded_arguments(call.args)
     return ToolCall(call.name, args, call.id, agent=agent, resource=call.resource or None)

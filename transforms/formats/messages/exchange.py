@@ -147,36 +147,23 @@ _UserState: TypeAlias = tuple[bytes, str | None]
 
 
 class _GroupRow(NamedTuple):
-    """A row of a group.
-
-    Attributes:
-        session: The session that may be made up for it; None: there is none.
-        asked: A digest of the steps of the request up to each.
-        steps: The same of the request and its reply.
-        name: That session; else by time, user, the reply's id and what is said up to the agent's first
-            step, without such a step by the whole row.
-        is_answered: Whether there is such a step.
-    """
-
     time: float | None
     user: str | None
-    session: str | None
-    asked: list[bytes]
-    steps: list[bytes]
-    name: str
-    is_answered: bool
+    session: str | None  # it may be made up for the row
+    asked: list[bytes]  # a digest of the steps of the request up to each
+    steps: list[bytes]  # the same of the request and its reply
+    name: str  # the session; else by time, user, reply's id and steps to the agent's first, or the whole row
+    is_answered: bool  # whether the agent has a step
     position: int
 
 
 def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.EventReader:
-    """Returns how rows, of which `exchanged` makes requests with their replies, are joined.
-
-    Those that name no session come in groups that open alike, as every request repeats what was said before.
-    Without a `time_key` the time is stated as in other records, or else in the reply.
-    """
+    """Returns how rows, of which `exchanged` makes requests with their replies, are joined."""
+    # Those that name no session come in groups that open alike, as every request repeats what was said
+    # before. Without a `time_key` the time is stated as in other records, or else in the reply.
 
     def time(row: JsonObject) -> float | None:
-        return time_seconds(row.get(time_key)) if time_key else value_time(row) or _link(row).time or None
+        return time_seconds(row.get(time_key)) if time_key else value_time(row) or _link(row)[0] or None
 
     def group(row: JsonObject) -> str:
         value = exchanged(row)
@@ -199,7 +186,7 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
             is_answered, at, session = first < len(log.steps), time(row), as_text(value.get(_SESSION))
             user, steps = messages_base.user_of(about), _digests(log)
             # A group may be read in parts, as a stream reads it: what tells its rows apart is in their names.
-            apart = [part for part in (at, user, _link(value).name) if part is not None]
+            apart = [part for part in (at, user, _link(value)[1]) if part is not None]
             more = (dump_json(apart) if apart else b"") + (b"" if is_answered else dump_json(value))
             name = session or _name(dialect, log.steps[: first + 1], more)
             rows.append(_GroupRow(at, user, session, asked, steps, name, is_answered, index))
@@ -241,13 +228,11 @@ def _dump(steps: list[object]) -> bytes:
 
 
 def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
-    """Returns the conversations of the rows of a group, and the failed ones that may be of another.
-
-    A row goes on with one that it repeats, never with another user's; of several the first goes on, by time.
-    One that repeats what was said in a conversation that has gone on since is another branch of it. Different
-    requests of one session are its client's, and stay together. A first request that failed is of the one
-    conversation of the same user that repeats it soon; where a user is unknown, so is that.
-    """
+    """Returns the conversations of the rows of a group, and the failed ones that may be of another."""
+    # A row goes on with one that it repeats, never with another user's; of several the first goes on, by
+    # time. One that repeats what was said in a conversation that has gone on since is another branch of it.
+    # Different requests of one session are its client's, and stay together. A first request that failed is of
+    # the one conversation of the same user that repeats it soon; where a user is unknown, so is that.
     latest, passed = defaultdict[_UserState, list[str]](list), dict[_UserState, str]()
     starts: list[tuple[_GroupRow, str]] = []
     names: dict[int, str] = {}
@@ -313,12 +298,49 @@ registry.register_built_in(
 )
 
 
-def _of_vertex(row: JsonObject) -> JsonObject:
-    """Returns a row of Vertex AI's log as a request with its reply.
+_SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
+_BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
 
-    Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where the
-    whole JSON is missing, a payload is a list of its pieces. The labels of a request may name its session.
-    """
+
+def _register_log(
+    name: str,
+    help: str,
+    keys: tuple[str, ...],
+    recognises: registry.Test,
+    time: str,
+    places: Places = _BESIDE,
+) -> Callable[[_Exchanged], _Exchanged]:
+    """Adds a format of rows, which the decorated function makes exchanges."""
+
+    def add(exchange: _Exchanged) -> _Exchanged:
+        registry.register_built_in(
+            name=name,
+            help=help,
+            keys=keys,
+            rank=117,
+            recognises=recognises,
+            events=_exchange_events(exchange, time),
+            places=places,
+            time_keys=(time,),
+        )
+        return exchange
+
+    return add
+
+
+# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
+@_register_log(
+    "vertex_log",
+    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
+    ("endpoint", "logging_time", "full_request", "full_response"),
+    lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
+    "logging_time",
+    (("", ANY), ("full_request.labels", ANY)),
+)
+def _of_vertex(row: JsonObject) -> JsonObject:
+    """Returns a row of Vertex AI's log as a request with its reply."""
+    # Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where
+    # the whole JSON is missing, a payload is a list of its pieces. The labels may name the session.
     halves: JsonObject = {}
     for name in ("request", "response"):
         pieces = row.get(f"{name}_payload")
@@ -329,11 +351,17 @@ def _of_vertex(row: JsonObject) -> JsonObject:
     return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
 
 
+# For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
+@_register_log(
+    "litellm_log",
+    "LiteLLM's spend logs; those of one conversation are joined",
+    ("request_id", "call_type", "spend", "session_id", "messages", "response"),
+    lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
+    "startTime",
+)
 def _of_litellm(row: JsonObject) -> JsonObject:
-    """Returns a row of LiteLLM's table of spending, whose columns may be JSON texts, as an exchange.
-
-    Words are there only if the proxy stores prompts; else the columns hold empty objects.
-    """
+    """Returns a row of LiteLLM's table of spending, whose columns may be JSON texts, as an exchange."""
+    # Words are there only if the proxy stores prompts; else the columns hold empty objects.
     sent = kinds.as_object(kinds.decoded(row.get("proxy_server_request")))
     messages, reply, about = (kinds.decoded(row.get(key)) for key in ("messages", "response", "metadata"))
     request = {**kinds.as_object(sent.get("body")), "model": row.get("model")}
@@ -359,8 +387,15 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     }
 
 
+# For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
+@_register_log(
+    "posthog_generations",
+    "PostHog's events of generations; those of one session or trace are joined",
+    ("event", "timestamp", "properties"),
+    lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
+    "timestamp",
+)
 def _of_posthog(event: JsonObject) -> JsonObject:
-    """Returns an event of a generation as an exchange; the others stand beside them."""
     if event.get("event") != "$ai_generation":
         raise registry.NoConversation(f"an event of the type {event.get('event')} is not read")
     held = kinds.as_object(kinds.decoded(event.get("properties")))
@@ -389,54 +424,15 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     }
 
 
-_SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
-_BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
-
-
-def _register_log(
-    name: str,
-    help: str,
-    keys: tuple[str, ...],
-    recognises: registry.Test,
-    exchange: _Exchanged,
-    time: str,
-    places: Places = _BESIDE,
-) -> None:
-    """Adds a format of rows that hold a request with its reply; those of one conversation are joined."""
-    registry.register_built_in(
-        name=name,
-        help=help,
-        keys=keys,
-        rank=117,
-        recognises=recognises,
-        events=_exchange_events(exchange, time),
-        places=places,
-        time_keys=(time,),
-    )
-
-
-# For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
-_register_log(
-    "litellm_log",
-    "LiteLLM's spend logs; those of one conversation are joined",
-    ("request_id", "call_type", "spend", "session_id", "messages", "response"),
-    lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
-    _of_litellm,
-    "startTime",
-)
-# For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
-_register_log(
-    "posthog_generations",
-    "PostHog's events of generations; those of one session or trace are joined",
-    ("event", "timestamp", "properties"),
-    lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
-    _of_posthog,
+# For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
+@_register_log(
+    "bedrock_log",
+    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
+    ("schemaType", "modelId", "input", "output"),
+    lambda row: row.get("schemaType") == "ModelInvocationLog",
     "timestamp",
 )
-
-
 def _of_bedrock(row: JsonObject) -> JsonObject:
-    """Returns a record of Bedrock's log of model invocations as an exchange."""
     sent, got = kinds.as_object(row.get("input")), kinds.as_object(row.get("output"))
     if "inputBodyJson" not in sent:
         raise ValueError("the words are not in the record (inputBodyS3Path); put the body from S3 into it")
@@ -449,38 +445,18 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
     }
 
 
-# For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
-_register_log(
-    "bedrock_log",
-    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
-    ("schemaType", "modelId", "input", "output"),
-    lambda row: row.get("schemaType") == "ModelInvocationLog",
-    _of_bedrock,
-    "timestamp",
-)
-# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
-_register_log(
-    "vertex_log",
-    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
-    ("endpoint", "logging_time", "full_request", "full_response"),
-    lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
-    _of_vertex,
-    "logging_time",
-    (("", ANY), ("full_request.labels", ANY)),
-)
-
-
 def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
-    """Returns the records of one conversation in chains, each in order, by the time of its last reply.
-
-    A record follows the one whose reply it names as the previous one. Where two follow the same reply, each
-    ends a chain of its own. Records whose conversation the server keeps are one chain, by time. Any other
-    record is a chain by itself.
-    """
-    links = sorted(map(_link, values), key=lambda link: link.time)
-    kept = [index for index, link in enumerate(links) if link.is_kept]
-    places = {link.name: index for index, link in enumerate(links) if link.name}
-    followed = {places.get(link.previous) for link in links if link.previous}
+    """Returns the records of one conversation in chains, each in order, by the time of its last reply."""
+    # A record follows the one whose reply it names as the previous one. Where two follow the same reply, each
+    # ends a chain of its own. Records whose conversation the server keeps are one chain, by time. Any other
+    # record is a chain by itself.
+    links = sorted(((*_link(value), value) for value in values), key=lambda link: link[0])
+    places = {name: index for index, (_, name, *_) in enumerate(links) if name}
+    replied, *kept_by = messages_base.KEPT_BY
+    previous = [as_text(request.get(replied)) for _, _, request, _ in links]
+    are_kept = [any(request.get(key) is not None for key in kept_by) for _, _, request, _ in links]
+    kept = [index for index, is_kept in enumerate(are_kept) if is_kept and previous[index] is None]
+    followed = {places.get(name) for name in previous if name}
     ends = set(range(len(links))) - followed - set(kept[:-1]) or {len(links) - 1}
     chains: list[list[JsonObject]] = []
     for end in sorted(ends):
@@ -488,28 +464,18 @@ def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
         at: int | None = end
         while at is not None and at not in chain:
             chain.append(at)
-            previous = links[at].previous
-            at = places.get(previous) if previous else None
-        chains.append([links[index].value for index in (kept if end in kept else chain[::-1])])
+            at = places.get(previous[at] or "")
+        chains.append([links[index][-1] for index in (kept if end in kept else chain[::-1])])
     return chains
 
 
-class _Link(NamedTuple):
-    value: JsonObject
-    time: float
-    name: str | None
-    previous: str | None
-    is_kept: bool
-
-
-def _link(value: JsonObject) -> _Link:
+def _link(value: JsonObject) -> tuple[float, str | None, JsonObject]:
+    """Returns the time and the id that the reply of a record states (0.0, None: none), and the request."""
     request, reply, events = _halves(value)
     last = events[-1].get("response") if events and not isinstance(reply, dict) else None
     held = kinds.as_object(reply if isinstance(reply, dict) else last)
     time = time_seconds(held.get("created_at")) or time_seconds(held.get("created")) or 0.0
-    previous = as_text(request.get(messages_base.KEPT_BY[0]))
-    is_kept = previous is None and any(request.get(key) is not None for key in messages_base.KEPT_BY[1:])
-    return _Link(value, time, as_text(held.get("id")), previous, is_kept)
+    return time, as_text(held.get("id")), request
 
 
 def _body(half: JsonValue) -> JsonValue:

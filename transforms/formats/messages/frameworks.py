@@ -224,7 +224,6 @@ def _is_vercel(message: JsonObject) -> bool:
 
 
 def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     every = [part for message in kinds.objects_in(messages) for part in _vercel_parts(message)]
     asked = {as_text(p.get("approvalId")): _call_id(p) for p in every if p.get("type") == _ASKED}
     names = {_call_id(p): p.get("toolName") for p in every if p.get("type") == "tool-call"}

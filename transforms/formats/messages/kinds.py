@@ -141,11 +141,8 @@ _DECODER = json.JSONDecoder()
 
 
 def events_of(text: JsonValue) -> list[JsonObject]:
-    """Returns the events of a streamed reply; empty: it is none.
-
-    It is server-sent events, JSON Lines, JSON objects that follow each other, AWS's binary event stream as
-    text, or a list of objects.
-    """
+    """Returns the events of a streamed reply; empty: it is none."""
+    # It is server-sent events, JSON Lines, JSON objects in a row, AWS's binary stream as text, or a list.
     if isinstance(text, list):
         return objects_in(text)
     if not isinstance(text, str):
@@ -176,10 +173,8 @@ def _value_at(text: str, index: int) -> tuple[JsonValue, int]:
 
 
 def block_stream(events: list[JsonObject]) -> JsonObject:
-    """Returns the message that events of Anthropic's or Bedrock's streams make.
-
-    Texts, thoughts and the JSON text of arguments come in pieces, by the index of their block.
-    """
+    """Returns the message that events of Anthropic's or Bedrock's streams make."""
+    # Texts, thoughts and the JSON text of arguments come in pieces, by the index of their block.
     message: JsonObject = {"type": "message", "role": "assistant", "stop_reason": None, "usage": {}}
     blocks: dict[JsonValue, JsonObject] = {}
     is_ended = False

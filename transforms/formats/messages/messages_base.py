@@ -6,17 +6,11 @@ from msgspec import Struct
 
 from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
 from turnwise.transforms.formats.fields import canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, listed, objects_in, stated
-from turnwise.transforms.formats.registry import (
-    ReadSettings,
-    Test,
-    record_place,
-    register_built_in,
-    registering,
-)
 
 MISSING_HISTORY = "MissingHistory"
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
@@ -63,12 +57,12 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     name: str
     help: str
-    fits: Test
+    fits: registry.Test
     read: Callable[[list[JsonValue], Dialogue], None] = read_dialogue
     reply: Callable[[JsonObject, Dialogue], None] | None = None
-    is_reply: Test = lambda value: False
+    is_reply: registry.Test = lambda value: False
     join: Callable[[list[JsonObject]], JsonObject] | None = None
-    is_event: Test = lambda value: False
+    is_event: registry.Test = lambda value: False
     keys: tuple[tuple[str, ...], ...] = ((),)
     holder: str = ""
     keeps_state: bool = False
@@ -80,7 +74,7 @@ DIALECTS: dict[str, Dialect] = {}
 
 def _add(dialect: Dialect) -> None:
     DIALECTS[dialect.name] = dialect
-    register_built_in(
+    registry.register_built_in(
         name=dialect.name,
         keys=dialect.keys[0],
         other_keys=dialect.keys[1:],
@@ -92,7 +86,7 @@ def _add(dialect: Dialect) -> None:
     )
 
 
-register_dialect = registering(Dialect, _add)
+register_dialect = registry.registering(Dialect, _add)
 """Adds a dialect, given its fields, and the input format of records that hold a list of its messages."""
 
 
@@ -140,7 +134,9 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
     return _last[1]
 
 
-def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: ReadSettings) -> Conversation:
+def _conversation(
+    dialect: Dialect, value: JsonValue, record: Record, settings: registry.ReadSettings
+) -> Conversation:
     """Reads a record: a list of messages, a record that holds them, or a reply."""
     holder = value if isinstance(value, dict) else {"messages": value}
     log = Dialogue()
@@ -149,7 +145,7 @@ def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: 
         dialect.reply(holder, log)
         if not any(step[0] == "user" for step in log.steps):
             log.general.add(MISSING_HISTORY, NO_REQUEST)
-    return conversation(dialect, log, holder, record_place(record))
+    return conversation(dialect, log, holder, registry.record_place(record))
 
 
 def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:

@@ -4,15 +4,8 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import length
 from turnwise.transforms.formats.fields import UNREAD
-from turnwise.transforms.formats.messages import kinds
+from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
-from turnwise.transforms.formats.messages.messages_base import (
-    DIALECTS,
-    MISSING_HISTORY,
-    Dialect,
-    conversation,
-    register_dialect,
-)
 from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, OUTPUTS, STEPLESS
 
 # Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers.
@@ -38,7 +31,7 @@ def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
         blocks = kinds.objects_in(message.get("content"))
         if not log.steps and any(block.get("type") == "compaction" for block in blocks):
             why = "a summary stands in place of the earlier messages"
-            log.general.add(MISSING_HISTORY, why, calls=True, words=True)
+            log.general.add(messages_base.MISSING_HISTORY, why, calls=True, words=True)
         read_dialogue([message], log, joint="")
 
 
@@ -50,7 +43,7 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
 
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
-register_dialect(
+messages_base.register_dialect(
     name="anthropic_messages",
     keys=(("messages", "max_tokens", "system"),),
     help="messages, requests and replies of Anthropic's Messages API",
@@ -111,7 +104,7 @@ def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
 
 
 # For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
-register_dialect(
+messages_base.register_dialect(
     name="bedrock_converse",
     keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
     help="messages, requests and replies of Amazon Bedrock's Converse API",
@@ -226,7 +219,7 @@ def _has_candidates(value: JsonObject) -> bool:
 
 
 # For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
-register_dialect(
+messages_base.register_dialect(
     name="gemini_contents",
     keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
     help="contents, requests and replies of the Gemini API",
@@ -264,7 +257,9 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
         if not isinstance(kind, str):
             raise ValueError(f"type: a text is needed, not {type(kind).__name__}")
         if kind == "item_reference":
-            log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
+            log.general.add(
+                messages_base.MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True
+            )
         elif kind == "agent_handoff":
             log.turn.transfers = [*log.turn.transfers, str(item.get("new_agent_id"))]
         elif kind == "message" or kind in _ITEMS or item.keys() >= {"role", "content"}:
@@ -295,7 +290,7 @@ def _joined_responses(events: list[JsonObject]) -> JsonObject:
 
 # For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 # and of LiveKit {"items": [{"type": "message", "role": "user", "content": ["Hi"]}]}
-register_dialect(
+messages_base.register_dialect(
     name="openai_responses",
     keys=(("model", "input"), ("object", "model", "output")),
     help="items, requests and replies of OpenAI's Responses API",
@@ -323,7 +318,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         raise ValueError("not a chat: no list of messages under messages or traj")
     log = Dialogue()
     read_dialogue(given, log)
-    return conversation(CHAT, log, record, fallback_id)
+    return messages_base.conversation(CHAT, log, record, fallback_id)
 
 
 def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
@@ -387,7 +382,7 @@ def _holds(value: JsonObject, key: str) -> bool:
 
 
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
-CHAT = Dialect(
+CHAT = messages_base.Dialect(
     name="openai_chat",
     help="OpenAI chat messages with tool calls; tau-bench trajectories",
     keys=(("messages",),),
@@ -397,4 +392,4 @@ CHAT = Dialect(
     join=_joined_chunks,
     is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
 )
-DIALECTS[CHAT.name] = CHAT
+messages_base.DIALECTS[CHAT.name] = CHAT

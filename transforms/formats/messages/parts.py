@@ -85,13 +85,7 @@ class MessageCall(msgspec.Struct, gc=False):
 
 
 class MessageResult(msgspec.Struct, gc=False):
-    """A result that is given to a model, with the id and name of its call.
-
-    Attributes:
-        error: The mark of a failure; None: none.
-        after: How many texts of the message stand before it.
-        unread: Types of its parts that are not read, beside its texts.
-    """
+    """A result given to a model; `after`: texts that stand before it; `unread`: types of its other parts."""
 
     response: JsonValue = None
     id: str | None = None
@@ -131,15 +125,17 @@ class SpanMessage(msgspec.Struct, gc=False):
 
     @property
     def is_users(self) -> bool:
-        """Whether a user wrote it: it is no result, no other agent's act and no note to try again.
-
-        It is found out once, when the message is complete, because every model call repeats the history.
-        """
+        """Whether a user wrote it: it is no result, no other agent's act and no note to try again."""
+        # It is found out once, when the message is complete, because every model call repeats the history.
         if self._is_users is None:
             text = self.text.strip() if self.role == USER else ""
             is_said = self.role == USER and not self.results and bool(self.parts or text)
-            is_agents = is_said and (_is_retry(text) or _is_context(self.texts, bool(self.calls)))
-            self._is_users = is_said and not is_agents
+            opening = _CONTEXT.match(self.texts[0]) if is_said and self.texts else None
+            if opening:
+                # google-adk reports another agent's acts.
+                acts = [act for act in (self.texts[0][opening.end() :], *self.texts[1:]) if act.strip()]
+                is_said = not all(map(_ACT.match, acts)) or not (acts or self.calls)
+            self._is_users = is_said and not _is_retry(text)
         return self._is_users
 
     @property
@@ -277,11 +273,9 @@ def both_of(part: JsonObject) -> JsonObject:
 
 
 def _add_stated_call(message: SpanMessage, part: JsonObject) -> bool:
-    """Adds a call that a part holds together with its state or result; returns whether it is such a part.
-
-    For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
-    "output": "Bonn"}`.
-    """
+    """Adds a call that a part holds together with its state or result; returns whether it is such a part."""
+    # For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
+    # "output": "Bonn"}`.
     kind, held = str(part.get("type")), both_of(part)
     if kind == "tool-invocation" and held is part:
         return False
@@ -443,10 +437,16 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
         if kind == RESULT and (item.get("will_continue") or item.get("willContinue")):
             message.parts.append(INTERIM)
         elif kind == RESULT:
+            response = item.get("response") if snake(key) == "function_response" else None
+            error = response.get("error") if isinstance(response, dict) else None
+            given = result_of({**item, "error": error} if error else item)
+            if snake(key) == _RUN_RESULT:
+                outcome = str(item.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
+                ran = {"name": _RUN, "output": item.get("output"), "id": item.get("id")}
+                given = result_of({**ran, "is_error": outcome not in ("OUTCOME_OK", "1")})
             # Results of Bedrock may hold blocks that are neither texts nor JSON.
             blocks = objects_in(item.get("content")) if key == "toolResult" else ()
             kinds = [next(iter(stated(block)), "an empty part") for block in blocks]
-            given = _keyed_result(snake(key), item)
             given.unread += [kind for kind in kinds if kind not in ("json", "text")]
             add_result(message, given)
         elif kind == HOSTED_PART:
@@ -474,16 +474,6 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     elif part and not part.keys() & _THOUGHT_KEYS:
         guarded = part.get("guardContent")
         message.parts.append(next(iter(guarded if isinstance(guarded, dict) and guarded else part)))
-
-
-def _keyed_result(key: str, result: JsonObject) -> MessageResult:
-    """Returns a result by its key: with a failure of Gemini's code, or the error in a function's response."""
-    if key == _RUN_RESULT:
-        is_bad = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.") not in ("OUTCOME_OK", "1")
-        result = {"name": _RUN, "output": result.get("output"), "id": result.get("id"), "is_error": is_bad}
-    response = result.get("response") if key == "function_response" else None
-    error = response.get("error") if isinstance(response, dict) else None
-    return result_of({**result, "error": error} if error else result)
 
 
 def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
@@ -565,15 +555,6 @@ _RETRY = re.compile(
     r"<pyai:(validation_errors|retry_feedback)>\n.*\n</pyai:\1>",
     re.DOTALL,
 )
-
-
-def _is_context(texts: Sequence[str], has_code: bool) -> bool:
-    """Returns whether a message is google-adk's report of another agent's acts."""
-    opening = _CONTEXT.match(texts[0]) if texts else None
-    if opening is None:
-        return False
-    acts = [act for act in (texts[0][opening.end() :], *texts[1:]) if act.strip()]
-    return all(map(_ACT.match, acts)) and (bool(acts) or has_code)
 
 
 def _is_retry(text: str) -> bool:

@@ -332,10 +332,8 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
         inner = next(iter(given.values()), None) if len(given) == 1 else None
         call.args = inner if isinstance(inner, dict) else given
         call.name, call.is_hosted = kind.removesuffix("_call"), True
-        is_over, result = (
-            status in (None, "completed", "failed"),
-            first_of(item, ("results", "outputs", "result")),
-        )
+        is_over = status in (None, "completed", "failed")
+        result = first_of(item, ("results", "outputs", "result"))
         error = failure_mark(item) if is_over else None
         call.result = None if result is None and not error else ToolResponse(response=result, error=error)
         # A reply may hold the result of a call that is `generating`.
@@ -349,10 +347,8 @@ def _add_item(message: parts.SpanMessage, item: JsonObject, kind: str) -> None:
 
 
 def _lacks_role(value: JsonObject) -> bool:
-    """Returns whether a message that has to state a role does not: it is empty, or the parts have types.
-
-    Gemini's parts have no type, and a content of them without a role is the user's.
-    """
+    """Returns whether a message that has to state a role does not: it is empty, or the parts have types."""
+    # Gemini's parts have no type, and a content of them without a role is the user's.
     parts = value.get("parts")
     typed = any(part.get("type") for part in objects_in(parts))
     role = value.get("role", "" if typed else None)

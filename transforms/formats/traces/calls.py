@@ -266,11 +266,8 @@ def transfers(line: TurnLine, calls: Sequence[TurnCall]) -> list[str]:
 
 
 def mark_doubles(nodes: Sequence[SpanNode]) -> None:
-    """Marks the spans of a tree, in order, that record a call once more, and reads them into the first.
-
-    They are a model call below a model call, a tool call below the same tool, repeated reply ids, and model
-    calls beside each other.
-    """
+    """Marks the spans of a tree, in order, that record a call once more, and reads them into the first."""
+    # They are a model call below or beside one, a tool call below the same tool, and repeated reply ids.
     known = [node for node in nodes if node.step.kind is not None]
     models = [node for node in known if node.step.kind == "model"]
     below: dict[int, list[SpanNode]] = {}
@@ -331,12 +328,10 @@ def _mark_beside(models: Sequence[SpanNode]) -> None:
 
 
 def _is_same_call(other_node: SpanNode, other: SpanNode) -> bool:
-    """Returns whether two model calls below one span are one, given in order.
-
-    Of two writers they are if they state nothing different: the same messages or, where one states none, the
-    same tokens or an error at one time. Of one writer they are if the later is a mere point in time that adds
-    the reply.
-    """
+    """Returns whether two model calls below one span are one, given in order."""
+    # Of two writers they are if they state nothing different: the same messages or, where one states none,
+    # the same tokens or an error at one time. Of one writer they are if the later is a mere point in time
+    # that adds the reply.
     first, second = other_node.step, other.step
     if first.response_id and second.response_id and first.response_id != second.response_id:
         return False
@@ -411,12 +406,10 @@ def add_result(step: SpanStep, value: JsonValue) -> None:
 
 
 def join_events(nodes: Iterable[SpanNode]) -> None:
-    """Marks the spans, given in order, that say how a call went on, and fills the span of its start.
-
-    Each start is a call. An end belongs to the first start of the same kind and name, in the same step of the
-    agent, that has no end yet, and the call took until it. One without such a start stands for itself. Of a
-    call without an end it is unknown how long it took: the span of its start ends with the whole run.
-    """
+    """Marks the spans, given in order, that say how a call went on, and fills the span of its start."""
+    # Each start is a call. An end belongs to the first start of the same kind and name, in the same step of
+    # the agent, that has no end yet, and the call took until it. One without such a start stands for itself.
+    # Of a call without an end it is unknown how long it took: the span of its start ends with the whole run.
     starts: dict[tuple[int, str | None, str | None], list[tuple[SpanNode, set[str]]]] = {}
     for node in nodes:
         step, event = node.step, node.step.event

@@ -39,6 +39,12 @@ def _holders(record: JsonObject) -> list[JsonObject]:
     return [record, *objects_in(list(map(record.get, ("trace", "result", "data"))))]
 
 
+# For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
+@register_export(
+    "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
+    lambda record: any(isinstance(h.get(key), list) for h in _holders(record) for key in _RESOURCES),
+    ("resourceSpans",), ("resourceLogs",), ("batches",),
+)  # fmt: skip
 def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of an export; of log records, one each for the span that they name."""
     for holder in _holders(record):
@@ -96,14 +102,6 @@ def _log(held: JsonObject, trace: str, span_id: str, scope: str, service: JsonOb
     return span
 
 
-# For example {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "spanId": "2", ...}]}]}]}
-register_export(
-    "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
-    lambda record: any(isinstance(h.get(key), list) for h in _holders(record) for key in _RESOURCES),
-    otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",),
-)  # fmt: skip
-
-
 # Spans as SDKs dump them, MLflow's traces, and rows of Phoenix and ClickHouse.
 
 _TRACE_IDS = ("trace_id", "traceId", "traceID", "TraceId")
@@ -124,7 +122,6 @@ _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL"
 
 
 def _is_span(record: JsonObject) -> bool:
-    """Returns whether a record is one span."""
     record = _unfolded(record)
     holder = _context(record)
     has_ids = first_of(holder, _TRACE_IDS) is not None and first_of(holder, _SPAN_IDS) is not None
@@ -146,6 +143,14 @@ def _listed(record: JsonObject) -> list[JsonObject]:
     return listed if any(map(_is_span, listed)) else []
 
 
+# For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
+@register_export(
+    "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
+    lambda record: _is_span(record) or bool(_listed(record)),
+    ("trace_id", "span_id", "name", "start_time", "attributes"),
+    ("name", "context", "span_kind", "attributes"),
+    is_list=_is_span,
+)  # fmt: skip
 def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a record, which is one span or a list of them."""
     shared = as_text(first_of(record, ("session_id", "sessionId")))
@@ -211,16 +216,6 @@ def _event(held: JsonObject) -> SpanEvent:
     return SpanEvent(name, as_nanos(first_of(held, _EVENT_TIMES)), attributes, held.get("body"))
 
 
-# For example {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": {...}}
-register_export(
-    "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
-    lambda record: _is_span(record) or bool(_listed(record)), _flat_spans,
-    ("trace_id", "span_id", "name", "start_time", "attributes"),
-    ("name", "context", "span_kind", "attributes"),
-    is_list=_is_span,
-)  # fmt: skip
-
-
 # Langfuse: exported traces with their observations, and rows of blob exports.
 
 _OBSERVATION = "langfuse.observation."
@@ -268,6 +263,11 @@ def _is_observation(record: JsonObject) -> bool:
     return "type" in record and first_of(record, ("traceId", "trace_id")) is not None
 
 
+# For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
+@register_export(
+    "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
+    _is_langfuse, ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
+)  # fmt: skip
 def _langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the observations of a record as spans; what its trace states is a span above them."""
     listed = record.get("data")
@@ -290,19 +290,18 @@ def _langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
             yield _observation_span(held, root.trace)
 
 
-def _page(rows: list[JsonObject], meta: JsonObject) -> Iterator[TraceSpan]:
-    """Yields the spans of a page of rows; a trace at its edge may go on on the page beside it."""
+def _page(rows: list[JsonObject], meta: JsonObject) -> list[TraceSpan]:
+    """Returns the spans of a page of rows; a trace at its edge may go on on the page beside it."""
     page, pages = as_count(meta.get("page")), as_count(meta.get("totalPages"))
-    spans = [[*_langfuse_spans(row)] for row in rows]
+    spans = [span for row in rows for span in _langfuse_spans(row)]
     if page is not None and pages is not None and rows and _is_observation(rows[0]):
-        for span in (span for observation in spans for span in observation):
+        for span in spans:
             span.page = f"page {page}"
         if page > 1:
-            spans[0][0].listed = [f"page {page - 1}"]
+            spans[0].listed = [f"page {page - 1}"]
         if page < pages:
-            spans[-1][-1].listed = [*spans[-1][-1].listed, f"page {page + 1}"]
-    for observation in spans:
-        yield from observation
+            spans[-1].listed = [*spans[-1].listed, f"page {page + 1}"]
+    return spans
 
 
 def _root(trace: JsonObject) -> TraceSpan:
@@ -356,14 +355,6 @@ def _environment(held: JsonObject) -> JsonObject:
     return {"deployment.environment": name} if isinstance(name, str) and name not in ("", "default") else {}
 
 
-# For example {"trace": {"id": "1"}, "observations": [{"id": "2", "type": "GENERATION", "input": [...]}]}
-register_export(
-    "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
-    _is_langfuse, _langfuse_spans,
-    ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
-)  # fmt: skip
-
-
 # The trace export of the OpenAI Agents SDK.
 
 _OBJECTS = ("trace", "trace.span")
@@ -375,6 +366,12 @@ def _data_of(record: JsonObject) -> list[JsonObject]:
     return objects_in(data) if isinstance(data, list) else [record]
 
 
+# For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
+@register_export(
+    "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
+    lambda record: any(held.get("object") in _OBJECTS for held in _data_of(record)),
+    ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
+)  # fmt: skip
 def _agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a batch; a trace lends its session and metadata to them."""
     for held in _data_of(record):
@@ -399,14 +396,6 @@ def _agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
             )
 
 
-# For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
-register_export(
-    "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
-    lambda record: any(held.get("object") in _OBJECTS for held in _data_of(record)), _agents_spans,
-    ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
-)  # fmt: skip
-
-
 # LangSmith runs: as its API lists them, as its SDK posts them, and as bulk exports hold them.
 
 
@@ -418,6 +407,11 @@ def _is_langsmith(record: JsonObject) -> bool:
     return is_listed or (isinstance(record.get("post"), list) and isinstance(record.get("patch"), list))
 
 
+# For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
+@register_export(
+    "langsmith_runs", 28, "LangSmith runs",
+    _is_langsmith, ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
+)  # fmt: skip
 def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields runs as spans; what was posted and what was patched later are two records of one."""
     keys = ("child_runs",) if "run_type" in record else ("runs", "post", "patch")
@@ -485,17 +479,15 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
     return named if any(named.values()) else None
 
 
-# For example {"id": "2", "trace_id": "1", "run_type": "llm", "inputs": {"messages": [...]}, "outputs": {...}}
-register_export(
-    "langsmith_runs", 28, "LangSmith runs",
-    _is_langsmith, _langsmith_spans,
-    ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
-)  # fmt: skip
-
-
 # Jaeger's query API.
 
 
+# For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
+@register_export(
+    "jaeger_export", 26, "Jaeger's query API",
+    lambda record: any(trace.keys() >= {"spans", "traceID"} for trace in _data_of(record)),
+    ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
+)  # fmt: skip
 def _jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
     pairs = ((trace, span) for trace in _data_of(record) for span in objects_in(trace.get("spans")))
     for whole, held in pairs:
@@ -533,17 +525,9 @@ def _nanos(value: JsonValue) -> int:
     return round(number * 1_000) if number is not None and 0 < number < 1e17 else 0
 
 
-# For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
-register_export(
-    "jaeger_export", 26, "Jaeger's query API",
-    lambda record: any(trace.keys() >= {"spans", "traceID"} for trace in _data_of(record)), _jaeger_spans,
-    ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
-)  # fmt: skip
-
-
 # Attributes that exports of tables nest or spread over columns, as dotted keys again.
 
-_COLUMNS = ("attributes.", "context.")
+_COLUMNS = _OF_ATTRIBUTES, _OF_CONTEXT = "attributes.", "context."
 _NESTED = ("gen_ai", "llm", "openinference", "session", "gcp", "input", "output", "tool", "ai", "traceloop")
 _INDEXED = ("message", "message_content", "tool_call", "document")
 _INDEXED_DOTTED = tuple(f"{name}." for name in (*_INDEXED, "tool"))
@@ -553,13 +537,9 @@ def _unfolded(held: JsonObject) -> JsonObject:
     """Returns a span whose attributes and ids stand in columns (a row of Phoenix's table) as one object."""
     if not any(key.startswith(_COLUMNS) for key in held):
         return held
-    plain: JsonObject = {}
-    attributes: JsonObject = {}
-    for key, value in held.items():
-        if key.startswith(_COLUMNS[0]):
-            attributes[key.removeprefix(_COLUMNS[0])] = value
-        else:
-            plain[key.removeprefix(_COLUMNS[1])] = value
+    columns = {key for key in held if key.startswith(_OF_ATTRIBUTES)}
+    plain = {key.removeprefix(_OF_CONTEXT): item for key, item in held.items() if key not in columns}
+    attributes = {key.removeprefix(_OF_ATTRIBUTES): item for key, item in held.items() if key in columns}
     return {**plain, "attributes": attributes}
 
 
@@ -596,6 +576,12 @@ def _leaves(path: str, value: JsonValue, depth: int) -> Iterator[tuple[str, Json
 # Rows of Azure's Application Insights, whose attributes are the JSON text of `customDimensions`.
 
 
+# For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
+@register_export(
+    "app_insights", 76, "rows of Azure's Application Insights with steps of agents",
+    lambda record: "gen_ai." in str(record.get("customDimensions")) and "operation_Id" in record,
+    ("operation_Id", "operation_ParentId", "id", "customDimensions"),
+)  # fmt: skip
 def _insights_spans(record: JsonObject) -> Iterator[TraceSpan]:
     trace, parent = as_id(record.get("operation_Id")), as_id(record.get("operation_ParentId"))
     start, length = as_nanos(record.get("timestamp")), as_number(record.get("duration"))  # milliseconds
@@ -613,38 +599,43 @@ def _insights_spans(record: JsonObject) -> Iterator[TraceSpan]:
     )
 
 
-# For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
-register_export(
-    "app_insights", 76, "rows of Azure's Application Insights with steps of agents",
-    lambda record: "gen_ai." in str(record.get("customDimensions")) and "operation_Id" in record,
-    _insights_spans, ("operation_Id", "operation_ParentId", "id", "customDimensions"),
-)  # fmt: skip
-
-
 # The attributes of one span, without the span.
 
 _OWN_KEYS = ("gen_ai.", "llm.", "openinference.", "ai.operationId", "traceloop.")
 
 
+# For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
+@register_export(
+    "otel_attributes", 146, "attributes of one OpenTelemetry span",
+    lambda record: any(key.startswith(_OWN_KEYS) for key in record) and "trace_id" not in record,
+    ("gen_ai.operation.name", "gen_ai.request.model"),
+)  # fmt: skip
 def _attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
     # Its content is its id.
     digest = blake2b(dump_json(record), digest_size=16).hexdigest()
     yield TraceSpan(digest, digest[:16], attributes=record)
 
 
-# For example {"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[...]"}
-register_export(
-    "otel_attributes", 146, "attributes of one OpenTelemetry span",
-    lambda record: any(key.startswith(_OWN_KEYS) for key in record) and "trace_id" not in record,
-    _attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
-)  # fmt: skip
-
-
 # Rows of the table that google-adk's BigQuery plugin writes.
 
 _TRACE = re.compile("[0-9a-f]{32}")
+_OF_AGENT_EVENTS: Places = (
+    ("attributes.custom_tags", ANY),
+    ("attributes.session_metadata.state", OF_STATE),
+    ("labels", ANY),
+    ("attributes.labels", ANY),
+    ("attributes", ANY),
+    ("", ANY),
+)
 
 
+# For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
+@register_export(
+    "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
+    lambda record: "event_type" in record and bool(record.keys() & {"invocation_id", "session_id"}),
+    ("event_type", "session_id", "invocation_id", "content"),
+    places=_OF_AGENT_EVENTS, source="spans (adk_events",
+)  # fmt: skip
 def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the span that a row tells of; several rows tell of one."""
     kind = as_text(record.get("event_type")) or ""
@@ -689,28 +680,9 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     )
 
 
-_OF_AGENT_EVENTS: Places = (
-    ("attributes.custom_tags", ANY),
-    ("attributes.session_metadata.state", OF_STATE),
-    ("labels", ANY),
-    ("attributes.labels", ANY),
-    ("attributes", ANY),
-    ("", ANY),
-)
-
-
 def _id(record: JsonObject, kind: str, group: str) -> str:
     """Returns the id of the span: one for an invocation, those of the rows for model and tool calls."""
     if kind.startswith("INVOCATION_") or kind in ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE"):
         return group
     event_id = as_id(record.get("span_id")) or as_id(record.get("event_id"))
     return f"{kind.partition('_')[0]}:{event_id or as_text(record.get('timestamp')) or kind}"
-
-
-# For example {"event_type": "TOOL_STARTING", "session_id": "7", "content": {"tool": "find", "args": {}}}
-register_export(
-    "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
-    lambda record: "event_type" in record and bool(record.keys() & {"invocation_id", "session_id"}),
-    _agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
-    places=_OF_AGENT_EVENTS, source="spans (adk_events",
-)  # fmt: skip

@@ -29,8 +29,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         asks_calls: Whether the model asked for calls of which other spans hold the arguments.
         error: Error of the tool or the agent.
         target: Agent that a hand-off leads to.
-        event: Which event of a call it is, where each has a span of its own: the start, the end, or what the
-            agent was told.
+        event: Which event of a call it is, where each has its own span; `told`: what the agent was told.
         unread: What is not read, such as events of an unknown type: words for several of them.
     """
 
@@ -125,19 +124,12 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages of an attribute; None: none, not stated or hidden; empty: JSON that is cut off."""
-    if value is None:
+    if value is None or (isinstance(value, str) and (not value or value in HIDDEN)):
         return None
-    if not isinstance(value, str):
-        return _readable(read_messages(value, role))
-    if not value or value in HIDDEN:
-        return None
-    messages = read_history(value, role)
-    is_text = len(messages) == 1 and messages[0].texts == [value]
-    return [] if is_text and is_cut(value) else _readable(messages)
-
-
-def _readable(messages: list[SpanMessage]) -> list[SpanMessage] | None:
-    """Returns messages; None: there are none, or all are objects of a program in place of their content."""
+    messages = read_history(value, role) if isinstance(value, str) else read_messages(value, role)
+    if len(messages) == 1 and messages[0].texts == [value] and is_cut(value):
+        return []
+    # All may be objects of a program in place of their content.
     return messages if any(message.parts != [OBJECT] or message.texts for message in messages) else None
 
 
@@ -197,10 +189,7 @@ _MERGED = ("(merged tools)", "(merged)")
 
 
 def read_span(span: TraceSpan) -> SpanStep:
-    """Returns what all dialects read in a span; where several state the same, the first by rank counts.
-
-    Nobody may change the step of a span that says nothing.
-    """
+    """Returns what all dialects read in a span; where several state the same, the first by rank counts."""
     words = words_of(span)
     step = _EMPTY
     for dialect in _asked(words, span.name.partition(" ")[0], DIALECTS.changes):
@@ -234,15 +223,13 @@ def read_span(span: TraceSpan) -> SpanStep:
     return step
 
 
-_EMPTY = SpanStep()
+_EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
 
 
 def _read_reply(span: TraceSpan, step: SpanStep) -> None:
-    """Leaves the reply alone of an output that repeats the request.
-
-    A span that is marked as a model's is a function around it where its output is the request alone, or where
-    it is a private function without an output.
-    """
+    """Leaves the reply alone of an output that repeats the request."""
+    # A span that is marked as a model's is a function around it where its output is the request alone, or
+    # where it is a private function without an output.
     output = step.output or []
     if any(message.role == SYSTEM or message.is_users for message in output):
         last = max(index for index, message in enumerate(output) if message.role != AGENT)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.messages import spellings
+from turnwise.transforms.formats.messages import parts, spellings
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     HIDDEN,
@@ -15,16 +15,6 @@ from turnwise.transforms.formats.messages.kinds import (
     key_set,
     objects_in,
     stated,
-)
-from turnwise.transforms.formats.messages.parts import (
-    HOSTED,
-    PERHAPS_CHOICES,
-    UNKNOWN,
-    SpanMessage,
-    add_calls,
-    call_arguments,
-    finish_of,
-    is_spoken,
 )
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.calls import add_result
@@ -104,7 +94,7 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
     step.call_id = text_at(held, "gen_ai.tool.call.id")
     step.args = value_at(held, "gen_ai.tool.call.arguments", "input", "gen_ai.prompt")
     if isinstance(step.args, dict) and "input_str" in step.args:
-        step.args = call_arguments(step.args)
+        step.args = parts.call_arguments(step.args)
     result = value_at(held, "gen_ai.tool.call.result", "output", "gen_ai.completion")
     if step.input and step.args is None:
         call = next((call for message in step.input for call in message.calls), None)
@@ -117,7 +107,7 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
     step.input = step.output = None
 
 
-def _first_content(messages: list[SpanMessage]) -> JsonValue:
+def _first_content(messages: list[parts.SpanMessage]) -> JsonValue:
     for message in messages:
         if message.results:
             return message.results[0].response
@@ -136,7 +126,7 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     if name in ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details"):
         given = only_messages_at(held.get("gen_ai.input.messages"), USER)
         given = with_system(held.get("gen_ai.system_instructions"), given)
-        if step.input is None or (given and not is_spoken(step.input)):
+        if step.input is None or (given and not parts.is_spoken(step.input)):
             step.input = [*(step.input or []), *given] if given else given
         step.output = step.output or _first_choice(
             only_messages_at(held.get("gen_ai.output.messages"), AGENT)
@@ -155,30 +145,30 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
         step.output = step.output or messages_at(held.get("gen_ai.completion"), AGENT)
 
 
-def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[SpanMessage]:
+def _with_choice(before: list[parts.SpanMessage], added: list[parts.SpanMessage]) -> list[parts.SpanMessage]:
     """Returns a reply with one more event of its choice: a piece of it while no finish reason was stated."""
     if len(before) != 1 or len(added) != 1 or before[0].finish:
         return [*before, *added]
     begun, other = before[0], added[0]
-    role = begun.role if begun.role == UNKNOWN else other.role
+    role = begun.role if begun.role == parts.UNKNOWN else other.role
     texts = ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else []
-    whole = SpanMessage(role, texts, stated_role=begun.stated_role or other.stated_role, finish=other.finish)
+    whole = parts.SpanMessage(
+        role, texts, stated_role=begun.stated_role or other.stated_role, finish=other.finish
+    )
     for name in ("calls", "results", "parts", "keys"):
         setattr(whole, name, [*getattr(begun, name), *getattr(other, name)])
     return [whole]
 
 
-def _first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None:
-    """Returns the first of several alternative replies; parts of one reply as they are.
-
-    Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
-    """
+def _first_choice(messages: list[parts.SpanMessage] | None) -> list[parts.SpanMessage] | None:
+    """Returns the first of several alternative replies; parts of one reply as they are."""
+    # Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
     if messages and all(message.finish and message.texts and not message.calls for message in messages):
         return spellings.first_of_several(messages)
     return messages
 
 
-def _message(name: str, held: JsonObject) -> list[SpanMessage]:
+def _message(name: str, held: JsonObject) -> list[parts.SpanMessage]:
     """Returns the message of an event: its content may be JSON, its role and calls may stand beside it."""
     inner = loaded(held.get("message"))
     value = {**held, **stated(inner)} if isinstance(inner, dict) else dict(held)
@@ -207,7 +197,7 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
     step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _TRACELOOP_KINDS)
     if step.kind == "tool":
         step.name = text_at(held, *_ENTITY_NAMES[1:])
-        step.args = call_arguments(value_at(held, "traceloop.entity.input"))
+        step.args = parts.call_arguments(value_at(held, "traceloop.entity.input"))
         add_result(step, value_at(held, "traceloop.entity.output"))
     elif step.kind in ("agent", "chain"):
         step.name = text_at(held, *_ENTITY_NAMES)
@@ -264,7 +254,7 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
         is_schema = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
         # The input of a hand-off is the agent that hands over.
         step.args = (
-            {} if step.target else call_arguments(stated if given is None and not is_schema else given)
+            {} if step.target else parts.call_arguments(stated if given is None and not is_schema else given)
         )
         add_result(step, value_at(held, "output.value"))
     elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
@@ -277,18 +267,20 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
             # Google's SDK made calls by itself; the tokens are those of the last of its requests alone.
             history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
             step.input, step.usage = spellings.read_messages(history, USER) or step.input, None
-        step.finish = text_at(held, "llm.finish_reason") or finish_of(_value(held, "output", AGENT) or ())
+        step.finish = text_at(held, "llm.finish_reason") or parts.finish_of(
+            _value(held, "output", AGENT) or ()
+        )
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
 
 
-def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
+def _value(held: JsonObject, name: str, role: str) -> list[parts.SpanMessage] | None:
     is_json = held.get(f"{name}.mime_type") == "application/json"
     return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
 
 
-def _reply(held: JsonObject) -> list[SpanMessage] | None:
+def _reply(held: JsonObject) -> list[parts.SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
     messages = _numbered(held, "llm.output_messages.", AGENT)
     reply = as_object(value_at(held, "output.value"))
@@ -297,26 +289,26 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         messages = spellings.first_of_several(messages)
     # Empty arguments are left out.
     calls = [call for message in messages or () for call in message.calls]
-    is_hosted = any(call.name in HOSTED for call in calls)
+    is_hosted = any(call.name in parts.HOSTED for call in calls)
     replies = (_value(held, "output", AGENT) or ()) if is_hosted else ()
     stated = {call.id: call.args for reply in replies for call in reply.calls if call.is_hosted}
     arguments = (item for key, item in held.items() if key.endswith("function.arguments"))
     is_hidden = any(isinstance(item, str) and item in HIDDEN for item in arguments)
     for call in calls:
-        call.is_hosted = call.name in HOSTED
-        call.name = HOSTED.get(call.name or "", call.name)
+        call.is_hosted = call.name in parts.HOSTED
+        call.name = parts.HOSTED.get(call.name or "", call.name)
         call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
         if call.args is None and not is_hidden:
             call.args = {}
     if messages and len(messages) >= 5 and not any(earlier.calls for earlier in messages):
-        return [SpanMessage(AGENT, ["".join(earlier.text for earlier in messages)])]
+        return [parts.SpanMessage(AGENT, ["".join(earlier.text for earlier in messages)])]
     is_divided = len(messages or ()) > 1 and "output.value" not in held
     if messages and is_divided and all(earlier.texts and not earlier.calls for earlier in messages):
-        messages[-1].parts.append(PERHAPS_CHOICES)
+        messages[-1].parts.append(parts.PERHAPS_CHOICES)
     return messages
 
 
-def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
+def _numbered(held: JsonObject, prefix: str, role: str) -> list[parts.SpanMessage] | None:
     return spellings.only_messages(numbered(held, prefix), role) or None
 
 
@@ -332,9 +324,8 @@ def _read_llo(span: TraceSpan, step: SpanStep) -> None:
                 step.kind = None
 
 
-def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
+def _add(entered: JsonValue, left: JsonValue, step: SpanStep) -> None:
     """Adds what a record says; what it is, is told by the shape of its output."""
-    entered, left = given[0] if len(given) == 1 else given, back[0] if len(back) == 1 else back
     if isinstance(left, dict) and left.get("type") == "tool":
         step.kind, step.args = "tool", entered
         name, call_id = left.get("name"), left.get("tool_call_id")
@@ -351,13 +342,11 @@ def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
         step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
 
 
-def _content(side: JsonValue) -> list[JsonValue]:
-    messages = side.get("messages") if isinstance(side, dict) else None
-    if not isinstance(messages, list):
-        return [] if messages is None else [loaded(messages)]
-    if len(messages) > 1:
-        return [messages]
-    return [loaded(message.get("content")) if isinstance(message, dict) else message for message in messages]
+def _content(side: JsonValue) -> JsonValue:
+    messages = as_object(side).get("messages")
+    if isinstance(messages, list) and len(messages) == 1:
+        return loaded(messages[0].get("content")) if isinstance(messages[0], dict) else messages[0]
+    return [] if messages is None else messages if isinstance(messages, list) else loaded(messages)
 
 
 # Spans without a word for what they are: by the keys of their content.
@@ -392,6 +381,7 @@ _KINDS: dict[str, Kind] = {
 }
 _OF_LANGSMITH = "langsmith.span.kind"
 """Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
+_OF_LANGFUSE = "langfuse.observation.type"
 
 
 def _reader(
@@ -400,7 +390,7 @@ def _reader(
     back: tuple[str, ...],
     names: tuple[str, ...],
     usage_key: str,
-    messages: Callable[[JsonValue, str], list[SpanMessage] | None] = json_messages_at,
+    messages: Callable[[JsonValue, str], list[parts.SpanMessage] | None] = json_messages_at,
 ) -> Callable[[TraceSpan, SpanStep], None]:
     """Returns the reader of an exporter that states kind, input and output under keys of its own."""
 
@@ -430,16 +420,18 @@ def _reader(
             is_wrapped = kind_key == _OF_LANGSMITH and isinstance(left, dict) and left.keys() == {"output"}
             is_missing = left == {} and span.error
             only = value_at(entered, "input") if isinstance(entered, dict) and len(entered) == 1 else None
-            step.args = call_arguments(only if isinstance(only, dict) else entered)
+            step.args = parts.call_arguments(only if isinstance(only, dict) else entered)
             add_result(step, None if is_missing else left["output"] if is_wrapped else left)
         elif step.kind != "other":
             step.input, step.output = messages(entered, USER), messages(left, AGENT)
             step.usage = usage_at(value_at(held, usage_key)) if step.kind == "model" else None
+        if kind_key == _OF_LANGFUSE and held.get("langfuse.observation.level") == "ERROR":
+            step.error = text_at(held, "langfuse.observation.status_message") or "error"
 
     return read
 
 
-def _message_of(value: JsonValue) -> SpanMessage | None:
+def _message_of(value: JsonValue) -> parts.SpanMessage | None:
     """Returns the message that a list of one message holds."""
     is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "role" in value[0]
     messages = json_messages_at(value, USER) if is_one else None
@@ -455,7 +447,7 @@ _LANGSMITH = _reader(
     "langsmith.usage",
 )
 _LANGFUSE = _reader(
-    "langfuse.observation.type",
+    _OF_LANGFUSE,
     ("langfuse.observation.input", "input.value", "gen_ai.prompt"),
     ("langfuse.observation.output", "output.value", "gen_ai.completion"),
     ("langfuse.observation.model.name", "gen_ai.request.model"),
@@ -469,12 +461,6 @@ _MLFLOW = _reader(
     ("mlflow.llm.model",),
     "mlflow.chat.tokenUsage",
 )
-
-
-def _langfuse(span: TraceSpan, step: SpanStep) -> None:
-    _LANGFUSE(span, step)
-    if step.kind is not None and span.attributes.get("langfuse.observation.level") == "ERROR":
-        step.error = text_at(span.attributes, "langfuse.observation.status_message") or "error"
 
 
 # Vercel's AI SDK, versions 3 to 6.
@@ -500,8 +486,8 @@ def _read_vercel(span: TraceSpan, step: SpanStep) -> None:
         if not step.input and "ai.prompt" in held:
             step.input = json_messages_at(held["ai.prompt"], USER)
         text = text_at(held, "ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
-        reply = SpanMessage(AGENT, [text] if text else [])
-        add_calls(reply, value_at(held, "ai.response.toolCalls", "ai.result.toolCalls"))
+        reply = parts.SpanMessage(AGENT, [text] if text else [])
+        parts.add_calls(reply, value_at(held, "ai.response.toolCalls", "ai.result.toolCalls"))
         step.output = [reply] if reply.texts or reply.calls or not reply.is_read else None
         step.finish = text_at(held, "ai.response.finishReason", "ai.finishReason")
         names = ("ai.response.model", "ai.model.id") if step.kind == "model" else ("ai.telemetry.functionId",)
@@ -533,7 +519,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
         if not step.output and answer not in (None, ""):
             # An answer that is JSON is its text.
             text = answer if isinstance(answer, str) else dump_json(answer).decode()
-            step.output = [SpanMessage(AGENT, [text])]
+            step.output = [parts.SpanMessage(AGENT, [text])]
     elif "tool_arguments" in held or "tool_response" in held or span.name.startswith("running tool"):
         step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
         step.args = value_at(held, "tool_arguments")
@@ -623,7 +609,7 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
             step.kind, step.name = "tool", path.rpartition(".")[2]
     elif target == "agent.react.update" and "tool.name" in held and "output.value" in held:
         step.kind, step.name, step.event = "tool", text_at(held, "tool.name"), "told"
-        step.args = call_arguments(value_at(held, "tool.parameters"))
+        step.args = parts.call_arguments(value_at(held, "tool.parameters"))
         add_result(step, value_at(held, "output.value"))
 
 
@@ -669,7 +655,9 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
     content = row.get("content")
     held = content if isinstance(content, dict) else {}
     if row.get("is_truncated") and name in _SAID:
-        step.output = None if name == _SAID[0] else [*(step.output or ()), SpanMessage(AGENT, parts=[CUT])]
+        step.output = (
+            None if name == _SAID[0] else [*(step.output or ()), parts.SpanMessage(AGENT, parts=[CUT])]
+        )
     elif name == "USER_MESSAGE_RECEIVED":
         texts = [part["text"] for part in objects_in(row.get("parts")) if part.get("text").__class__ is str]
         summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
@@ -688,7 +676,7 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
         if isinstance(response, str) and response:
             step.asks_calls = step.asks_calls or _CALL.search(response) is not None
             texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
-            step.output = [*(step.output or ()), SpanMessage(AGENT, texts)] if texts else step.output
+            step.output = [*(step.output or ()), parts.SpanMessage(AGENT, texts)] if texts else step.output
         step.usage = step.usage or usage_at(held.get("usage"))
     elif name == "AGENT_TRANSFER":
         step.target = text_at(held, "to_agent", "target_agent", "agent_name")
@@ -711,9 +699,8 @@ _HIDDEN: tuple[JsonValue, ...] = ({}, {"result": "<not specified>"}, None)
 def _read_adk(span: TraceSpan, step: SpanStep) -> None:
     held, name = span.attributes, span.name
     step.kind = next((kind for start, kind in _NAMES if name.startswith(start)), None)
-    if name == "invocation" or f"{_SCOPE}.event_id" in held or span.scope == _SCOPE:
-        pass
-    elif not any(key.startswith(_SCOPE) for key in held):
+    is_adks = name == "invocation" or span.scope == _SCOPE
+    if not (is_adks or any(key.startswith(_SCOPE) for key in held)):
         step.kind = None
         return
     if step.kind == "agent" and name != "invocation":
@@ -753,7 +740,7 @@ for name, rank, prefixes, read, is_guess, names in (
     ("litellm", 60, "", _read_litellm, False, (_NAME,)),
     ("adk", 60, "gcp", _read_adk, False, tuple(start.partition(" ")[0] for start, _ in _NAMES)),
     ("mlflow", 70, "mlflow", _MLFLOW, False, ()),
-    ("langfuse", 85, "langfuse", _langfuse, False, ()),
+    ("langfuse", 85, "langfuse", _LANGFUSE, False, ()),
     ("content_keys", 90, "gen_ai llm", _read_content_keys, True, ()),
 ):
     words = key_set(prefixes)

@@ -24,13 +24,7 @@ INVOCATION = f"{ADK_EVENTS}invocation"
 
 
 class SpanEvent(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
-    """An event of a span, or a log record that names the span.
-
-    Attributes:
-        name: Name of the event; "": none is stated.
-        time: Nanoseconds since the epoch; 0: not stated.
-        body: Body of a log record.
-    """
+    """An event of a span, or a log record with a `body`; `time`: nanoseconds since the epoch, 0: none."""
 
     name: str = ""
     time: int = 0
@@ -153,10 +147,7 @@ _SERVICE = ("service.", "deployment.", "app.version", "app_version", "eval_", "t
 
 
 def as_id(value: JsonValue) -> str:
-    """Returns an id of a trace or span: hexadecimal in small letters, also of base64; others as they are.
-
-    Zeros and what is no text or number are "", which is no id.
-    """
+    """Returns an id: hexadecimal in small letters, also of base64, others as they are; "": zeros, no id."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:x}" if value else ""
     return _text_id(value) if isinstance(value, str) else ""
@@ -227,10 +218,8 @@ def dropped_count(held: JsonObject) -> int:
 
 
 def any_value(value: JsonValue) -> JsonValue:
-    """Returns what an OTLP AnyValue holds; any other value as it is.
-
-    A table has a column for each kind, of which all but one are null.
-    """
+    """Returns what an OTLP AnyValue holds; any other value as it is."""
+    # A table has a column for each kind, of which all but one are null.
     if not isinstance(value, dict):
         return value if value else None
     if len(value) > 1 and value.keys() <= _KINDS:

@@ -39,8 +39,7 @@ class TracePart(msgspec.Struct, omit_defaults=True):
         has_steps: Whether a span is a step of an agent.
         has_noise: Whether a span is of HTTP, a database, a queue or the like, or is no span but a log record.
         conversations: Conversation ids that spans state, by span id.
-        turnwise_spans: The spans, without the trace; those that say nothing of agents also without their
-            attributes and resource.
+        turnwise_spans: The spans, without the trace; without attributes and resource if they are no agent's.
     """
 
     trace: str
@@ -113,12 +112,6 @@ def _group(value: JsonObject) -> str:
     return trace
 
 
-def _locate(value: JsonObject) -> tuple[str, int]:
-    """Returns no conversation, and turn 0 for a part with the root."""
-    _group(value)
-    return "", 0 if value.get("has_root") else -1
-
-
 def _add(part: TracePart, span: TraceSpan) -> None:
     span.attributes = stated(span.attributes)
     for event in span.events:
@@ -141,11 +134,9 @@ def _add(part: TracePart, span: TraceSpan) -> None:
 
 
 def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
-    """Returns the parts of a whole trace, each with its conversation; a part of several is divided.
-
-    A span is of the conversation that the topmost span above it names, or else of the one that the trace
-    names, or else of the trace itself. See `_refuse` for one without a step of an agent.
-    """
+    """Returns the parts of a whole trace, each with its conversation; a part of several is divided."""
+    # A span is of the conversation that the topmost span above it names, or else of the one that the trace
+    # names, or else of the trace itself. See `_refuse` for one without a step of an agent.
     heads = [_HEAD.decode(data) for data in parts]
     if not any(head.has_steps for head in heads):
         _refuse(trace, parts)
@@ -177,10 +168,8 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
 
 
 def _nest_invocations(parts: Sequence[TracePart]) -> None:
-    """Puts agents that google-adk called as tools, which have sessions of their own, below these calls.
-
-    A call and the invocation that it makes share the trace and the name of the agent.
-    """
+    """Puts agents that google-adk called as tools, which have sessions of their own, below these calls."""
+    # A call and the invocation that it makes share the trace and the name of the agent.
     calls: dict[object, list[TraceSpan]] = {}
     begun: dict[str, TraceSpan] = {}
     of_invocation: dict[object, list[TraceSpan]] = {}
@@ -243,28 +232,30 @@ def register_export(
     rank: int,
     help: str,
     recognises: registry.Test,
-    spans: _Spans,
     *keys: tuple[str, ...],
     places: Places = OF_SPANS,
     **more: Any,
-) -> None:
-    """Adds a format of records that hold spans of any traces; `keys` and `more` are for `Format`."""
+) -> Callable[[_Spans], _Spans]:
+    """Adds a format of records, of which the decorated function yields spans of any traces; see `Format`."""
 
-    def last_time(value: JsonObject) -> float | None:
-        return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
+    def add(spans: _Spans) -> _Spans:
+        registry.register_built_in(
+            name=name,
+            help=help,
+            rank=rank,
+            recognises=recognises,
+            keys=keys[0],
+            other_keys=keys[1:],
+            splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
+            time=lambda value: (
+                max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
+            ),
+            places=places,
+            **more,
+        )
+        return spans
 
-    registry.register_built_in(
-        name=name,
-        help=help,
-        rank=rank,
-        recognises=recognises,
-        keys=keys[0],
-        other_keys=keys[1:],
-        splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
-        time=last_time,
-        places=places,
-        **more,
-    )
+    return add
 
 
 registry.register_built_in(
@@ -274,7 +265,8 @@ registry.register_built_in(
     rank=24,
     recognises=lambda record: KEY in record,
     events=registry.EventReader(
-        locate=_locate,
+        # It names no conversation; the part with the root is of turn 0.
+        locate=lambda part: ("", 0 if part.get("has_root") else -1),
         join=_join_parts,
         # The root ends last, so that its trace is whole.
         is_end=lambda part: part.get("has_root") is True,

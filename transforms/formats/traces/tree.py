@@ -27,8 +27,7 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
         parent: The span above it; None: it is a root.
         depth: Number of spans above it; -1: not counted yet.
         is_double: Whether it records the call of a span above it once more.
-        is_orphan: Whether it names a parent that is not there: it stands below the one root of its
-            trace, or is read as a root.
+        is_orphan: Whether its parent is missing: it stands below the one root of its trace, or is a root.
         order: Start, depth and ids: never the order of the file.
     """
 
@@ -83,10 +82,8 @@ def _merged(span: TraceSpan, other: TraceSpan) -> TraceSpan:
 
 
 def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
-    """Returns the spans in order, each below its parent; doubles are not marked.
-
-    There is one span an id: log records and repeated deliveries are joined, pending copies dropped.
-    """
+    """Returns the spans in order, each below its parent; doubles are not marked."""
+    # There is one span an id: log records and repeated deliveries are joined, pending copies dropped.
     merged: dict[tuple[str, str], TraceSpan] = {}
     for index, span in enumerate(spans):
         if span.attributes.get(PENDING) != "pending_span":
@@ -127,12 +124,7 @@ def _set_depth(node: SpanNode) -> None:
 
 
 class WorkSteps(Struct, eq=False, kw_only=True):
-    """Steps of agents, in order.
-
-    Attributes:
-        main: Model calls of the main line: those of no agent that a tool called.
-        inner: All other model calls.
-    """
+    """Steps of agents, in order; `main`: model calls of no agent that a tool called, `inner`: the others."""
 
     main: list[SpanNode] = []
     inner: list[SpanNode] = []
@@ -238,18 +230,7 @@ _MODELS = key_set("gen_ai.request.model gen_ai.response.model ai.model.id langfu
 _RUN_OF = re.compile(r"agent_run \[(.+)\]|invoke_agent (.+)")
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
-"""How such an agent begins the message, and the line of the reply before it."""
-
-
-def _tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
-    """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
-    messages = parts.spoken(node.step.input or ())
-    text = messages[-1].text if messages else ""
-    if not _OBSERVATION.match(text):
-        return False
-    results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
-    is_result = any(isinstance(result, str) and result and text.endswith(result) for result in results)
-    return is_result or any(_ACTION.search(message.text) for message in before.step.output or ())
+"""How a ReAct agent begins the message that tells its model a result, and the line of the reply before it."""
 
 
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
@@ -431,14 +412,17 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
 
 
 def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
-    """Returns whether a model call, whose input ends in a message of a user, answers a further one.
-
-    Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
-    """
-    before = line.main[-1]
-    is_told = _tells_result(unit, node, before) or tries_again(node)
-    if unit.given or _stated(unit) is not None or is_told:
+    """Returns whether a model call, whose input ends in a message of a user, answers a further one."""
+    # Where an agent states what it was asked, other texts are its own requests, such as a critique of a
+    # draft.
+    before, first = line.main[-1], parts.spoken(node.step.input or ())
+    if unit.given or _stated(unit) is not None or tries_again(node):
         return False
+    if first and _OBSERVATION.match(first[-1].text):
+        results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
+        is_result = any(isinstance(held, str) and held and first[-1].text.endswith(held) for held in results)
+        if is_result or any(_ACTION.search(message.text) for message in before.step.output or ()):
+            return False
     if line.users and len(users) > len(line.users) and users[: len(line.users)] == line.users:
         return True
     given, earlier, output = node.step.input or [], before.step.input or [], before.step.output or []
@@ -449,7 +433,7 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
     if any(message.role == AGENT and message.text.strip() in replies for message in given):
         return True
     # Or both answer a user without any history. Below an agent an equal message may be its next attempt.
-    first, second = parts.spoken(given), parts.spoken(earlier)
+    second = parts.spoken(earlier)
     is_alone = all(len(messages) == 1 and messages[0].is_users for messages in (first, second))
     systems = [[m.text for m in messages if m.role == SYSTEM] for messages in (given, earlier)]
     is_same_bot = node.parent is before.parent and systems[0] == systems[1]

@@ -115,11 +115,9 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
 
 
 def _add_unread(line: tree.TurnLine, unread: Unread) -> None:
-    """Adds what is not read of the messages: of the user's, of replies, and of those between them.
-
-    Where no message is a user's, all are read, because one of an unknown role may be. What agents say that a
-    tool called is nothing that the user was told.
-    """
+    """Adds what is not read of the messages: of the user's, of replies, and of those between them."""
+    # Where no message is a user's, all are read, because one of an unknown role may be. What agents say that
+    # a tool called is nothing that the user was told.
     tops = [top for top in line.tops if top.step.kind == "agent"]
     nodes = [*line.main, *([] if line.main else tops), *line.inner]
     seen: set[tuple[object, ...]] = set()
@@ -231,10 +229,8 @@ def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
 
 
 def _end(lines: Sequence[tree.TurnLine]) -> End:
-    """Returns the end: an error of the last agent or model, or else the last finish reason.
-
-    A text does not contradict an error: what was said before it may not have reached the user.
-    """
+    """Returns the end: an error of the last agent or model, or else the last finish reason."""
+    # A text does not contradict an error: what was said before it may not have reached the user.
     for number, line in enumerate(lines, 1):
         steps = (node.step for node in (*line.tops, *line.main))
         is_unanswered_adk = not line.has_answer and any(_ADK_EVENTS in step.dialects for step in steps)
@@ -285,11 +281,9 @@ def _agent_words(line: tree.TurnLine) -> tuple[list[str], list[str], str | None]
 
 
 def _is_said_otherwise(answer: str, final: Sequence[str], line: tree.TurnLine) -> bool:
-    """Returns whether the agent's answer counts, not a model's text: one is the end of the other.
-
-    A model that was given another text than the user's, such as a prompt with the user's words in it, may
-    answer in a form that only the agent reads. Of several models that answered, the agent says which counts.
-    """
+    """Returns whether the agent's answer counts, not a model's text: one is the end of the other."""
+    # A model that was given another text than the user's, such as a prompt with the user's words in it, may
+    # answer in a form that only the agent reads. Of several that answered, the agent says which counts.
     whole = "\n".join(final).strip()
     if answer.strip() == whole:
         return False
@@ -344,32 +338,22 @@ def _is_contested(line: tree.TurnLine) -> bool:
         return False
     for node in line.main:
         texts, has_calls = _spoken(node.step.output or ())
-        is_answer = node is not last and bool(texts) and not has_calls
-        if is_answer and (_is_at_one_time(node, last) or _is_asked_apart(node, last)):
+        if node is last or not texts or has_calls:
+            continue
+        # The calls overlap, or the agents that made them if each has one of its own.
+        made = [next((n for n in call.above() if n.step.kind == "agent"), call) for call in (node, last)]
+        is_one = made[0] is made[1] or made[0] in made[1].above() or made[1] in made[0].above()
+        a, b = (node.span, last.span) if is_one else (made[0].span, made[1].span)
+        if 0 < a.start < b.end and 0 < b.start < a.end:
+            return True
+        # Or both were asked the same, and the later was not told the reply before. A short reply may stand in
+        # a prompt by chance.
+        words = {text.strip() for text in texts}
+        given = [text.strip() for message in last.step.input or () for text in message.texts]
+        is_told = any(text == held or (len(text) > 20 and text in held) for text in words for held in given)
+        if _asked_text(node) == _asked_text(last) != "" and not is_told:
             return True
     return False
-
-
-def _is_asked_apart(node: tree.SpanNode, last: tree.SpanNode) -> bool:
-    """Returns whether two model calls were asked the same, and the later was not told the reply before."""
-    asked = _asked_text(last)
-    if not asked or _asked_text(node) != asked:
-        return False
-    words = {text.strip() for text in _spoken(node.step.output or ())[0]}
-    given = [text.strip() for message in last.step.input or () for text in message.texts]
-    # A short reply may stand in a prompt by chance.
-    return not any(text == held or (len(text) > 20 and text in held) for text in words for held in given)
-
-
-def _is_at_one_time(other_node: tree.SpanNode, other: tree.SpanNode) -> bool:
-    """Returns whether two model calls overlap, or the agents that made them if each has one of its own."""
-    first, second = (
-        next((above for above in node.above() if above.step.kind == "agent"), node)
-        for node in (other_node, other)
-    )
-    is_apart = first is not second and first not in second.above() and second not in first.above()
-    a, b = (first.span, second.span) if is_apart else (other_node.span, other.span)
-    return 0 < a.start < b.end and 0 < b.start < a.end
 
 
 def _add_times(turn: Turn, line: tree.TurnLine) -> None:
@@ -455,10 +439,8 @@ def _is_output_cut(line: tree.TurnLine) -> bool:
 
 
 def _add_orphans(nodes: Sequence[tree.SpanNode], turns: Sequence[Turn]) -> None:
-    """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing.
-
-    OTLP's flags, and LangSmith, say where a parent is no remote caller.
-    """
+    """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing."""
+    # OTLP's flags, and LangSmith, say where a parent is no remote caller.
     orphans = [node for node in nodes if node.is_orphan]
     callers = {node.span.trace: set[str]() for node in orphans}
     for node in orphans:

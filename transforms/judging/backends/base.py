@@ -5,16 +5,16 @@ import inspect
 import os
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, Protocol
 from urllib.parse import quote
 
-import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, key_twice
+from turnwise.schemas.jsonio import JsonObject
 
 FaultKind = Literal[
     "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "batch",
@@ -178,14 +178,12 @@ def without_key(text: str, key: str | None) -> str:
 
 def cleaned(reply: RawReply, key: str | None) -> RawReply:
     """Returns a reply without keys: what a gateway answers reaches rows, explanations and `run.json`."""
-    fault, text, model = reply.fault, reply.text, without_key(reply.model, key)
+    fault, text = reply.fault, reply.text
     if fault is not None:
-        fault = Fault(fault.kind, without_key(fault.reason, key), fault.is_final)
-    if text is not None and key and key in text:
+        fault = replace(fault, reason=without_key(fault.reason, key))
+    if text is not None and key:
         text = text.replace(key, "[key]")
-    if (fault, text, model) == (reply.fault, reply.text, reply.model):
-        return reply
-    return RawReply(text, fault, model, reply.tokens_in, reply.tokens_out)
+    return replace(reply, text=text, fault=fault, model=without_key(reply.model, key))
 
 
 def wrong_setting(error: ValidationError) -> str:
@@ -205,56 +203,29 @@ _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _UNOPENED = re.compile(r"\s*[^\s{\[`].*?</think>", re.DOTALL)
 EMPTY = Fault("empty", "the model gave no answer")
 
-TokenFigures: TypeAlias = "tuple[int, int] | None"
-"""Prompt tokens, and answer tokens including thoughts; None: the API does not state them."""
-
 
 class ReadAnswer(NamedTuple):
     """What a response holds.
 
     Attributes:
         texts: A text or a fault for every answer; those that are missing are not there.
-        tokens: TokenFigures of the call.
+        tokens: Prompt tokens of the call, and answer tokens including thoughts; None: they are not stated.
         model: The model that answered; None: the requested one.
         missing: The fault of answers that are not there.
     """
 
     texts: list[str | Fault]
-    tokens: TokenFigures
+    tokens: tuple[int, int] | None
     model: str | None
     missing: Fault = EMPTY
 
 
-def stated_tokens(answer: JsonObject, name_in: str, name_out: str, *cached: str) -> TokenFigures:
+def stated_tokens(answer: JsonObject, name_in: str, name_out: str, *cached: str) -> tuple[int, int] | None:
     """Returns the tokens in the `usage` of a response; those of caches count as tokens of the prompt."""
     usage = answer.get("usage") or {}
     if usage.get(name_in) is None or usage.get(name_out) is None:
         return None
     return sum(int(usage.get(name) or 0) for name in (name_in, *cached)), int(usage[name_out])
-
-
-def replies_of(
-    body: str | bytes, model: str, count: int, read: Callable[[JsonObject], ReadAnswer]
-) -> list[RawReply]:
-    """Returns `count` replies out of a response; a fault each where `read` raises ValueError or the like.
-
-    The tokens of the call are divided among the replies; their sums are exact.
-    """
-    try:
-        value = orjson.loads(body)
-        if key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None:
-            raise ValueError("one key twice")
-        texts, tokens, stated, missing = read(value)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return [RawReply(None, Fault("json", "the API's response is broken"), model, None, None)] * count
-    texts = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in texts[:count]]
-    replies = []
-    for number, text in enumerate(texts + [missing] * (count - len(texts))):
-        shares = [total // count + (number < total % count) for total in tokens] if tokens else (None, None)
-        fault = text if isinstance(text, Fault) else None
-        answer = None if isinstance(text, Fault) else text
-        replies.append(RawReply(answer, fault, stated or model, *shares))
-    return replies
 
 
 def cut_off(word: str) -> Fault:

@@ -4,27 +4,30 @@ import asyncio
 import random
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from math import inf, isfinite
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar
 
 import orjson
-from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, key_twice
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import (
+    EMPTY,
     AuthenticationError,
     BatchState,
     Fault,
     OneCandidateError,
     RawReply,
+    ReadAnswer,
     Request,
     RequestTemplate,
     cleaned,
@@ -33,7 +36,14 @@ from turnwise.transforms.judging.backends.base import (
     without_key,
     wrong_setting,
 )
-from turnwise.transforms.judging.judges import Access, Environ, JudgeKind, merged_settings, register_judge
+from turnwise.transforms.judging.judges import (
+    Access,
+    Environ,
+    JudgeKind,
+    OnRetry,
+    merged_settings,
+    register_judge,
+)
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
 
@@ -86,6 +96,7 @@ _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
 
 
+@dataclass(eq=False)
 class CallError(Exception):
     """What an error of an API means. Its text is the reason, in one line.
 
@@ -97,49 +108,27 @@ class CallError(Exception):
         refusal: Why the credentials are refused, one line without them; None: they are not.
     """
 
-    def __init__(
-        self,
-        fault: Fault,
-        may_pass: bool = False,
-        status: int | None = None,
-        asked_s: float = 0.0,
-        refusal: str | None = None,
-    ):
-        super().__init__(fault.reason)
-        self.fault, self.may_pass, self.status = fault, may_pass, status
-        self.asked_s, self.refusal = asked_s, refusal
+    fault: Fault
+    may_pass: bool = False
+    status: int | None = None
+    asked_s: float = 0.0
+    refusal: str | None = None
+
+    def __str__(self) -> str:
+        return self.fault.reason
 
 
-class Attempts(Struct):
-    """The attempts of one call.
+def pause_s(attempts: int, delay_s: float, asked_s: float) -> float:
+    """Returns the seconds until the next attempt.
 
-    Attributes:
-        most: Maximum number of attempts; None: until the deadline.
-        delay_s: Approximate seconds between the first and second attempt.
-        deadline: End of the call on the monotonic clock.
+    They double from attempt to attempt up to 10 s (`delay_s`, if that is longer); a random part, half of them
+    at most, is left out. Where the server demands a longer wait, a random part of `delay_s` is added to that.
+    This spreads retries over time.
     """
-
-    most: int | None
-    delay_s: float
-    deadline: float = 0.0
-    count: int = 0
-    last: CallError | None = None
-
-    def is_beyond(self, seconds: float) -> bool:
-        """Returns whether a delay would exceed the deadline."""
-        return time.monotonic() + seconds > self.deadline
-
-    def pause(self, asked_s: float) -> float:
-        """Returns the seconds until the next attempt.
-
-        They double from attempt to attempt up to 10 s (`delay_s`, if that is longer); a random part, half of
-        them at most, is left out. Where the server demands a longer wait, a random part of `delay_s` is
-        added to that. This spreads retries over time.
-        """
-        longest = max(_LONGEST_BACKOFF_S, self.delay_s)
-        backoff = min(longest, self.delay_s * 2.0 ** min(self.count - 1, _DOUBLINGS))
-        chance = random.random()
-        return max(backoff * (1 - chance / 2), asked_s and asked_s + self.delay_s * chance)
+    longest = max(_LONGEST_BACKOFF_S, delay_s)
+    backoff = min(longest, delay_s * 2.0 ** min(attempts - 1, _DOUBLINGS))
+    chance = random.random()
+    return max(backoff * (1 - chance / 2), asked_s and asked_s + delay_s * chance)
 
 
 def asked_wait(headers: Mapping[str, str], body: Any) -> float:
@@ -158,15 +147,11 @@ def asked_wait(headers: Mapping[str, str], body: Any) -> float:
 
 
 def _seconds(header: str | None) -> float:
-    if header is None:
-        return 0.0
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
-        except (TypeError, ValueError):
-            return 0.0
+    seconds = 0.0
+    with suppress(TypeError, ValueError):  # it is a date
+        seconds = (parsedate_to_datetime(header or "") - datetime.now(UTC)).total_seconds()
+    with suppress(ValueError):
+        seconds = float(header or "")
     return max(0.0, seconds) if isfinite(seconds) else 0.0
 
 
@@ -175,82 +160,72 @@ _CHECK_S = 30.0
 
 
 class OtherFormError(Exception):
-    """The server refuses the form of a request; the API's object will send it in another one."""
+    """The server refuses the form of a request; the backend will send it in another one."""
 
 
-class Api(Protocol):
-    """An API of models, for one event loop. Its methods make one request each, without retries."""
-
-    access: Access
-
-    def open(self) -> None:
-        """Makes the client, once."""
-
-    async def generate(self, request: Request, count: int) -> str | bytes:
-        """Returns the body of the response; raises OneCandidateError, as Backend, or OtherFormError."""
-
-    async def find(self, model: str) -> None:
-        """Asks for a model, at no cost; raises the client's error if it is not there."""
-
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns `count` replies out of the body of a response."""
-
-    def failure(self, error: Exception) -> CallError:
-        """Returns what an error of the client means."""
-
-    async def aclose(self) -> None:
-        """Closes the connections."""
-
-
-class BatchApi(Api, Protocol):
-    """An API that also takes batch jobs, with requests of `batch_bytes` bytes in one at most."""
-
-    batch_bytes: int
-
-    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
-        """Makes a job of requests for one model, each with its number of candidates; returns the job's id."""
-
-    async def find_job(self, name: str) -> str | None:
-        """Returns the id of the job that was made under a name, if it is among the last ones."""
-
-    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
-        """Returns what became of a job, given the ids of its requests in order."""
-
-    async def discard(self, job: str) -> None:
-        """Removes a job with its requests and answers from the provider."""
-
-
-class ApiBackend:
-    """A backend of one API.
+class ApiBackend(ABC):
+    """A backend of one API of models, for one event loop. A subclass makes its requests, without retries.
 
     Transient errors (408, 425, 429, 499, 5xx except 501 and 505, failed connections) are retried until the
     deadline of the call.
     """
 
-    def __init__(
-        self, config: JudgeConfig, api: Api, on_retry: Callable[[str], None], key: str | None = None
-    ):
-        """Takes an API, what is called with the model's name before a repeated request, and the API key."""
-        self._config, self._api, self._on_retry, self._key = config, api, on_retry, key
+    def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry):
+        self.config, self.access, self._on_retry = config, access, on_retry
 
-    @property
-    def batch_api(self) -> BatchApi:
-        """The API, of a judge that takes batch jobs."""
-        return cast(BatchApi, self._api)
+    @abstractmethod
+    def open(self) -> None:
+        """Makes the client, once."""
+
+    @abstractmethod
+    async def call(self, request: Request, count: int) -> str | bytes:
+        """Returns the body of the response; raises OneCandidateError, as Backend, or OtherFormError."""
+
+    @abstractmethod
+    async def find(self, model: str) -> None:
+        """Asks for a model, at no cost; raises the client's error if it is not there."""
+
+    @abstractmethod
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        """Reads a response; what is not as the API has it raises AttributeError, KeyError or the like."""
+
+    @abstractmethod
+    def failure(self, error: Exception) -> CallError:
+        """Returns what an error of the client means."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Closes the connections."""
 
     def replies(self, body: str | bytes | Fault, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response, or out of why there is none."""
-        if isinstance(body, Fault):
-            return [cleaned(RawReply(None, body, model), self._key)] * count
-        return [cleaned(reply, self._key) for reply in self._api.read(body, model, count)]
+        """Returns `count` replies out of the body of a response, or out of why there is none.
+
+        The tokens of the call are divided among the replies; their sums are exact.
+        """
+        broken = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
+        try:
+            if isinstance(body, Fault):
+                answer = ReadAnswer([], (0, 0), None, body)
+            else:
+                value = orjson.loads(body)
+                is_twice = key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None
+                answer = broken if is_twice else self.read(value, model)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            answer = broken
+        stated = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in answer.texts[:count]]
+        replies = []
+        for number, text in enumerate(stated + [answer.missing] * (count - len(stated))):
+            shares = [total // count + (number < total % count) for total in answer.tokens or ()]
+            cost = answer.model or model, *(shares or (None, None))
+            reply = RawReply(None, text, *cost) if isinstance(text, Fault) else RawReply(text, None, *cost)
+            replies.append(cleaned(reply, self.access.api_key))
+        return replies
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
         model, name = request.template.model, request.template.name
         try:
-            body = await self.sent(
-                partial(self._api.generate, request, count), name, self._config.max_attempts
-            )
+            body = await self.sent(partial(self.call, request, count), name, self.config.max_attempts)
         except CallError as error:
             return [RawReply(None, error.fault, model)] * count
         return self.replies(body, model, count)
@@ -261,18 +236,14 @@ class ApiBackend:
         Raises ConfigError if the API refuses the credentials, has no such model, or cannot be reached.
         """
         try:
-            await self.sent(partial(self._api.find, model), model, 2, min(_CHECK_S, self._config.timeout_s))
+            await self.sent(partial(self.find, model), model, 2, min(_CHECK_S, self.config.timeout_s))
         except CallError as error:
             # A server of one's own without a list of models says 404 of the path, and not of the model.
             name, reason = re.escape(model.rpartition("/")[2]), str(error)
             names_model = re.search(rf"(?<!\w){name}(?!\w)", reason) and "/models/" not in reason
-            is_unknown = error.status == 404 and (not self._api.access.base_url or names_model)
+            is_unknown = error.status == 404 and (not self.access.base_url or names_model)
             if error.fault.kind in ("connection", "timeout") or is_unknown:
                 raise ConfigError(f"judge: model {model}: {reason}") from None
-
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await self._api.aclose()
 
     async def sent(
         self,
@@ -286,42 +257,67 @@ class ApiBackend:
         Raises CallError if it fails, OneCandidateError if the model does not support several candidates,
         AuthenticationError if the credentials are refused.
         """
-        self._api.open()  # takes a second, which is none of the call's
-        limit = self._config.timeout_s if limit_s is None else limit_s
-        attempts = Attempts(most, self._config.retry_delay_s, time.monotonic() + limit)
+        self.open()  # takes a second, which is none of the call's
+        limit = self.config.timeout_s if limit_s is None else limit_s
+        deadline, attempts = time.monotonic() + limit, 0
+        last: CallError | None = None
         try:
             async with asyncio.timeout(limit):
                 while True:
-                    attempts.count += 1
+                    attempts += 1
                     try:
                         return await send()
                     except OtherFormError:
                         self._on_retry(model)
                         continue
                     except TimeoutError:  # only the time of the whole call is limited
-                        attempts.last = None
+                        last = None
                         raise
                     except (OneCandidateError, ConfigError):
                         raise
+                    except ValidationError as error:
+                        raise CallError(Fault("other", wrong_setting(error))) from None
                     except Exception as error:
-                        attempts.last = failure = self._api.failure(error)
+                        last = failure = self.failure(error)
                     if failure.refusal is not None:
                         raise AuthenticationError(f"judge: {failure.refusal}")
-                    is_last = attempts.is_beyond(0.0) or attempts.count >= (attempts.most or inf)
-                    if is_last or not failure.may_pass:
+                    left = deadline - time.monotonic()
+                    if left < 0 or attempts >= (most or inf) or not failure.may_pass:
                         raise failure
-                    if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
+                    if failure.status and failure.asked_s > left:
                         why = f"HTTP {failure.status}, to be tried again after {failure.asked_s:g} s only"
                         raise CallError(Fault("http", why), may_pass=True)
-                    await asyncio.sleep(attempts.pause(failure.asked_s))
+                    await asyncio.sleep(pause_s(attempts, self.config.retry_delay_s, failure.asked_s))
                     self._on_retry(model)
         except TimeoutError:
-            reason = f"no answer within {self._config.timeout_s:g} s"
-            if attempts.count > 1:
-                reason += f", {attempts.count} attempts"
-            if attempts.last is not None:
-                reason = one_line(f"{reason}; the last error: {attempts.last}")
+            reason = f"no answer within {self.config.timeout_s:g} s"
+            if attempts > 1:
+                reason += f", {attempts} attempts"
+            if last is not None:
+                reason = one_line(f"{reason}; the last error: {last}")
             raise CallError(Fault("timeout", reason), may_pass=True) from None
+
+
+class BatchBackend(ApiBackend):
+    """One that also takes batch jobs, with requests of `batch_bytes` bytes in one at most."""
+
+    batch_bytes: int
+
+    @abstractmethod
+    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
+        """Makes a job of requests for one model, each with its number of candidates; returns the job's id."""
+
+    @abstractmethod
+    async def find_job(self, name: str) -> str | None:
+        """Returns the id of the job that was made under a name, if it is among the last hundred."""
+
+    @abstractmethod
+    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
+        """Returns what became of a job, given the ids of its requests in order."""
+
+    @abstractmethod
+    async def discard(self, job: str) -> None:
+        """Removes a job with its requests and answers from the provider."""
 
 
 _REFUSED_PART = (400, 422, 501)
@@ -330,22 +326,26 @@ _BLOCKED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderation")
 
 
-class ClientApi(Api):
-    """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike."""
+class ClientBackend(ApiBackend):
+    """What the APIs of OpenAI and Anthropic have in common: clients that are made alike and raise alike.
 
-    def __init__(self, access: Access, library: Any, make: Callable[..., Any], usual_url: str):
-        """Takes also what makes the client, and the address of an access that names none."""
-        self.access, self.library = access, library
-        self.status_error: type[Any] = library.APIStatusError
-        self._make, self._usual_url = make, usual_url
-        self.client: Any = None
+    Attributes:
+        library: The module that has the client.
+        client_name: Name of the client in it.
+        usual_url: The address of an access that names none.
+    """
+
+    library: Any
+    client_name: str
+    usual_url: str
+    client: Any = None
 
     def open(self) -> None:
         """Makes the client, once, in the event loop that uses it."""
         if self.client is None:
-            self.client = self._make(
+            self.client = getattr(self.library, self.client_name)(
                 api_key=self.access.api_key or "none",  # it must be given; servers without keys read none
-                base_url=self.access.base_url or self._usual_url,
+                base_url=self.access.base_url or self.usual_url,
                 max_retries=0,
                 timeout=None,
                 # A redirect would take the key along, also to another origin.
@@ -358,7 +358,7 @@ class ClientApi(Api):
             await self.client.close()
 
     async def find(self, model: str) -> None:
-        """Asks for a model."""
+        """Asks for a model; see ApiBackend."""
         await self.client.models.with_raw_response.retrieve(model)
 
     def refuses(self, error: Any, *words: str) -> bool:
@@ -369,17 +369,12 @@ class ClientApi(Api):
 
     def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
-        if isinstance(error, self.status_error):
-            return self._refusal(error)
-        if isinstance(error, ValidationError):
-            return CallError(Fault("other", wrong_setting(error)))
-        is_connection = isinstance(error, self.library.APIConnectionError)
-        cause = (error.__cause__ or error) if is_connection else error
-        text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
-        fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
-        return CallError(fault, may_pass=is_connection)
-
-    def _refusal(self, error: Any) -> CallError:
+        if not isinstance(error, self.library.APIStatusError):
+            is_connection = isinstance(error, self.library.APIConnectionError)
+            cause = (error.__cause__ or error) if is_connection else error
+            text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
+            fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
+            return CallError(fault, may_pass=is_connection)
         status, response, body = error.status_code, error.response, error.body
         # The error object is the body, or stands below `error`, or is a text there (Ollama, FastAPI).
         inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
@@ -422,27 +417,25 @@ def register_api(
     name: str,
     help_line: str,
     find: Callable[[JudgeConfig, Environ], Access],
-    make: Callable[[JudgeConfig, Access], Api],
+    make: Callable[[JudgeConfig, Access, OnRetry], ApiBackend],
     check_settings: Callable[[str, JsonObject], object],
     **fields: Any,
 ) -> None:
     """Registers a judge that asks an API."""
 
-    def connect(config: JudgeConfig, environ: Environ, on_retry: Callable[[str], None]) -> ApiBackend:
+    def connect(config: JudgeConfig, environ: Environ, on_retry: OnRetry) -> ApiBackend:
         access = find(config, environ)
         if access.secret is not None:
             access = replace(access, api_key=read_secret(access.secret, environ))
-        return ApiBackend(config, make(config, access), on_retry, access.api_key)
+        return make(config, access, on_retry)
 
     async def find_models(backend: ApiBackend, models: Sequence[str]) -> None:
-        try:
+        async with aclosing(backend):
             await asyncio.gather(*(backend.check(model) for model in models))
-        finally:
-            await backend.aclose()
 
     def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
         models = set()
-        for stated in options or [JudgeModelOptions()]:
+        for stated in options:
             model = stated.judge_model or config.model
             models.add(model)
             try:

@@ -11,7 +11,6 @@ from urllib.request import getproxies
 from uuid import uuid4
 
 import orjson
-from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -20,26 +19,23 @@ from turnwise.transforms.judging.backends.base import (
     BatchState,
     Fault,
     OneCandidateError,
-    RawReply,
     ReadAnswer,
     Request,
     RequestTemplate,
     cut_off,
     one_line,
-    replies_of,
     withheld,
     without_key,
-    wrong_setting,
 )
 from turnwise.transforms.judging.backends.calling import (
     FINAL_STATUSES,
     PASSING_STATUSES,
-    Api,
+    BatchBackend,
     CallError,
     asked_wait,
     register_api,
 )
-from turnwise.transforms.judging.judges import HOW_TO, Access, Environ, key_in
+from turnwise.transforms.judging.judges import HOW_TO, Access, Environ, OnRetry, key_in
 
 if TYPE_CHECKING:
     import aiohttp
@@ -106,20 +102,20 @@ async def _prepared(call: Awaitable[object]) -> PreparedRequest:
     return PreparedRequest(request.url, headers, body, request.ssl, made)
 
 
-class GeminiApi(Api):
+class GeminiBackend(BatchBackend):
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call."""
 
     batch_bytes = 15_000_000  # of 20 MB, and JSON escapes some characters
 
-    def __init__(self, config: JudgeConfig, access: Access):
+    def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry):
         import aiohttp
         from google import genai
         from google.auth import exceptions
 
+        super().__init__(config, access, on_retry)
         self._http: Any = aiohttp
         self._genai: Any = genai
         self._auth: Any = exceptions
-        self.access = access
         self._timeout_ms = math.ceil(config.timeout_s * 1000)
         self._sessions: list[aiohttp.ClientSession] = []
         self._client: Any = None
@@ -151,8 +147,7 @@ class GeminiApi(Api):
             http_options=options,
         )
 
-    async def generate(self, request: Request, count: int) -> str:
-        """Returns the body of the response; see Api."""
+    async def call(self, request: Request, count: int) -> str:
         try:
             return await self._post(await self._made(request.template, count), request.evidence)
         except self._genai.errors.APIError as error:
@@ -161,7 +156,7 @@ class GeminiApi(Api):
             raise
 
     async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
-        """Makes a job of the same requests as are sent one by one; see BatchApi."""
+        """Makes a job of the same requests as are sent one by one."""
         inlined, made = [], None
         for key, (request, count) in requests.items():
             made = await self._made(request.template, count)
@@ -174,16 +169,12 @@ class GeminiApi(Api):
         return str(orjson.loads(await self._sent("POST", sent))["name"])
 
     async def find_job(self, name: str) -> str | None:
-        """Looks for a job among the last hundred; see BatchApi."""
         listed = orjson.loads(await self._get(self._client.aio.batches.list(config={"page_size": 100})))
         jobs: list[JsonObject] = listed.get("operations") or []
         return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
 
     async def job(self, job: str, ids: Sequence[str]) -> BatchState:
-        """Returns what became of a job; see BatchApi.
-
-        Responses are in the order of the requests, and do not always bring along the key of theirs.
-        """
+        """Responses are in the order of the requests, and do not always bring along the key of theirs."""
         stated = orjson.loads(await self._get(self._client.aio.batches.get(name=job)))
         known, error = stated.get("metadata") or {}, stated.get("error") or {}
         status = str(known.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
@@ -201,21 +192,37 @@ class GeminiApi(Api):
         return BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
 
     async def discard(self, job: str) -> None:
-        """Removes a job; see BatchApi."""
         await self._sent("DELETE", await _prepared(self._client.aio.batches.delete(name=job)))
 
     async def find(self, model: str) -> None:
         """Counts tokens, which costs nothing."""
         await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response; missing candidates are faults."""
-        return replies_of(body, model, count, _read)
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        texts = [_text(candidate) for candidate in answer.get("candidates") or []]
+        blocked = (answer.get("promptFeedback") or {}).get("blockReason")
+        why = Fault("blocked", one_line(f"the question was blocked: {blocked}"), True) if blocked else EMPTY
+        usage, tokens = answer.get("usageMetadata"), None
+        if usage:
+            tokens = (
+                int((usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)),
+                int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
+            )
+        return ReadAnswer(texts, tokens, answer.get("modelVersion"), why)
 
     def failure(self, error: Exception) -> CallError:
-        """Returns what an error means."""
         if isinstance(error, self._genai.errors.APIError):
-            return self._refusal(error)
+            words = " ".join(str(part) for part in (error.status, error.message) if part)
+            reason = self._clean(f"HTTP {error.code} {words}")
+            is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
+            is_refused = error.code in (401, 403) or is_bad_key
+            return CallError(
+                Fault("http", reason),
+                may_pass=error.code in PASSING_STATUSES,
+                status=error.code,
+                asked_s=asked_wait(getattr(error.response, "headers", None) or {}, error.details),
+                refusal=f"the credentials are refused: {reason}" if is_refused else None,
+            )
         is_auth = isinstance(error, self._auth.GoogleAuthError)
         if is_auth and not (error.retryable or isinstance(error, self._auth.TransportError)):  # type: ignore[attr-defined]
             reason = self._clean(str(error))
@@ -223,14 +230,11 @@ class GeminiApi(Api):
         if is_auth or isinstance(error, self._http.ClientError | OSError):
             reason = self._clean(f"no connection: {type(error).__name__}: {error}")
             return CallError(Fault("connection", reason), may_pass=True)
-        if isinstance(error, ValidationError):
-            return CallError(Fault("other", wrong_setting(error)))
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
         return CallError(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running
             await self._client.aio.aclose()
             self._client.close()
@@ -275,19 +279,6 @@ class GeminiApi(Api):
             await self._genai.errors.APIError.raise_for_async_response(response)
             return await response.text()
 
-    def _refusal(self, error: Any) -> CallError:
-        words = " ".join(str(part) for part in (error.status, error.message) if part)
-        reason = self._clean(f"HTTP {error.code} {words}")
-        is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
-        is_refused = error.code in (401, 403) or is_bad_key
-        return CallError(
-            Fault("http", reason),
-            may_pass=error.code in PASSING_STATUSES,
-            status=error.code,
-            asked_s=asked_wait(getattr(error.response, "headers", None) or {}, error.details),
-            refusal=f"the credentials are refused: {reason}" if is_refused else None,
-        )
-
     def _clean(self, text: str) -> str:
         return without_key(_OBJECT.sub("", text), self.access.api_key)
 
@@ -303,19 +294,6 @@ def in_order(value: JsonValue) -> JsonValue:
     if value.get("type") == "object" and isinstance(properties, dict):
         order["propertyOrdering"] = list(properties)
     return {**{key: in_order(item) for key, item in value.items()}, **order}
-
-
-def _read(answer: JsonObject) -> ReadAnswer:
-    texts = [_text(candidate) for candidate in answer.get("candidates") or []]
-    blocked = (answer.get("promptFeedback") or {}).get("blockReason")
-    missing = Fault("blocked", one_line(f"the question was blocked: {blocked}"), True) if blocked else EMPTY
-    usage, tokens = answer.get("usageMetadata"), None
-    if usage:
-        tokens = (
-            int((usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)),
-            int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
-        )
-    return ReadAnswer(texts, tokens, answer.get("modelVersion"), missing)
 
 
 def _answer(item: JsonObject) -> bytes | Fault:
@@ -389,7 +367,7 @@ register_api(
     _NAME,
     "a model, through google-genai",
     find_access,
-    GeminiApi,
+    GeminiBackend,
     _check_settings,
     is_available=_is_available,
     provider=(_NAME, "vertex_ai"),

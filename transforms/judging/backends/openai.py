@@ -15,13 +15,11 @@ from turnwise.transforms.judging.backends.base import (
     BatchState,
     Fault,
     OneCandidateError,
-    RawReply,
     ReadAnswer,
     Request,
     cut_off,
     failed,
     one_line,
-    replies_of,
     stated_tokens,
     withheld,
     without_thoughts,
@@ -29,14 +27,15 @@ from turnwise.transforms.judging.backends.base import (
 from turnwise.transforms.judging.backends.calling import (
     FINAL_STATUSES,
     NO_CREDIT,
-    ClientApi,
+    BatchBackend,
+    ClientBackend,
     ClientSettings,
     OtherFormError,
     instructions_with_schema,
     register_api,
     strict_schema,
 )
-from turnwise.transforms.judging.judges import Access, Environ, keyed_access, needing, server_access
+from turnwise.transforms.judging.judges import Access, Environ, OnRetry, keyed_access, needing, server_access
 
 _NAME = "openai"
 _RESPONSES = "responses/"
@@ -73,7 +72,7 @@ def _settings(model: str, settings: JsonObject, limit: str = "max_completion_tok
     return named
 
 
-class OpenAiApi(ClientApi):
+class OpenAiBackend(ClientBackend, BatchBackend):
     """OpenAI's API.
 
     A server of one's own is told the schema of the answer twice: as `response_format`, which not all enforce,
@@ -82,26 +81,27 @@ class OpenAiApi(ClientApi):
     """
 
     batch_bytes = 40_000_000  # of 200 MB; a job is put together in memory
+    client_name, usual_url = "AsyncOpenAI", "https://api.openai.com/v1"
 
-    def __init__(self, access: Access, is_azure: bool = False):
+    def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry, is_azure: bool = False):
         with needing(_NAME):
             import openai
-        super().__init__(access, openai, openai.AsyncOpenAI, "https://api.openai.com/v1")
+        super().__init__(config, access, on_retry)
+        self.library = openai
         # OpenAI's own servers, and Azure's, know the newest names of settings; servers of one's own may not.
         host = urlsplit(access.base_url or "").hostname or ""
         is_known = host.endswith((".openai.com", ".openai.azure.com"))
         self._is_newest = is_azure or is_known or access.base_url is None
         self._without_format: set[str | bytes] = set()
 
-    async def generate(self, request: Request, count: int) -> bytes:
-        """Returns the body of the response; see Api."""
+    async def call(self, request: Request, count: int) -> bytes:
         model, kind = request.template.model, request.template.digest
         has_format = self._without_format.isdisjoint((model, kind))
         path, body = self._body(request, count, has_format)
         resource = self.client.responses if path == "/responses" else self.client.chat.completions
         try:
             return bytes((await resource.with_raw_response.create(**body)).http_response.content)
-        except self.status_error as error:
+        except self.library.APIStatusError as error:
             if error.status_code == 500:  # as some versions of llama.cpp have it
                 refuses_format = "response_format" in error.response.text
             else:
@@ -129,14 +129,19 @@ class OpenAiApi(ClientApi):
                         ) from None
             raise
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the replies out of the body of a response; missing choices are faults. See `replies_of`."""
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
         if model.startswith(_RESPONSES):
-            return replies_of(body, model, 1, _response)
-        return replies_of(body, model, count, _completion)
+            tokens = stated_tokens(answer, "input_tokens", "output_tokens")
+            return ReadAnswer([_output(answer)], tokens, answer.get("model"))
+        texts = [_choice(choice) for choice in answer.get("choices") or []]
+        tokens = stated_tokens(answer, "prompt_tokens", "completion_tokens")
+        if not texts and answer.get("error"):  # a gateway's, whose status is 200
+            fault = failed(answer["error"], "an error in place of an answer")
+            return ReadAnswer([], tokens, answer.get("model"), fault)
+        return ReadAnswer(texts, tokens, answer.get("model"))
 
     async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
-        """Uploads the requests as JSON Lines, and makes a job of them; see BatchApi."""
+        """Uploads the requests as JSON Lines, and makes a job of them."""
         endpoint, lines = "", []
         for key, (request, count) in requests.items():
             endpoint, body = self._body(request, count, has_format=True)
@@ -154,12 +159,11 @@ class OpenAiApi(ClientApi):
         return str(job.id)
 
     async def find_job(self, name: str) -> str | None:
-        """Looks for a job among the last hundred; see BatchApi."""
         listed = await self.client.batches.list(limit=100)
         return next((job.id for job in listed.data if (job.metadata or {}).get(_JOB_NAME) == name), None)
 
     async def job(self, job: str, ids: Sequence[str]) -> BatchState:
-        """Returns what became of a job; see BatchApi. One that expired may have answered some requests."""
+        """A job that expired may have answered some requests."""
         stated = await self.client.batches.retrieve(job)
         if stated.status not in _ENDED:
             return BatchState(stated.status, is_ended=False)
@@ -243,14 +247,6 @@ def _format(schema: JsonObject) -> JsonObject:
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
-def _completion(answer: JsonObject) -> ReadAnswer:
-    texts = [_choice(choice) for choice in answer.get("choices") or []]
-    tokens, model = stated_tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model")
-    if not texts and answer.get("error"):  # a gateway's, whose status is 200
-        return ReadAnswer([], tokens, model, failed(answer["error"], "an error in place of an answer"))
-    return ReadAnswer(texts, tokens, model)
-
-
 def _choice(choice: JsonObject) -> str | Fault:
     finish = choice.get("finish_reason")
     if finish == "length":
@@ -282,11 +278,6 @@ def _output(answer: JsonObject) -> str | Fault:
     return without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
 
 
-def _response(answer: JsonObject) -> ReadAnswer:
-    tokens = stated_tokens(answer, "input_tokens", "output_tokens")
-    return ReadAnswer([_output(answer)], tokens, answer.get("model"))
-
-
 def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
     host = config.base_url or environ.get("AZURE_OPENAI_ENDPOINT")
     if not host:
@@ -302,7 +293,7 @@ register_api(
     _NAME,
     "a model of OpenAI, or of any server with its API",
     partial(server_access, _NAME, "OPENAI", "api.openai.com", ("/chat/completions", "/responses")),
-    lambda config, access: OpenAiApi(access),
+    OpenAiBackend,
     _settings,
     extra=_NAME,
     has_batches=True,
@@ -311,7 +302,7 @@ register_api(
     "azure",
     "a model of OpenAI at Azure",
     _azure_access,
-    lambda config, access: OpenAiApi(access, is_azure=True),
+    partial(OpenAiBackend, is_azure=True),
     _settings,
     extra=_NAME,
     has_batches=True,
@@ -345,20 +336,22 @@ def _settings_anthropic(model: str, settings: JsonObject) -> JsonObject:
     return named
 
 
-class AnthropicApi(ClientApi):
+class AnthropicBackend(ClientBackend):
     """Anthropic's API. The answer is the input of a tool that the model must call.
 
     A model or server that refuses the tool gets its schema in the instructions.
     """
 
-    def __init__(self, access: Access):
+    client_name, usual_url = "AsyncAnthropic", "https://api.anthropic.com"
+
+    def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry):
         with needing(_ANTHROPIC_NAME):
             import anthropic
-        super().__init__(access, anthropic, anthropic.AsyncAnthropic, "https://api.anthropic.com")
+        super().__init__(config, access, on_retry)
+        self.library = anthropic
         self._without_tool: set[str] = set()
 
-    async def generate(self, request: Request, count: int) -> bytes:
-        """Returns the body of the response; see Api."""
+    async def call(self, request: Request, count: int) -> bytes:
         if count > 1:
             raise OneCandidateError
         template = request.template
@@ -378,21 +371,15 @@ class AnthropicApi(ClientApi):
                 extra_body=settings,  # the client does not know the temperature, which older models have
                 **body,
             )
-        except self.status_error as error:
+        except self.library.APIStatusError as error:
             if has_tool and self.refuses(error, "tool"):
                 self._without_tool.add(template.model)
                 raise OtherFormError from None
             raise
         return response.http_response.content
 
-    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
-        """Returns the reply out of the body of a response. See `replies_of`."""
-        return replies_of(
-            body,
-            model,
-            1,
-            lambda answer: ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model")),
-        )
+    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+        return ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
 def _text(answer: JsonObject) -> str | Fault:
@@ -412,7 +399,7 @@ register_api(
     _ANTHROPIC_NAME,
     "a model of Anthropic",
     partial(server_access, _ANTHROPIC_NAME, "ANTHROPIC", "api.anthropic.com", ("/messages", "/v1")),
-    lambda config, access: AnthropicApi(access),
+    AnthropicBackend,
     _settings_anthropic,
     extra=_ANTHROPIC_NAME,
 )

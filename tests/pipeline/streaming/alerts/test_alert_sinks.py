@@ -34,12 +34,17 @@ def names(path):
     return [json.loads(line)["name"] for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
+def send_all(sink, *alerts):
+    for alert in alerts:
+        sink.send(alert)
+
+
 def test_a_file_holds_every_alert_once(tmp_path):
     path = tmp_path / "new/alerts.jsonl"
     sink = FileAlertSink(path)
-    sink.send([ALERT, ALERT])
-    sink.send([ALERT, OTHER])
-    FileAlertSink(path).send([OTHER, ALERT])
+    send_all(sink, ALERT, ALERT)
+    send_all(sink, ALERT, OTHER)
+    send_all(FileAlertSink(path), OTHER, ALERT)
     assert names(path) == ["alerts/a-1", "alerts/a-2"]
     row = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
     assert list(row) == list(Alert.__struct_fields__)
@@ -50,22 +55,22 @@ def test_a_file_holds_every_alert_once(tmp_path):
 def test_a_file_that_a_crash_cut_off_goes_on(tmp_path, text, wanted):
     path = tmp_path / "alerts.jsonl"
     path.write_text(text, encoding="utf-8")
-    FileAlertSink(path).send([ALERT, OTHER])
+    send_all(FileAlertSink(path), ALERT, OTHER)
     content = path.read_text(encoding="utf-8")
     assert content.startswith(text)
     lines = content[len(text) :].lstrip("\n").splitlines()
     assert [json.loads(line)["name"] for line in lines] == wanted
     before = path.read_bytes()
-    FileAlertSink(path).send([ALERT, OTHER])
+    send_all(FileAlertSink(path), ALERT, OTHER)
     assert path.read_bytes() == before
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(AlertError, match="file/alerts"):
-        FileAlertSink(tmp_path / "file/alerts").send([ALERT])
+        FileAlertSink(tmp_path / "file/alerts").send(ALERT)
     with pytest.raises(AlertError, match="directory"):
-        FileAlertSink(tmp_path).send([ALERT])
+        FileAlertSink(tmp_path).send(ALERT)
 
 
 class Endpoint:
@@ -105,7 +110,7 @@ def endpoint():
 
 
 def test_a_webhook_gets_one_post_an_alert(endpoint):
-    WebhookAlertSink(endpoint.url, pause=0).send([ALERT, OTHER])
+    send_all(WebhookAlertSink(endpoint.url, pause=0), ALERT, OTHER)
     assert [path for path, _, _ in endpoint.asked] == ["/hook/SECRET?key=SECRET"] * 2
     _, headers, row = endpoint.asked[0]
     assert (headers["Content-Type"], headers["Idempotency-Key"]) == ("application/json", "alerts/a-1")
@@ -117,10 +122,10 @@ def test_a_webhook_is_tried_three_times_where_that_may_help(endpoint, statuses, 
     endpoint.answer(*statuses)
     sink = WebhookAlertSink(endpoint.url, pause=0)
     if problem is None:
-        sink.send([ALERT])
+        sink.send(ALERT)
     else:
         with pytest.raises(AlertError) as caught:
-            sink.send([ALERT])
+            sink.send(ALERT)
         assert problem in str(caught.value)
         assert "SECRET" not in f"{caught.value!r} {caught.value.__cause__!r}"
     assert len(endpoint.asked) == tries
@@ -132,7 +137,7 @@ NOWHERE = ["http://127.0.0.1:1/SECRET", "http://no.such.host.invalid/SECRET"]
 @pytest.mark.parametrize("url", NOWHERE)
 def test_a_webhook_that_is_not_there(url):
     with pytest.raises(AlertError) as caught:
-        WebhookAlertSink(url, pause=0).send([ALERT])
+        WebhookAlertSink(url, pause=0).send(ALERT)
     address = url.removesuffix("/SECRET")
     assert str(caught.value).startswith(f"webhook {address}: "), "with its port"
     assert "SECRET" not in str(caught.value)
@@ -142,17 +147,17 @@ def test_a_webhook_that_is_silent():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         with pytest.raises(AlertError, match="TimeoutError"):
-            WebhookAlertSink(url, timeout=0.05, pause=0).send([ALERT])
+            WebhookAlertSink(url, timeout=0.05, pause=0).send(ALERT)
 
 
 def test_what_was_sent_is_not_sent_again_after_a_restart(endpoint, tmp_path):
     path = tmp_path / "alerts.jsonl"
     endpoint.answer(200, 404, 200)
     with pytest.raises(AlertError):
-        open_alert_sink(endpoint.url, path).send([ALERT, OTHER])
+        send_all(open_alert_sink(endpoint.url, path), ALERT, OTHER)
     assert names(path) == ["alerts/a-1"]
-    open_alert_sink(endpoint.url, path).send([ALERT, OTHER])
-    open_alert_sink(endpoint.url, path).send([ALERT, OTHER])
+    send_all(open_alert_sink(endpoint.url, path), ALERT, OTHER)
+    send_all(open_alert_sink(endpoint.url, path), ALERT, OTHER)
     assert [row["name"] for _, _, row in endpoint.asked] == ["alerts/a-1", "alerts/a-2", "alerts/a-2"]
     assert names(path) == ["alerts/a-1", "alerts/a-2"]
 
@@ -160,9 +165,9 @@ def test_what_was_sent_is_not_sent_again_after_a_restart(endpoint, tmp_path):
 def test_what_a_kill_left_unnoted_is_sent_again_under_its_name(endpoint, tmp_path):
     path = tmp_path / "alerts.jsonl"
     endpoint.answer(200, 200)
-    open_alert_sink(endpoint.url, path).send([ALERT])
+    open_alert_sink(endpoint.url, path).send(ALERT)
     path.write_bytes(path.read_bytes()[:-20])  # a process that is killed leaves half a line, or none
-    open_alert_sink(endpoint.url, path).send([ALERT])
+    open_alert_sink(endpoint.url, path).send(ALERT)
     keys = [headers["Idempotency-Key"] for _, headers, _ in endpoint.asked]
     assert keys == ["alerts/a-1", "alerts/a-1"]
 

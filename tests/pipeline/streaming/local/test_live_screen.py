@@ -1,14 +1,15 @@
 """The screen of a stream, and its counts under the names that every run reports."""
 
-from msgspec.structs import replace
-
 from tests.tables import stated
 from turnwise.pipeline.report.terminal import balance_text
 from turnwise.pipeline.streaming.local.counts import stream_counts
-from turnwise.pipeline.streaming.local.run import Snapshot, view
+from turnwise.pipeline.streaming.local.run import first_lines, tables
 
-NOTHING = Snapshot(0.0, (0.0, 0.0), 0, 0, 0, None, 0, [], [], [], {}, 0)
-BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], [], [], {"v1": 3}, 5)
+MANY = stream_counts({"results": 98765, "failure score: KeyError": 5, "version v1": 3})
+SHOTS = {
+    "nothing": (0.0, (0.0, 0.0), stream_counts({}), 0, 0, None, 0),
+    "busy": (3725.9, (1234.56, 6172.0), MANY, 60, 43, 12_000_000, 7),
+}
 
 
 def status_row(version, conversations):
@@ -29,13 +30,14 @@ def criterion_row(version, mean):
 
 @stated("first lines", "shot, lines")
 def test_the_first_lines(shot, lines):
-    assert view({"nothing": NOTHING, "busy": BUSY}[shot], ["response_match_score"], 80) == lines
+    assert first_lines(*SHOTS[shot]) == lines
+    assert tables([], [], [], ["response_match_score"], MANY, 80) == []
 
 
 def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():
     rows = [status_row("v1", 5), criterion_row("v1", 0.75), status_row("v2", 6), criterion_row("v2", None)]
-    shot = replace(BUSY, totals=rows, windows=[*rows[:2], status_row(None, 1)], alerts=["many-fail: bad\x1b"])
-    lines = view(shot, ["response_match_score", "turn_latency"], 80)[3:]
+    windows, criteria = [*rows[:2], status_row(None, 1)], ["response_match_score", "turn_latency"]
+    lines = tables(["many-fail: bad\x1b"], windows, rows, criteria, MANY, 80)
     window = "  2026-11-21 08:00"
     figures = "pass rate 50.0% (2 of 4, 20.0 to 80.0), no verdict 1"
     assert lines[:9] == [

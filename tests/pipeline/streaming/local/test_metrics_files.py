@@ -5,9 +5,8 @@ import json
 import pytest
 
 from tests.tables import stated
-from turnwise.pipeline.streaming.alerts import WindowSum
 from turnwise.pipeline.streaming.local.storage import MetricsFiles
-from turnwise.transforms.beam.windows import WindowMetrics
+from turnwise.transforms.beam.windows import SumsChange, WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState, Tally
 
 
@@ -25,7 +24,7 @@ def window(conversations, revision=0, start=3600.0, version="v1", pane="EARLY"):
 
 
 def known(*windows):
-    return [WindowSum(one.window_start, one.app_version, one.state) for one in windows]
+    return [SumsChange(1, one.window_start, one.app_version, one.state) for one in windows]
 
 
 @pytest.fixture

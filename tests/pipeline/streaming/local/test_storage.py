@@ -81,7 +81,8 @@ def results(opened):
 def totals(opened):
     """Returns the conversations of each version, of which the windows have as many."""
     by_version = {version: state.conversations for version, state in opened.store.sums.totals.items()}
-    assert merged(one.state for one in opened.store.sums.all()) == merged(opened.store.sums.totals.values())
+    of_windows = merged(one.statistics for one in opened.store.sums.all())
+    assert of_windows == merged(opened.store.sums.totals.values())
     return by_version
 
 
@@ -122,7 +123,7 @@ SEEN = {
     "counts": lambda opened: opened.store.counts,
     "told": lambda opened: stream_counts(opened.store.counts),
     "all_counts": lambda opened: dict(+opened.store.counts),
-    "sums": lambda opened: [[*own[:2], own.state.conversations] for own in opened.store.sums.all()],
+    "sums": lambda opened: [[*own[1:3], own.statistics.conversations] for own in opened.store.sums.all()],
     "is_forgotten": lambda opened, name: opened.store.conversations.forgotten(name, None) is not None,
     "rows": lambda opened, table: len(opened.select(f"SELECT * FROM {table}")),
     "refused": lambda opened: opened.store.refused_rows(),

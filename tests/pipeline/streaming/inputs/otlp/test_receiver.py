@@ -201,8 +201,8 @@ def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive):
 
 def test_a_full_spool_asks_to_try_again(tmp_path, checkpoints):
     body = exported(span())
-    spool = Spool(tmp_path, checkpoints, most=len(body) + 1)
-    with closing(OtlpSource("otlp://...", LOCAL, spool, LIMIT)) as source:
+    options = SourceOptions(LIMIT, directory=tmp_path)
+    with closing(OtlpSource("otlp://...", LOCAL, options, checkpoints, most=len(body) + 1)) as source:
         assert post(source.url, body).status == 200
         full = post(source.url, body)
         assert (full.status, full.headers["retry-after"]) == (503, "5")
@@ -214,10 +214,10 @@ def test_a_full_spool_asks_to_try_again(tmp_path, checkpoints):
 
 
 def test_a_token_is_required_where_one_is_set(tmp_path, checkpoints):
-    spool = Spool(tmp_path, checkpoints)
+    options = SourceOptions(LIMIT, directory=tmp_path)
     address = LOCAL._replace(token="t" * 16, allowed_hosts=("desk",))
     bearer = {"Authorization": f"Bearer {'t' * 16}"}
-    with closing(OtlpSource("otlp://...", address, spool, LIMIT)) as source:
+    with closing(OtlpSource("otlp://...", address, options, checkpoints)) as source:
         body = exported(span())
         assert post(source.url, body).status == 401
         assert post(source.url, body, Authorization="Bearer wrong").status == 401
@@ -303,7 +303,7 @@ def test_a_format_that_is_not_received_is_refused(tmp_path, checkpoints):
 def test_refused_spans_are_counted_over_a_crash(tmp_path, checkpoints):
     Spool(tmp_path, checkpoints).add(Export(b"{}", None), refused=2)
     Spool(tmp_path, checkpoints).add(None, refused=1)
-    assert Spool(tmp_path, checkpoints).refused == 3
+    assert Spool(tmp_path, checkpoints).refused_spans == 3
     options = SourceOptions(LIMIT, None, tmp_path)
     with pytest.raises(ConfigError, match="1 received requests were not read; add --input otlp://"):
         left_before(["-"], options, checkpoints)
