@@ -58,17 +58,6 @@ class Scored(NamedTuple):
     reports: "list[PCollection[tuple[str, Told]]]"
 
 
-class _Outputs(NamedTuple):
-    """What all steps yield besides their results: failures, and what is told when the run ends."""
-
-    failures: "list[PCollection[Failure]]"
-    reports: "list[PCollection[tuple[str, Told]]]"
-
-    def add(self, step: Any) -> None:
-        self.failures.append(step.failures)
-        self.reports.append(step.counts)
-
-
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings, sink: Sink) -> None:
     """Adds a whole run to a pipeline; without `cases`, conversations bring theirs, or have none."""
     build_end(root, build_scoring(root, logs, cases, settings, sink), settings, sink)
@@ -84,18 +73,17 @@ def build_scoring(
     reports_cases: bool = True,
 ) -> Scored:
     """Adds the steps up to rows and sums; `reports_cases`: also what became of the eval cases, once a run."""
-    outputs = _Outputs([], [])
-    parts = _conversations(root, logs, settings, outputs)
-    of_cases = outputs if reports_cases else _Outputs([], [])
+    parts, steps = _conversations(root, logs, settings)
+    failures, reports = [step.failures for step in steps], [step.counts for step in steps]
     eval_cases: PCollection[bytes] | None = None
     # Beam removes the directory when the pipeline has run, whatever its end.
     path = "" if settings.is_distributed else os.path.join(root.local_tempdir, "eval_cases")
     if cases is not None:
         read = cases.read(root, "Cases")
-        of_cases.add(read)
         parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces), path)
-        of_cases.failures.extend(parsed.failures)
-        of_cases.reports.extend(parsed.counts)
+        if reports_cases:
+            failures += [read.failures, *parsed.failures]
+            reports += [read.counts, *parsed.counts]
         eval_cases = parsed.cases
     states, selection = [], settings.selection
     for part, conversations in parts.items():
@@ -108,16 +96,16 @@ def build_scoring(
         scored = matched["matched"] | f"ScoreTurns{part}" >> score
         sink.write_tables(scored[ROWS], ROW_TABLES, part)
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
-        outputs.failures.extend([matched[FAILURES], scored[FAILURES]])
-        outputs.reports.extend([matched[COUNTS], scored[COUNTS], scored[TO_READ]])
+        failures += [matched[FAILURES], scored[FAILURES]]
+        reports += [matched[COUNTS], scored[COUNTS], scored[TO_READ]]
     write = _FailureRowsFn(settings.run)
     rows = (
-        outputs.failures
+        failures
         | "Failures" >> beam.Flatten()
         | "FailureRows" >> beam.ParDo(write).with_outputs(COUNTS, main="rows")
     )
     sink.write_tables(rows["rows"], (FAILURES,))
-    return Scored(states, [*outputs.reports, rows[COUNTS]])
+    return Scored(states, [*reports, rows[COUNTS]])
 
 
 def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: Sink) -> None:
@@ -131,27 +119,24 @@ def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: 
 
 
 def _conversations(
-    root: beam.Pipeline, logs: Source, settings: RunSettings, outputs: _Outputs
-) -> "dict[str, PCollection[LoggedConversation]]":
+    root: beam.Pipeline, logs: Source, settings: RunSettings
+) -> "tuple[dict[str, PCollection[LoggedConversation]], list[Any]]":
+    """Adds the steps up to conversations; returns these by part of the run, and the steps."""
     read = logs.read(root, "Logs")
-    outputs.add(read)
     reader = LogReader(settings.input_format, settings.config)
     if not settings.is_distributed:
         joined = read.records | "ParseConversations" >> ParseAndJoin(reader, is_alone=settings.workers == 1)
-        outputs.add(joined)
-        return {"": joined.conversations}
+        return {"": joined.conversations}, [read, joined]
     parsed = read.records | "ParseConversations" >> ParseConversations(reader)
-    outputs.add(parsed)
     if not may_hold_events(settings.input_format):
-        return {"": parsed.conversations}
-    events = parsed.events
+        return {"": parsed.conversations}, [read, parsed]
+    events, steps = parsed.events, [read, parsed]
     if may_hold_groups(settings.input_format):
         named = parsed.grouped | "NameGroups" >> NameGroups()
         events = (events, named.events) | "Events" >> beam.Flatten()
-        outputs.add(named)
+        steps.append(named)
     joined = events | "JoinSessions" >> JoinSessions()
-    outputs.add(joined)
-    return {"": parsed.conversations, SESSIONS: joined.conversations}
+    return {"": parsed.conversations, SESSIONS: joined.conversations}, [*steps, joined]
 
 
 class _FailureRowsFn(CountingDoFn):

@@ -202,7 +202,9 @@ def run_in_workers(
         is_done = _work(work)
         files = [work.handed(number) for number in range(settings.workers)]
         if is_done:
-            build_end(pipeline, take_over(pipeline, files), settings, sink)
+            handed = pipeline | "Handed" >> beam.Create(list(map(str, files)), reshuffle=False)
+            taken = handed | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
+            build_end(pipeline, Scored([taken[_STATE]], [taken[_TOLD]]), settings, sink)
         else:
             complain(_AGAIN)
             judge, counts = settings.judge, Counter[str]()
@@ -384,16 +386,6 @@ def hand_over(root: beam.Pipeline, scored: Scored, sink: RunSink, folder: Path) 
     parts = [*scored.reports, *sink.written, sink.begun(root)]  # there may be nothing else
     over = gathered([*states, *parts], "Hand_Told", "Hand_Gather")
     _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
-
-
-def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
-    """Adds the steps that read what workers wrote."""
-    taken = (
-        root
-        | "Handed" >> beam.Create([str(file) for file in files], reshuffle=False)
-        | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
-    )
-    return Scored([taken[_STATE]], [taken[_TOLD]])
 
 
 def _plain(value: tuple[str, bytes] | Told) -> tuple[str, Any]:

@@ -63,7 +63,7 @@ from turnwise.schemas.config import STATUS, Alert, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.rows import MetricsByAppVersionRow, ReadAgain
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunAlerts, RunDocument
-from turnwise.transforms.beam.windows import WindowMetrics, evaluate_rule, why_untested
+from turnwise.transforms.beam.windows import WindowMetrics, evaluate_rule
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
@@ -100,11 +100,11 @@ def raise_alerts(
         for version in versions:
             window = WindowMetrics(*_span(document), version, "ON_TIME", 0, states[version])
             baseline = _state_before(nights[: rule.drop.baseline if rule.drop else 0], version)
-            alert = evaluate_rule(rule, window, baseline, number)
-            if alert is not None:
-                raised.append(alert)
-            elif why := why_untested(rule, window.state, baseline, gap):
-                untested.setdefault(why, []).append(f"{rule.name} ({version or 'no version'})")
+            result = evaluate_rule(rule, window, baseline, number, gap)
+            if isinstance(result, Alert):
+                raised.append(result)
+            elif result:
+                untested.setdefault(result, []).append(f"{rule.name} ({version or 'no version'})")
     lines = [f"{', '.join(names)}: {why}" for why, names in untested.items()]
     before = settings.baseline or ""
     if is_store_url(before):  # whose address may hold a password
@@ -271,7 +271,6 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         if only_translates(options):
             build(pipeline, logs, cases, settings, sink)
             translate(pipeline)
-            print("the pipeline was translated; nothing was run")
             return 0
         if settings.workers > 1 and isinstance(logs, FileSource):
             work: Callable[[], object] = partial(run_in_workers, pipeline, logs, cases, settings, sink)

@@ -51,7 +51,7 @@ from turnwise.schemas.ces.tools import (
     ListEvaluationsRequest,
     UpdateEvaluationRequest,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.masks import mask_fields
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.transforms.criteria.base import CRITERIA
@@ -251,7 +251,14 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
         name = _camel(key)
         if name not in kinds or name in fields:
             raise invalid(key, "unknown parameter" if name not in kinds else "is given twice")
-        fields[name] = _query_field(name, text, kinds[name])
+        fields[name] = text
+        if name == "updateMask":
+            # In a query, paths may have either spelling.
+            fields[name] = ",".join(".".join(map(_camel, path.split("."))) for path in text.split(","))
+        elif kinds[name] is bool:
+            if text not in ("true", "false"):
+                raise invalid(name, "must be true or false")
+            fields[name] = text == "true"
     check_lists(body)
     try:
         request = method.request.from_json(body) if method.body == "*" else method.request.from_value(fields)
@@ -272,17 +279,6 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
         )
     setattr(holder, field, resource)
     return request
-
-
-def _query_field(name: str, text: str, kind: Any) -> JsonValue:
-    if name == "updateMask":
-        # In a query, paths may have either spelling.
-        return ",".join(".".join(map(_camel, path.split("."))) for path in text.split(","))
-    if kind is not bool:
-        return text
-    if text not in ("true", "false"):
-        raise invalid(name, "must be true or false")
-    return text == "true"
 
 
 def _camel(segment: str) -> str:

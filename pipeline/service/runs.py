@@ -222,66 +222,58 @@ _SHOWN = 20
 _UNKNOWN_APP = "; it wrote no row that names an app, and may be of this one"
 
 
-class _Wanted(NamedTuple):
-    """What is read: of an app, one criterion ("": all) of one app version (None: all)."""
-
-    app: str
-    criterion: str
-    version: str | None
-
-
 def get_criterion_trend(service: Service, request: tools.GetCriterionTrendRequest) -> JsonObject:
     """Returns runs of an app with what they measured, the newest first."""
     app = checked("app", request.parent)
     version = key_text(version_id(request.app_version)) if request.app_version else None
-    wanted = _Wanted(app, key_text(request.criterion), version)
+    criterion = key_text(request.criterion)
     is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & stored_runs.is_empty())
     conditions = [is_own, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
 
     def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
-        if wanted.criterion:
-            query = select(RUNS.c.criteria).where(RUNS.c.app == wanted.app).distinct()
-            known = {
-                *measured_names(connection, wanted.app, "criterion"),
-                *{name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")},
-            }
-            if wanted.criterion not in known:
-                raise _unknown("criterion", wanted.criterion, known)
-        if wanted.version is not None:
-            versions = measured_names(connection, wanted.app, "version_id")
-            has_results = exists().where(RESULTS.c.app == wanted.app, RESULTS.c.version_id == wanted.version)
-            if wanted.version not in versions and not connection.execute(select(has_results)).scalar():
-                raise _unknown("app version", wanted.version, versions)
+        _check_measured(connection, app, criterion, version)
         metrics = version_metrics(connection, [row.name for row in rows])
-        runs = [row._mapping for row in rows]
-        summaries = zip(runs, run_summaries(connection, app, runs), strict=True)
-        return [_run(run, summary, metrics.get(run["name"], []), wanted) for run, summary in summaries]
+        runs, trend = [row._mapping for row in rows], []
+        for row, summary in zip(runs, run_summaries(connection, app, runs), strict=True):
+            of_run, state = metrics.get(row["name"]), stored_runs.RunState.of(row)
+            if state.is_counted and of_run:
+                trend.append({"run": summary, "points": list(_points(row, of_run, criterion, version))})
+                continue
+            gap = "it has no result in this app"
+            if not state.is_counted:
+                gap = state.sentence()
+            elif row["results"]:
+                gap = _elsewhere(row) or "it kept no metrics"
+            elif rejected := summary.get("rejectedRecordCount"):
+                gap += f": it rejected {rejected} records or conversations"
+            trend.append({"run": summary, "gap": gap if row["app"] == app else gap + _UNKNOWN_APP})
+        return trend
 
-    return listed(service, request, "runs", listing, entries, "trend", *map(repr, wanted), request.filter)
+    identity = map(repr, (app, criterion, version))
+    return listed(service, request, "runs", listing, entries, "trend", *identity, request.filter)
+
+
+def _check_measured(connection: Connection, app: str, criterion: str, version: str | None) -> None:
+    """Raises ServiceError if no run measured a criterion ("": all), or has an app version (None: all)."""
+    if criterion:
+        query = select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()
+        configured = {
+            name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")
+        }
+        known = {*measured_names(connection, app, "criterion"), *configured}
+        if criterion not in known:
+            raise _unknown("criterion", criterion, known)
+    if version is not None:
+        versions = measured_names(connection, app, "version_id")
+        has_results = exists().where(RESULTS.c.app == app, RESULTS.c.version_id == version)
+        if version not in versions and not connection.execute(select(has_results)).scalar():
+            raise _unknown("app version", version, versions)
 
 
 def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:
     shown = ", ".join(sorted({*known} - {""})[:_SHOWN]) or "none"
     return ServiceError("NOT_FOUND", f"no run of the app has the {kind} {name!r}; known: {shown}")
-
-
-def _run(
-    row: RowMapping, summary: JsonObject, metrics: Sequence[VersionMetric], wanted: _Wanted
-) -> JsonObject:
-    state = stored_runs.RunState.of(row)
-    if state.is_counted and metrics:
-        return {"run": summary, "points": list(_points(row, metrics, wanted))}
-    rejected = summary.get("rejectedRecordCount")
-    if not state.is_counted:
-        reason = state.sentence()
-    elif row["results"]:
-        reason = _elsewhere(row) or "it kept no metrics"
-    else:
-        reason = "it has no result in this app" + (
-            f": it rejected {rejected} records or conversations" if rejected else ""
-        )
-    return {"run": summary, "gap": f"{reason}{'' if row['app'] == wanted.app else _UNKNOWN_APP}"}
 
 
 def _elsewhere(row: RowMapping) -> str:
@@ -290,28 +282,30 @@ def _elsewhere(row: RowMapping) -> str:
     return f"metrics of versions that name no app are in {row['home']}"
 
 
-def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) -> Iterator[JsonObject]:
+def _points(
+    row: RowMapping, metrics: Sequence[VersionMetric], criterion: str, version: str | None
+) -> Iterator[JsonObject]:
     """Yields the points of a run; a criterion that was not measured gets one that says why."""
     configured = json.loads(row["criteria"] or "[]")
     versions = {*json.loads(row["app_versions"] or "[]"), *(metric["version_id"] for metric in metrics)}
     others = sorted({metric["criterion"] for metric in metrics})
     criteria = dict.fromkeys([STATUS, *configured, *others])  # the order of all tables
-    for criterion in [wanted.criterion] if wanted.criterion else criteria:
-        for version in sorted(versions) if wanted.version is None else [wanted.version]:
-            of_version = [metric for metric in metrics if metric["version_id"] == version]
-            measured = [metric for metric in of_version if metric["criterion"] == criterion]
+    for name in [criterion] if criterion else criteria:
+        for app_version in sorted(versions) if version is None else [version]:
+            of_version = [metric for metric in metrics if metric["version_id"] == app_version]
+            measured = [metric for metric in of_version if metric["criterion"] == name]
             yield from map(_point, measured)
             if measured:
                 continue
-            if not of_version and version not in versions:
+            if not of_version and app_version not in versions:
                 reason = "the run has no conversation of this version"
             elif not of_version:
                 reason = _elsewhere(row) or "the run kept no metrics of this version"
-            elif criterion in {STATUS, *configured}:
+            elif name in {STATUS, *configured}:
                 reason = "n/a in this run: nothing to measure"
             else:
                 reason = "it is none of the criteria of this run"
-            yield tools.TrendPoint(criterion=criterion, app_version_id=version, gap=reason).to_value()
+            yield tools.TrendPoint(criterion=name, app_version_id=app_version, gap=reason).to_value()
 
 
 def _point(metric: VersionMetric) -> JsonObject:

@@ -204,7 +204,6 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         build_stream(arrivals, [unread], cases, settings, sinks)
         if only_translates(options):
             translate(pipeline)
-            print("the pipeline was translated; nothing was run")
             return 0
         if are_elsewhere(pipeline.runner, options):
             try_staging(options)
@@ -232,13 +231,14 @@ def build_stream(
     scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
     metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
-    sinks.write_metrics(metrics)
+    metric_lines = partial(_metric_lines, run_id=settings.run.run_id)
+    sinks.write(metrics, "Metric", metric_lines, window_change)
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
     failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, settings.run)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
-    sinks.write_outcomes(outcomes)
+    sinks.write(outcomes, "Outcome", _outcome_lines, outcome_change)
 
 
 def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
@@ -320,21 +320,14 @@ class SharedFiles:
         self._directory, self._run_id, self._places = directory, run_id, places
         self._in_bundles = in_bundles
 
-    def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
-        """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
-        self._write(outcomes, "Outcome", _outcome_lines, outcome_change)
-
-    def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
-        """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
-        self._write(metrics, "Metric", partial(_metric_lines, run_id=self._run_id), window_change)
-
-    def _write(
+    def write(
         self,
         things: "PCollection[Any]",
         label: str,
         lines_of: Callable[[Any], Iterator[_Line]],
-        change_of: Callable[..., Any],
+        change_of: Callable[..., StreamChange | None],
     ) -> None:
+        """Adds the steps that write the rows of things: as lines of tables, and as changes in services."""
         lines = things | f"{label}Lines" >> beam.FlatMap(lines_of).with_output_types(_Line)
         write: beam.DoFn = _WriteBundleFn(self._directory)
         if not self._in_bundles:

@@ -159,9 +159,6 @@ class CountingDoFn(InspectedDoFn):
 
     They are an element of the output `COUNTS`, under the key `OF_RUN`, for batches, and Beam's counters,
     which runners show while a job runs.
-
-    Attributes:
-        counts: The counts of the bundle by name.
     """
 
     def __init__(self) -> None:

@@ -557,7 +557,7 @@ class AlertRaiser:
         for rule in self._rules:
             if rule.name not in raised:
                 alert = evaluate_rule(rule, window, _baseline(rule, seen, start), known.number)
-                if alert is not None:
+                if isinstance(alert, Alert):
                     raised = (*raised, rule.name)
                     alerts.append(alert)
         state = window.state
@@ -621,39 +621,49 @@ class _Finding(NamedTuple):
     baseline_count: int | None = None
     p_value: float | None = None
 
+    def __str__(self) -> str:
+        if self.kind != "drop":
+            return f"{self.kind} {self.threshold:.4g}"
+        chance = f"such a drop by chance: {self.p_value:.2g}; the rule alerts up to {self.threshold:.2g}"
+        return f"worse than {self.baseline_value:.4g} over {self.baseline_count} before ({chance})"
+
 
 def evaluate_rule(
-    rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None, number: int = 1
-) -> Alert | None:
-    """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
+    rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None, number: int = 1, gap: str = ""
+) -> Alert | str:
+    """Returns the alert of a rule on a window, or why it was not tested (in full); "": it does not hold.
 
     A drop is tested at every pane, by a test that is valid however often it is made, against the sums of the
-    windows before that the rule's `drop` needs. `number` is the position of the window among all of its app
-    version, from 1.
+    windows before that the rule's `drop` needs; `gap` says why there are none. `number` is the position of
+    the window among all of its app version, from 1.
     """
     if not glob_matches(rule.app_version, window.app_version):
-        return None
+        return ""
     level, tally = _tally(window.state, rule)
     value, count = _measured(rule, tally)
-    if value is None or (rule.measure != "count" and count < rule.min_count):
-        return None
+    few = f"fewer values than its min_count of {rule.min_count}"
+    if value is None:
+        return few if count else "n/a: nothing to measure"
+    finding: _Finding | None = None
     if rule.above is not None and value > rule.above:
-        finding: _Finding | None = _Finding("above", rule.above)
+        finding = _Finding("above", rule.above)
     # A low count is tested only at the end of the window.
     elif rule.below is not None and value < rule.below and (window.pane, rule.measure) != ("EARLY", "count"):
         finding = _Finding("below", rule.below)
-    else:
-        finding = _dropped(rule, level, tally, baseline, number)
+    elif rule.drop is not None:
+        if baseline is None:
+            return gap
+        base = _level_tally(baseline, rule, level)
+        before, of_before = _measured(rule, base)
+        if before is None:
+            return f"{few} in the baseline"
+        p_value = _p_of_drop(rule, base, tally, number)
+        if p_value <= rule.drop.significance:
+            finding = _Finding("drop", rule.drop.significance, before, of_before, p_value)
     if finding is None:
-        return None
+        return ""
     bounds = window.window_start, window.window_end
     start, end = (nanos_timestamp(round(seconds * 1e9)) for seconds in bounds)
-    why = f"{finding.kind} {finding.threshold:.4g}"
-    if finding.kind == "drop":
-        why = (
-            f"worse than {finding.baseline_value:.4g} over {finding.baseline_count} before "
-            f"(such a drop by chance: {finding.p_value:.2g}; the rule alerts up to {finding.threshold:.2g})"
-        )
     key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")
     return Alert(
         name=f"alerts/a-{sha256(key).hexdigest()[:24]}",
@@ -668,23 +678,8 @@ def evaluate_rule(
         count=count,
         **finding._asdict(),
         message=f"{rule.name}: {rule.measure} of {rule.criterion} ({level}s) is {value:.4g} over {count}, "
-        f"{why}; app version {window.app_version or '(no version)'}, {start} to {end}",
+        f"{finding}; app version {window.app_version or '(no version)'}, {start} to {end}",
     )
-
-
-def why_untested(rule: AlertRule, state: MetricsState, baseline: MetricsState | None, gap: str) -> str:
-    """Returns why a rule was not tested (in full); "": it was. `gap`: why there is no baseline."""
-    level, tally = _tally(state, rule)
-    value, count = _measured(rule, tally)
-    few = f"fewer values than its min_count of {rule.min_count}"
-    if value is None or (rule.measure != "count" and count < rule.min_count):
-        return few if count else "n/a: nothing to measure"
-    if rule.drop is None:
-        return ""
-    if baseline is None:
-        return gap
-    value, count = _measured(rule, _level_tally(baseline, rule, level))
-    return f"{few} in the baseline" if value is None or count < rule.min_count else ""
 
 
 def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
@@ -706,27 +701,24 @@ def _level_tally(state: MetricsState, rule: AlertRule, level: ScoreLevel) -> Tal
 
 
 def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
+    """Returns what a rule measures (None: there are too few values), and over how many values."""
     decided, everything = tally.passes + tally.fails, tally.scored + tally.no_score
-    if rule.measure == "pass_rate":
-        return (tally.passes / decided if decided else None), decided
-    if rule.measure == "no_score_rate":
-        return (tally.no_score / everything if everything else None), everything
     if rule.measure == "count":
         return everything, everything
+    count = {"pass_rate": decided, "no_score_rate": everything}.get(rule.measure, tally.scored)
+    if not count or count < rule.min_count:
+        return None, count
+    if rule.measure == "pass_rate":
+        return tally.passes / count, count
+    if rule.measure == "no_score_rate":
+        return tally.no_score / count, count
     if rule.measure == "mean":
-        return tally.mean, tally.scored
-    return tally.quantile(_QUANTILES[rule.measure]), tally.scored
+        return tally.mean, count
+    return tally.quantile(_QUANTILES[rule.measure]), count
 
 
-def _dropped(
-    rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None, number: int
-) -> _Finding | None:
-    if rule.drop is None or baseline is None:
-        return None
-    base = _level_tally(baseline, rule, level)
-    value, count = _measured(rule, base)
-    if value is None or count < rule.min_count:
-        return None
+def _p_of_drop(rule: AlertRule, base: Tally, tally: Tally, number: int) -> float:
+    """Returns the p-value of values being worse than those before, valid at any time; 1 of too few."""
     now, before, evidence = _sample(tally), _sample(base), None
     if rule.measure == "pass_rate":
         evidence = share_evidence(
@@ -736,10 +728,7 @@ def _dropped(
         kind = CRITERIA.get(rule.criterion)
         is_cost = kind is not None and kind.gate == "at_most"
         evidence = mean_evidence(before, now) if is_cost else mean_evidence(now, before)
-    p_value = 1.0 if evidence is None else always_valid_p(evidence, number)
-    if p_value > rule.drop.significance:
-        return None
-    return _Finding("drop", rule.drop.significance, value, count, p_value)
+    return 1.0 if evidence is None else always_valid_p(evidence, number)
 
 
 def _sample(tally: Tally) -> SampleMoments | None:

@@ -5,7 +5,7 @@ import json
 import os
 import select
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -173,17 +173,20 @@ class _WatchedFile:
         self.size, self._inode, self._mtime_ns = -1, 0, 0
         self.changed_at = 0.0
 
-    def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        """Records size and time of the file; returns whether it changed."""
+    def observe(self, path: str, stat: stat_result, now: float) -> None:
+        """Records size and time of the file."""
         self.path = path
         if (stat.st_size, stat.st_mtime_ns) == (self.size, self._mtime_ns):
-            return False
+            return
         self.changed_at = min(now, stat.st_mtime) if self.size < 0 else now
         self.size, self._inode, self._mtime_ns = stat.st_size, stat.st_ino, stat.st_mtime_ns
-        return True
+        self._on_change()
 
     def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
         return now - self.changed_at >= seconds
+
+    def _on_change(self) -> None:
+        raise NotImplementedError
 
     def close(self) -> None:
         """Closes the file."""
@@ -230,11 +233,8 @@ class _LineFile(_WatchedFile):
         """Bytes not yet returned."""
         return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
 
-    def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        if not super().observe(path, stat, now):
-            return False
+    def _on_change(self) -> None:
         self._is_changed, self._is_tried = True, False
-        return True
 
     def observe_open(self, now: float) -> None:
         if self._file:
@@ -449,11 +449,8 @@ class _Document(_WatchedFile):
         """Bytes not yet read."""
         return 0 if self._is_read else self.size
 
-    def observe(self, path: str, stat: stat_result, now: float) -> bool:
-        if not super().observe(path, stat, now):
-            return False
+    def _on_change(self) -> None:
         self._items, self._is_read, self._is_tried = None, False, False
-        return True
 
     def is_readable(self, now: float) -> bool:
         quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
@@ -662,7 +659,7 @@ class DirectorySource(StreamSource):
         self._paths, self._labels = paths, _Labels(checkpoints)
         self._limit, self._clock = max_record_bytes, clock
         self._files: dict[_FileKey, _File] = {}
-        self._ready: dict[_FileKey, None] = {}  # in this order
+        self._ready: OrderedDict[_FileKey, None] = OrderedDict()
         self._open: dict[_FileKey, _LineFile] = {}
         self._refused: dict[_FileKey, int] = {}
         self._reported: set[str] = set()

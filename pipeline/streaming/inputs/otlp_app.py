@@ -68,8 +68,12 @@ class OtlpApp:
         except ClientDisconnect:
             return
         except _Refused as refused:
-            status = refused.status
-            body = _failure_answer(media, status.code, refused.message)
+            # As `google.rpc.Status`, whose code and message are encoded as the fields of a partial success.
+            status, message = refused.status, refused.message
+            body = dump_json({"code": status.code, "message": message})
+            if media == PROTOBUF:
+                failure = ExportTracePartialSuccess(rejected_spans=status.code, error_message=message)
+                body = failure.SerializeToString()
         if media not in (JSON, PROTOBUF):
             media = JSON
         response = Response(body, status.http, {**status.headers, "Content-Type": media})
@@ -91,7 +95,15 @@ class OtlpApp:
             refused = await to_thread.run_sync(work, limiter=self._workers)
         finally:
             self._held -= sum(map(len, parts))
-        return _success_answer(signal, media, refused)
+        message = f"{refused} {signal.noun} lack the ids that they need, and are not read"
+        if media == JSON:
+            partial_success = {signal.rejected: str(refused), "errorMessage": message}
+            return dump_json({"partialSuccess": partial_success} if refused else {})
+        if not refused:
+            return b""
+        # Answers to spans and to log records are encoded alike.
+        part = ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
+        return ExportTraceServiceResponse(partial_success=part).SerializeToString()
 
     async def _receive(self, request: Request, parts: list[bytes]) -> None:
         """Adds the parts of a body; reads a refused one to its end, so that the client reads the answer."""
@@ -263,24 +275,3 @@ def _objects(holder: JsonObject, key: str) -> list[JsonObject]:
     if len(objects) < len(values):
         raise ValueError(f"{key} must hold objects alone")
     return objects
-
-
-def _success_answer(signal: Signal, content_type: str, refused: int) -> bytes:
-    """Returns the answer to a request of which some spans or log records were refused, or none."""
-    message = f"{refused} {signal.noun} lack the ids that they need, and are not read"
-    if content_type != PROTOBUF:
-        part = {signal.rejected: str(refused), "errorMessage": message}
-        return dump_json({"partialSuccess": part} if refused else {})
-    if not refused:
-        return b""
-    # Answers to spans and to log records are encoded alike.
-    part = ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
-    return ExportTraceServiceResponse(partial_success=part).SerializeToString()
-
-
-def _failure_answer(content_type: str, code: int, message: str) -> bytes:
-    """Returns a `google.rpc.Status`."""
-    if content_type != PROTOBUF:
-        return dump_json({"code": code, "message": message})
-    # Its code and message are encoded as the fields of a partial success.
-    return ExportTracePartialSuccess(rejected_spans=code, error_message=message).SerializeToString()

@@ -115,9 +115,15 @@ class StreamStorage:
             try:
                 yield
                 self._write_changes()
-                self._segments.sync()
-                self._write_state()
-                self._connection.execute("COMMIT")
+                segments = self._segments
+                segments.sync()
+                self.sums.write()
+                execute, write = self._connection.execute, self._connection.executemany
+                execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
+                rows = [(*name, length, segments.tail(name)) for name, length in segments.lengths.items()]
+                write("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)", rows)
+                write("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
+                execute("COMMIT")
             except BaseException as error:
                 self._problem = error
                 self._connection.rollback()
@@ -150,14 +156,6 @@ class StreamStorage:
         more = sum(number for number, _ in refused) - len(refused[:_SHOWN])
         lines = [why for _, why in refused[:_SHOWN]]
         return [*lines, f"{more} more rows were not written into the --store"] if more else lines
-
-    def _write_state(self) -> None:
-        self.sums.write()
-        self._connection.execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
-        segments = self._segments
-        rows = [(*segment, length, segments.tail(segment)) for segment, length in segments.lengths.items()]
-        self._connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)", rows)
-        self._connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
 
     def meta(self, name: str, value: str) -> str:
         """Returns the stored value of a name; stores `value` if there is none."""

@@ -202,16 +202,16 @@ class ApiBackend(ABC):
 
         The tokens of the call are divided among the replies; their sums are exact.
         """
+        broken = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
         try:
             if isinstance(body, Fault):
                 answer = ReadAnswer([], (0, 0), None, body)
             else:
                 value = orjson.loads(body)
-                if key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None:
-                    raise ValueError("one key twice")
-                answer = self.read(value, model)
+                is_twice = key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None
+                answer = broken if is_twice else self.read(value, model)
         except (AttributeError, KeyError, TypeError, ValueError):
-            answer = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
+            answer = broken
         stated = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in answer.texts[:count]]
         replies = []
         for number, text in enumerate(stated + [answer.missing] * (count - len(stated))):
