@@ -393,7 +393,25 @@ class _RolloutReader:
         self.log, self.about = Dialogue(), JsonObject()
         payloads = [as_object(line.get("payload")) for line in lines]
         self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
-        self.only_typed = _only_typed(payloads)
+        events, items, step = list[tuple[int, JsonObject, str]](), list[tuple[int, JsonObject, str]](), 0
+        for payload in payloads:
+            is_message = payload.get("type") == "message"
+            if payload.get("type") == "user_message":
+                events.append((step, payload, str(payload.get("message")).strip()))
+            elif is_message and payload.get("role") == "user":
+                items.append((step, payload, "\n".join(_texts(payload)).strip()))
+            elif is_message and payload.get("role") == "assistant":
+                step += 1
+        # An item repeats one event of what the user typed: the one between the same two steps of the agent,
+        # or else one that is left. Events that no item repeats stand for themselves.
+        for is_near in (True, False):
+            for event in list(events):
+                fits = (i for i in items if i[2].startswith(event[2]) and (i[0] == event[0] or not is_near))
+                item = min(fits, key=lambda item: item[2] != event[2], default=None)
+                if item:
+                    items.remove(item)
+                    events.remove(event)
+        self.only_typed = {id(payload) for _, payload, _ in events}
         spoken = [p for p in payloads if p.get("type") == "message" and p.get("role") == "assistant"]
         self.spoken = {text.strip() for item in spoken for text in (*_texts(item), "\n".join(_texts(item)))}
         self.end: End | None = None
@@ -494,30 +512,6 @@ _OF_THE_TOOL = re.compile(
 )
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNORECASE | re.MULTILINE)
 _CODEX_STEPLESS = ("reasoning", "todo_list")
-
-
-def _only_typed(payloads: Sequence[JsonObject]) -> set[int]:
-    """Returns the ids of events of what the user typed that no item repeats.
-
-    An item repeats one event: the one between the same two steps of the agent, or else one that is left.
-    """
-    events, items, step = list[tuple[int, JsonObject, str]](), list[tuple[int, JsonObject, str]](), 0
-    for payload in payloads:
-        is_message = payload.get("type") == "message"
-        if payload.get("type") == "user_message":
-            events.append((step, payload, str(payload.get("message")).strip()))
-        elif is_message and payload.get("role") == "user":
-            items.append((step, payload, "\n".join(_texts(payload)).strip()))
-        elif is_message and payload.get("role") == "assistant":
-            step += 1
-    for is_near in (True, False):
-        for event in list(events):
-            fits = (i for i in items if i[2].startswith(event[2]) and (i[0] == event[0] or not is_near))
-            item = min(fits, key=lambda item: item[2] != event[2], default=None)
-            if item:
-                items.remove(item)
-                events.remove(event)
-    return {id(payload) for _, payload, _ in events}
 
 
 def _add_item(item: JsonObject, log: Dialogue) -> None:

@@ -128,17 +128,12 @@ def may_hold_work(name: str, item: JsonValue) -> bool:
 
 
 class Unread:
-    """Unread parts of one turn.
-
-    Attributes:
-        calls: Why calls, results or hand-offs may be missing; None: all are there.
-        words: Why words of the agent may be missing; None: all are there.
-    """
+    """Unread parts of one turn."""
 
     def __init__(self) -> None:
         self._messages: dict[str, list[str]] = {}
-        self.calls: str | None = None
-        self.words: str | None = None
+        self.calls: str | None = None  # why calls, results or hand-offs may be missing; None: all are there
+        self.words: str | None = None  # why words of the agent may be missing; None: all are there
 
     @property
     def has_gaps(self) -> bool:

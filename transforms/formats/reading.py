@@ -74,15 +74,11 @@ _ReadItem: TypeAlias = Conversation | ConversationEvent | ValueError
 
 
 class LogReader:
-    """Reads log records.
-
-    Attributes:
-        input_format: Name of every record's format, or `auto`.
-        reached: How many records have what a path of the config leads to, by `REACHED`, its key and the path.
-    """
+    """Reads log records."""
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         self.input_format = input_format
+        # How many records have what a path of the config leads to, by `REACHED`, its key and the path.
         self.reached = Counter[str]()
         config = config or EvalConfig()
         paths = Paths(config.app_version_from, config.eval_id_from, config.eval_set_id_from)
@@ -496,15 +492,10 @@ Found: TypeAlias = LoggedConversation | ConversationEvent | FoundCase | Failure
 
 
 class ReadRecord(NamedTuple):
-    """What a record holds.
+    """What a record holds."""
 
-    Attributes:
-        format: Name of its format; None: it could not be recognised.
-        contents: Its conversations, its cases, the event that it is, or failures.
-    """
-
-    format: str | None
-    contents: Sequence[Found]
+    format: str | None  # name of its format; None: it could not be recognised
+    contents: Sequence[Found]  # its conversations, its cases, the event that it is, or failures
 
 
 class AnyReader:
