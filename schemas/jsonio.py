@@ -45,6 +45,11 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
     return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
 
 
+def counted(number: int, noun: str, form: str = "") -> str:
+    """Returns a number with its noun, in the plural unless the number is 1; `form` is of the number."""
+    return f"{number:{form}} {noun}{'' if number == 1 else 's'}"
+
+
 def grouped(pairs: Iterable[tuple[_GroupKey, _Grouped]]) -> dict[_GroupKey, list[_Grouped]]:
     """Returns the items of every key, both in the order in which they come."""
     groups: dict[_GroupKey, list[_Grouped]] = {}
