@@ -16,7 +16,7 @@ from datetime import datetime
 from itertools import groupby
 from json import loads
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
 import yaml
@@ -489,10 +489,10 @@ def path_exists(path: str) -> bool:
         return bool(FileSystems.exists(path))
 
 
-def open_path(path: str) -> BinaryIO:
+def open_path(path: str) -> io.BufferedReader:
     """Opens a file for reading as it is, without decompressing it; raises OSError."""
     if is_local(path):
-        return open(path, "rb", buffering=READ_BYTES)
+        return io.BufferedReader(io.FileIO(path), READ_BYTES)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 

@@ -54,6 +54,10 @@ def inspection_text(
     below = _common_folder([file.path for file in files])
     shown = [printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN]]
     names = listed(shown, _PATHS_SHOWN, len(others))
+    # What a run of these files would lack.
+    hints = [inspection.no_version] if inspection.no_version else []
+    if (naming := sum(file.names_case for file in files)) and not any(file.cases for file in files):
+        hints = [nameless_text(naming), *hints]
     text = ""
     for most_files, most_names, most_lines in _SIZES:
         blocks = [
@@ -61,7 +65,7 @@ def inspection_text(
             _notes(files, below, width),
             _examples(files, width, most_lines) if most_lines else (),
             _criteria(files, width, most_names),
-            _hints(inspection, width),
+            [line for hint in hints for line in wrapped(hint, width)],
             _next_step(files, paths, width, config, has_starter),
             [cut(f"not looked at, by their names: {names}", width)] if others else (),
         ]
@@ -188,15 +192,6 @@ def _named(uses: Sequence[CriterionUse], tried: int) -> list[str]:
 def _is_judged(name: str) -> bool:
     kind = CRITERIA.get(name)  # none: a custom metric
     return kind is not None and issubclass(kind, JudgedCriterion)
-
-
-def _hints(inspection: Inspection, width: int) -> Iterator[str]:
-    """Yields what a run of these files would lack, with the next step."""
-    naming = sum(file.names_case for file in inspection.files)
-    if naming and not any(file.cases for file in inspection.files):
-        yield from wrapped(nameless_text(naming), width)
-    if inspection.no_version:
-        yield from wrapped(inspection.no_version, width)
 
 
 def _next_step(

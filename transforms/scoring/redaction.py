@@ -461,8 +461,13 @@ class Redactor:
         """Returns an app version with the markers of ids; numbers that versions are written as stay."""
         if self._is_value(text):
             return self.identity(text)
-        spans = self._spans(text, False, _lasting_marker)
-        return _replaced(text, [span for span in spans if not _is_version(text, *span)])
+        spans = [
+            (start, end, marker)
+            for start, end, marker in self._spans(text, False, _lasting_marker)
+            if marker[1:].rpartition("_")[0].lower() not in REDACTED_KINDS
+            or not _OF_VERSION.fullmatch(text, start, end)
+        ]
+        return _replaced(text, spans)
 
     def keep(self, text: str) -> None:
         """Leaves a text as it is, wherever it stands."""
@@ -558,11 +563,6 @@ def _lasting(marker: str, raw: str) -> str:
     """Returns the marker that a value has in ids, in place of that of a conversation."""
     numbered = _NUMBERED.fullmatch(marker)
     return _lasting_marker(numbered[1], raw, raw) if numbered else marker
-
-
-def _is_version(text: str, start: int, end: int, marker: str) -> bool:
-    kind = marker[1:].rpartition("_")[0].lower()
-    return kind in REDACTED_KINDS and _OF_VERSION.fullmatch(text, start, end) is not None
 
 
 def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:

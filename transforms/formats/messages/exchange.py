@@ -448,8 +448,7 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
 def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     """Returns the records of one conversation in chains, each in order, by the time of its last reply."""
     # A record follows the one whose reply it names as the previous one. Where two follow the same reply, each
-    # ends a chain of its own. Records whose conversation the server keeps are one chain, by time. Any other
-    # record is a chain by itself.
+    # ends a chain of its own. Records whose conversation the server keeps are one chain; others are alone.
     links = sorted(((*_link(value), value) for value in values), key=lambda link: link[0])
     places = {name: index for index, (_, name, *_) in enumerate(links) if name}
     replied, *kept_by = messages_base.KEPT_BY
