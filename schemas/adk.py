@@ -283,9 +283,7 @@ class EvalSet(BaseModel, defer_build=True):
     creation_timestamp: float = 0.0
 
 
-# google-adk's logs: eval results and stored sessions.
-#
-# Read them with `turnwise.schemas.adk.read_log`.
+# google-adk's logs, which `read_log` reads: eval results and stored sessions.
 
 
 class EvalStatus(IntEnum):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
 
@@ -16,8 +17,8 @@ JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, JsonValue]
 """A JSON object."""
 
-_Key = TypeVar("_Key")
-_Item = TypeVar("_Item")
+_GroupKey = TypeVar("_GroupKey")
+_Grouped = TypeVar("_Grouped")
 
 
 def no_items() -> list[Any]:
@@ -44,9 +45,14 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
     return mark.join(names[:most]) + (f"{mark.strip(', ')} and {more} more" if more > 0 else "")
 
 
-def grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+def counted(number: int, noun: str, form: str = "") -> str:
+    """Returns a number with its noun, in the plural unless the number is 1; `form` is of the number."""
+    return f"{number:{form}} {noun}{'' if number == 1 else 's'}"
+
+
+def grouped(pairs: Iterable[tuple[_GroupKey, _Grouped]]) -> dict[_GroupKey, list[_Grouped]]:
     """Returns the items of every key, both in the order in which they come."""
-    groups: dict[_Key, list[_Item]] = {}
+    groups: dict[_GroupKey, list[_Grouped]] = {}
     for key, item in pairs:
         groups.setdefault(key, []).append(item)
     return groups
@@ -114,30 +120,20 @@ def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[Js
     return value
 
 
-class _Twice(ValueError):
-    pass
-
-
 def key_twice(text: bytes, value: JsonValue) -> str | None:
     """Returns a key that an object of a JSON text states twice, with different values; None: none."""
     # Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
-    try:
-        if text.count(b":") == dump_json(value).count(b":"):
-            return None
-        json.loads(text, object_pairs_hook=_distinct, parse_int=str, parse_float=str)
-    except _Twice as error:
-        return str(error)
-    except (ValueError, RecursionError):
-        pass
-    return None
+    twice: list[str] = []
 
+    def object_of(pairs: list[tuple[str, Any]]) -> JsonObject:
+        unique = dict(pairs)
+        twice.extend(key for key, item in pairs if len(unique) < len(pairs) and item != unique[key])
+        return unique
 
-def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
-    unique = dict(pairs)
-    for key, item in pairs if len(unique) < len(pairs) else ():
-        if item != unique[key]:
-            raise _Twice(key)
-    return unique
+    with suppress(ValueError, RecursionError):
+        if text.count(b":") != dump_json(value).count(b":"):
+            json.loads(text, object_pairs_hook=object_of, parse_int=str, parse_float=str)
+    return next(iter(twice), None)
 
 
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//")

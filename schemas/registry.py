@@ -81,11 +81,11 @@ class Registry(Mapping[str, T], Generic[T]):
         if fault:
             raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: {fault}")
         known = self._items.get(item.name, item)
-        # A definition may be executed again: in a notebook, or in a module that is reloaded.
-        again = {"__main__", *getattr(importlib, "_RELOADING", ())} & _modules(item) & _modules(known)
-        is_again = bool(again) and getattr(item, "__qualname__", "") == getattr(known, "__qualname__", "")
-        if known is not item and not is_again:
-            raise TypeError(f"the name {item.name} is taken by another {self.kind}")
+        if known is not item:
+            # A definition may be executed again: in a notebook, or in a module that is reloaded.
+            again = {"__main__", *getattr(importlib, "_RELOADING", ())} & _modules(item) & _modules(known)
+            if not again or getattr(item, "__qualname__", "") != getattr(known, "__qualname__", ""):
+                raise TypeError(f"the name {item.name} is taken by another {self.kind}")
         self.changes += known is not item or item.name not in self._items
         self._items[item.name] = item
         return item
@@ -164,7 +164,7 @@ def _shown(item: object) -> str:
 def hook_errors(
     hook: str, passing: tuple[type[BaseException], ...] = (ConfigError, OSError)
 ) -> Iterator[None]:
-    """Converts errors of a plugin, or of a function of it, to a ConfigError that begins with its name."""
+    """For errors of a plugin or its function, raises ConfigError or OSError that begins with its name."""
     try:
         yield
     except RAISED as error:
@@ -184,8 +184,7 @@ def error_text(error: BaseException) -> str:
 @cache
 def _distributions() -> dict[str, Distribution]:
     """Returns the installed distributions that extend turnwise; of two of one name the first on the path."""
-    # `importlib.metadata.entry_points` parses the files of all distributions, which takes three times as
-    # long.
+    # `importlib.metadata.entry_points` parses the files of all distributions: it takes three times as long.
     named = [item for item in distributions() if "[turnwise." in (item.read_text("entry_points.txt") or "")]
     return {item.metadata["Name"]: item for item in reversed(named)}
 

@@ -14,9 +14,7 @@ from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample,
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 
 
-class Verdict(BaseModel):
-    """The answer to each question."""
-
+class Verdict(BaseModel):  # the answer to each question; a docstring would be in its schema
     model_config = ConfigDict(extra="forbid")
 
     quote: str

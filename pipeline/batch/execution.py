@@ -31,13 +31,14 @@ from turnwise.pipeline.io.run_writer import (
     read_run_file,
 )
 from turnwise.pipeline.io.sources import BigQuerySource, FileSource, Source
-from turnwise.pipeline.io.terminal import complain, complain_at_length, counted
+from turnwise.pipeline.io.terminal import complain, complain_at_length
 from turnwise.pipeline.report.terminal import UsageByModel
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import counted
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunDocument, files_changed
 from turnwise.transforms.beam.steps import JUDGE_USAGE, NAMESPACE, UNUSABLE
 from turnwise.transforms.judging.backends.base import AuthenticationError, one_line

@@ -22,7 +22,6 @@ from turnwise.pipeline.io.containers import RUN_FOLDER
 from turnwise.pipeline.io.terminal import (
     LONGEST_LINE,
     complain,
-    counted,
     names_text,
     printable,
     say,
@@ -75,7 +74,7 @@ from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject, indented_json, is_local, is_store_url
+from turnwise.schemas.jsonio import JsonObject, counted, indented_json, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 from turnwise.transforms.decisions.calibration.labels import (

@@ -24,7 +24,7 @@ from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files
 from turnwise.pipeline.io.sinks import SINKS, check_appends, file_formats, find_service
-from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import (
@@ -59,7 +59,7 @@ from turnwise.pipeline.settings.run import (
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import did_you_mean, is_local, is_store_url, listed
+from turnwise.schemas.jsonio import counted, did_you_mean, is_local, is_store_url, listed
 from turnwise.schemas.registry import error_text, is_file
 
 # Beam's DirectRunner would first try to download another engine.

@@ -10,11 +10,11 @@ from functools import partial
 from time import time_ns
 from typing import TYPE_CHECKING
 
-from turnwise.pipeline.io.terminal import aligned, clipped, complain, counted, names_text, printable, say
+from turnwise.pipeline.io.terminal import aligned, clipped, complain, names_text, printable, say
 from turnwise.pipeline.settings.options import FLAG, STORE, Subcommand, check_store, run_subcommand
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_sqlite_url
+from turnwise.schemas.jsonio import counted, is_sqlite_url
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.decisions.comparison.words import amount
 

@@ -22,7 +22,7 @@ from turnwise.pipeline.io.files import (
     shown_path,
     whole_items,
 )
-from turnwise.pipeline.io.terminal import complain, counted, printable, say, terminal_width
+from turnwise.pipeline.io.terminal import complain, printable, say, terminal_width
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.options import (
@@ -44,7 +44,7 @@ from turnwise.pipeline.settings.run import (
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect, ToolSetting
-from turnwise.schemas.jsonio import JsonObject, indented_json
+from turnwise.schemas.jsonio import JsonObject, counted, indented_json
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.report import Conversion, FileInspection, Inspection
 from turnwise.schemas.score import Failure, IncompleteReadError
@@ -307,7 +307,7 @@ def _add_tools(
     item: LoggedConversation | FoundCase,
     settings: Mapping[str, ToolSetting],
 ) -> None:
-    """Adds those of a conversation or case: a declared effect goes before a guess, and that before unknown."""
+    """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
     case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
     declared, calls = [*(case.tools if case else ())], [*_calls_expected(case)]
     if isinstance(item, LoggedConversation):

@@ -506,16 +506,15 @@ class Waiting:
 
     def __init__(self, what: str, patience: float, stop: Event) -> None:
         """Begins now, and lasts for `patience` seconds, or some if `stop` is set; `what` does not answer."""
-        self._what, self._stop, self._pause = what, stop, 0.1
-        self._start, self._began = time.monotonic(), datetime.now(UTC)
+        self._what, self._stop, self._pause, self._is_told = what, stop, 0.1, False
+        self._start, self._since = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._deadline = self._start + patience
-        self._is_told = self._is_stopping = False
 
     def again(self, reason: str) -> None:
         """Waits before the next attempt, and says once that there is no answer; raises OSError in the end."""
         now = time.monotonic()
-        if self._stop.is_set() and not self._is_stopping:
-            self._is_stopping, self._deadline = True, min(self._deadline, now + _AFTER_STOP_S)
+        if self._stop.is_set():
+            self._deadline = min(self._deadline, now + _AFTER_STOP_S)
         if now > self._deadline:
             hint = "nothing is lost: the same command goes on"
             raise OSError(f"{self._what}: {reason}; no answer since {self._since}; {hint}") from None
@@ -523,7 +522,7 @@ class Waiting:
             self._is_told = True
             complain(f"{self._what} has not answered since {self._since}, and is asked again: {reason}")
         pause = self._pause * random.uniform(0.5, 1)
-        if self._is_stopping:
+        if self._stop.is_set():
             time.sleep(min(pause, 1.0))
         else:
             self._stop.wait(pause)
@@ -533,10 +532,6 @@ class Waiting:
         """Says that there is an answer, if it was said that there is none."""
         if self._is_told:
             complain(f"{self._what} answers again")
-
-    @property
-    def _since(self) -> str:
-        return self._began.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # The tables to which a stream appends, and the views that show the present rows.

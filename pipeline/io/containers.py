@@ -16,7 +16,7 @@ from datetime import datetime
 from itertools import groupby
 from json import loads
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
 import yaml
@@ -176,8 +176,6 @@ def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: 
     return zstandard.ZstdDecompressor().decompressobj().decompress(file.read(info.compress_size))
 
 
-# Loads YAML safely: a key that stands twice in a mapping is an error, and aliases stand for little.
-
 _MOST_ALIASED = 100_000
 """The largest number of values and characters that the aliases of a file stand for."""
 _MERGE = "tag:yaml.org,2002:merge"
@@ -196,27 +194,25 @@ class _CheckedLoader(yaml.SafeLoader):
         return super().compose_document()
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
-        event, before = self.peek_event(), self._size
+        event, before, problem = self.peek_event(), self._size, ""
         if isinstance(event, yaml.AliasEvent):
-            self._count(event)
+            if event.anchor in self.anchors and event.anchor not in self._sizes:
+                problem = f"the alias *{event.anchor[:60]} stands in what it names"
+            size = self._sizes.get(event.anchor, 0)
+            self._size += size
+            self._aliased += size
+            if self._aliased > _MOST_ALIASED:
+                problem = (
+                    f"aliases stand for more than {_MOST_ALIASED:,} values and characters: write them out"
+                )
+            if problem:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         else:
             self._size += 1 + len(getattr(event, "value", ""))
         node = super().compose_node(parent, index)
         if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
             self._sizes[event.anchor] = self._size - before
         return node
-
-    def _count(self, event: yaml.AliasEvent) -> None:
-        problem = ""
-        if event.anchor in self.anchors and event.anchor not in self._sizes:
-            problem = f"the alias *{event.anchor[:60]} stands in what it names"
-        size = self._sizes.get(event.anchor, 0)
-        self._size += size
-        self._aliased += size
-        if self._aliased > _MOST_ALIASED:
-            problem = f"aliases stand for more than {_MOST_ALIASED:,} values and characters: write them out"
-        if problem:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -264,42 +260,30 @@ def _session_records(database: _Database) -> Iterator[JsonObject]:
 
 def _adk_records(database: _Database) -> Iterator[JsonObject]:
     """Yields sessions with their events; both are read in one order, so that memory stays flat."""
-    is_pickled = "actions" in database.tables["events"]
-    groups = groupby(database.rows(_events(database)), lambda row: _key(row, _EVENT_KEYS))
-    key, events = next(groups, (None, None))
-    for session in database.rows(_sessions(database)):
-        of_session: list[JsonObject] = []
-        if events is not None and key == _key(session, _SESSION_KEYS):
-            of_session = list(events)
-            key, events = next(groups, (None, None))
-        yield session_record(session, of_session, is_pickled)
-
-
-def _key(row: JsonObject, names: Sequence[str]) -> tuple[JsonValue, ...]:
-    return tuple(row.get(name) for name in names)
-
-
-def _sessions(database: _Database) -> str:
-    joins, chosen = "", _columns(database, "sessions", "s")
+    chosen, of_events = (
+        ", ".join(f'{alias}."{name}"' for name in database.tables[table] if name not in _NEVER_READ)
+        for table, alias in (("sessions", "s"), ("events", "e"))
+    )
+    joins, order = "", "s.app_name, s.user_id, s.id"
     for kind, keys in _KEYS_OF_STATES.items():
         if f"{kind}_states" in database.tables:
             equal = " AND ".join(f"{kind}s.{key} = s.{key}" for key in keys)
             joins += f" LEFT JOIN {kind}_states AS {kind}s ON {equal}"
             chosen += f", {kind}s.state AS {kind}_state"
-    return f"SELECT {chosen} FROM sessions AS s{joins} ORDER BY s.app_name, s.user_id, s.id"
-
-
-def _events(database: _Database) -> str:
+    sessions = database.rows(f"SELECT {chosen} FROM sessions AS s{joins} ORDER BY {order}")
     pairs = zip(_SESSION_KEYS, _EVENT_KEYS, strict=True)
-    equal = " AND ".join(f"s.{of_session} = e.{of_event}" for of_session, of_event in pairs)
-    order = f"s.app_name, s.user_id, s.id, e.timestamp, e.{database.order_column}"
-    chosen = _columns(database, "events", "e")
-    return f"SELECT {chosen} FROM events AS e JOIN sessions AS s ON {equal} ORDER BY {order}"
-
-
-def _columns(database: _Database, table: str, alias: str) -> str:
-    names = [name for name in database.tables[table] if name not in _NEVER_READ]
-    return ", ".join(f'{alias}."{name}"' for name in names)
+    same = " AND ".join(f"s.{of_session} = e.{of_event}" for of_session, of_event in pairs)
+    source = f"events AS e JOIN sessions AS s ON {same}"
+    by_time = f"{order}, e.timestamp, e.{database.order_column}"
+    events = database.rows(f"SELECT {of_events} FROM {source} ORDER BY {by_time}")
+    groups = groupby(events, lambda event: [event.get(name) for name in _EVENT_KEYS])
+    key, group = next(groups, (None, None))
+    for session in sessions:
+        of_session: list[JsonObject] = []
+        if group is not None and key == [session.get(name) for name in _SESSION_KEYS]:
+            of_session = list(group)
+            key, group = next(groups, (None, None))
+        yield session_record(session, of_session, "actions" in database.tables["events"])
 
 
 def _agents_records(database: _Database) -> Iterator[JsonObject]:
@@ -505,10 +489,10 @@ def path_exists(path: str) -> bool:
         return bool(FileSystems.exists(path))
 
 
-def open_path(path: str) -> BinaryIO:
+def open_path(path: str) -> io.BufferedReader:
     """Opens a file for reading as it is, without decompressing it; raises OSError."""
     if is_local(path):
-        return open(path, "rb", buffering=READ_BYTES)
+        return io.BufferedReader(io.FileIO(path), READ_BYTES)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -18,20 +18,13 @@ from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
 from turnwise.pipeline.io.containers import (
     AS_CSV,
     KIND_BYTES,
-    READ_BYTES,
     TABLES,
     check_container,
     check_database,
     check_text,
     open_path,
 )
-from turnwise.pipeline.io.records import (
-    GZIP_MAGIC,
-    OTHER_SUFFIXES,
-    SUFFIXES,
-    SizedPath,
-    file_records,
-)
+from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, SizedPath, file_records
 from turnwise.pipeline.settings.options import check_google, is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
 from turnwise.schemas.case import EvalCase
@@ -192,13 +185,10 @@ def content_digest(path: str) -> str:
         return shown_place(path)
     digests: list[str] = []
     for listed in listed_files(file_patterns("--eval_cases", [path])):
-        digest = blake2b(digest_size=16)
         if isinstance(listed, Failure):  # the run says why
             continue
         with open_path(listed.path) as file:
-            while block := file.read(READ_BYTES):
-                digest.update(block)
-        digests.append(digest.hexdigest())
+            digests.append(file_digest(file, partial(blake2b, digest_size=16)).hexdigest())
     return " ".join(sorted(digests))
 
 

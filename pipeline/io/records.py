@@ -6,7 +6,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from gzip import GzipFile
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -366,7 +366,8 @@ def named_as_lines(path: str) -> bool:
 def _is_one_file(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
     head = [file.readline(limit + 2) for _ in range(_FIRST_LINES)]
     file.seek(0)
-    return is_one_file([_line(line.removeprefix(BOM)) for line in head])
+    values = [_value(line.removeprefix(BOM)) for line in head]
+    return is_one_file([{"line": value} if isinstance(value, list) else value for value in values])
 
 
 def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
@@ -432,12 +433,6 @@ def _whole_file(path: str, text: bytes, limit: int) -> Iterator[Record | Failure
     yield Record(path, 1, b"[" + b",".join(whole) + b"]")
 
 
-def _line(text: bytes) -> JsonValue:
-    """Returns the value of a line; an array as an object, as `_whole_file` does."""
-    value = _value(text)
-    return {"line": value} if isinstance(value, list) else value
-
-
 def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
     record = Record(path, position, start[:KEPT_RECORD_BYTES])
     error = oversized_error(limit)
@@ -481,40 +476,36 @@ def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failu
         if is_one_record(events):
             yield Record(path, 1, dump_json(events))
         else:
-            yield from (_event(path, number, event, limit) for number, event in enumerate(events, 1))
+            yield from _events(path, events, limit)
         last = text.rpartition(b"\n")[2]
         if _breaks_off(last.removeprefix(b"data:")):
             yield _cut(path, len(events) + 1, last)
-    elif text and not text.isspace():
-        yield from _broken_texts(path, text.decode(), limit)
-    else:
+    elif not text or text.isspace():
         raise EmptyFileError("the file holds no JSON text")
+    else:  # texts that stand before the place where one is broken, and the rest
+        decoded = text.decode()
+        values, rest = _texts_in(decoded)
+        yield from _events(path, values, limit)
+        position, data = len(values) + 1, rest.encode()
+        line = decoded.count("\n", 0, len(decoded.rstrip()) - len(rest)) + 1
+        if _breaks_off(data):
+            yield _cut(path, position, data, line)
+        elif values:
+            why = f"from line {line} on, the file is no JSON, and not read"
+            if rest.startswith(","):
+                why += ": put texts with commas between them into one array, [...], or remove the commas"
+            yield record_failure("read", IncompleteReadError(why), Record(path, position, data))
+        else:
+            yield Record(path, 1, data)
 
 
-def _broken_texts(path: str, text: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the JSON texts that stand before the place where a text is none, and one failure of the rest."""
-    values, rest = _texts_in(text)
-    for number, value in enumerate(values, 1):
-        yield _event(path, number, value, limit)
-    position, data = len(values) + 1, rest.encode()
-    line = text.count("\n", 0, len(text.rstrip()) - len(rest)) + 1
-    if _breaks_off(data):
-        yield _cut(path, position, data, line)
-    elif values:
-        why = f"from line {line} on, the file is no JSON, and not read"
-        if rest.startswith(","):
-            why += ": put texts with commas between them into one array, [...], or remove the commas"
-        yield record_failure("read", IncompleteReadError(why), Record(path, position, data))
-    else:
-        yield Record(path, 1, data)
-
-
-def _event(path: str, position: int, event: JsonValue, limit: int) -> Record | Failure:
-    try:
-        return _apart(path, position, dump_json(event), limit)
-    except ValueError as error:
-        shown = repr(event).encode("utf-8", "backslashreplace")
-        return record_failure("read", error, Record(path, position, shown))
+def _events(path: str, events: Sequence[JsonValue], limit: int) -> Iterator[Record | Failure]:
+    for position, event in enumerate(events, 1):
+        try:
+            yield _apart(path, position, dump_json(event), limit)
+        except ValueError as error:
+            shown = repr(event).encode("utf-8", "backslashreplace")
+            yield record_failure("read", error, Record(path, position, shown))
 
 
 def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:

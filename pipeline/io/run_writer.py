@@ -436,8 +436,6 @@ Told = dict[str, int] | list[ConversationRow] | Written | str
 
 
 class _AllTold:
-    """Everything that was told of a run."""
-
     def __init__(self, parts: Iterable[Told]) -> None:
         self.counts, self.written = Counter[str](), list[Written]()
         candidates: list[ConversationRow] = []
@@ -694,8 +692,6 @@ class _WriteRowsFn(InspectedDoFn):
 
 
 class _Shard(Struct):
-    """An open file of a table."""
-
     path: str
     file: BinaryIO
     writer: RowWriter

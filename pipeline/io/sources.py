@@ -148,8 +148,6 @@ def _first_line(file: BinaryIO, start: int) -> tuple[int, int]:
 
 
 class _ClaimedLines:
-    """The lines of an open file, each claimed before it is read."""
-
     def __init__(self, file: BinaryIO, offset: int, claim: Callable[[int], bool]) -> None:
         self._file, self._offset, self._claim = file, offset, claim
         self._begins, self._is_over = True, False

@@ -183,8 +183,5 @@ def with_stores(files: Source | None, settings: RunSettings) -> Source:
     """Returns the source of all eval cases of a run; raises ConfigError if a store cannot be opened."""
     urls = list(dict.fromkeys(path for path in settings.eval_cases if is_store_url(path)))
     for url in urls:
-        try:
-            open_store(url, read_only=True).close()
-        except (ConfigError, StoreError) as error:
-            raise ConfigError(f"--eval_cases: {error}") from None
+        try_store("--eval_cases", url, read_only=True).close()
     return StoreSource(urls, settings.store_app, files)

@@ -55,11 +55,6 @@ def _fitting(parts: "list[str] | str", width: int) -> list[str]:
     return [part for part, used in zip(parts, widths, strict=True) if used <= width]
 
 
-def counted(number: int, noun: str) -> str:
-    """Returns a number with its noun, in the plural unless the number is 1."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def names_text(names: Sequence[str], width: int = LONGEST_NAME) -> str:
     """Returns the first names, each at most `width` columns wide, and the number of others."""
     shown = ", ".join(printable(name, width) for name in names[:_NAMES_SHOWN])

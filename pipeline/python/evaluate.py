@@ -150,17 +150,17 @@ def _with_section(config: EvalConfig, name: str, **section: JsonObject) -> EvalC
 def _judge(
     options: Options, config: JudgeConfig, run_id: str, criteria: Sequence[Criterion]
 ) -> JudgeSettings:
-    judge = options.judge
-    name = judge if isinstance(judge, str) else None
-    raw = RawJudgeOptions(
-        judge=name, judge_concurrency=options.judge_concurrency, sample_rate=options.sample_rate
-    )
-    if judge is None or isinstance(judge, str):
-        return judge_settings(raw, config, run_id, criteria)
-    fault = None if isinstance(judge, JudgeKind) else backend_fault(judge)
-    if fault:
+    given = options.judge
+    raw = RawJudgeOptions(judge_concurrency=options.judge_concurrency, sample_rate=options.sample_rate)
+    if given is None or isinstance(given, str):
+        return judge_settings(replace(raw, judge=given), config, run_id, criteria)
+    if isinstance(given, JudgeKind):
+        kind = given
+    elif fault := backend_fault(given):
         raise TypeError(f"judge: neither a name nor a Backend: {fault}")
-    kind = judge if isinstance(judge, JudgeKind) else _kind_of(judge)
+    else:
+        backend, name = given, f"{type(given).__module__}.{type(given).__qualname__}"
+        kind = JudgeKind(name=name, help="", connect=lambda config, environ, note_retry: backend)
     # An object may answer otherwise in the next run, so its replies are kept only where the config says so.
     settings = judge_settings(replace(raw, judge=NONE.name), config, run_id)
     model = config.model if "model" in config.model_fields_set else kind.model or config.model
@@ -168,11 +168,6 @@ def _judge(
     stated_config = settings.config.model_copy(update=stated)
     check_several(kind, stated_config, criteria)
     return replace(settings, config=stated_config, given_judge=kind)
-
-
-def _kind_of(backend: Backend) -> JudgeKind:
-    name = f"{type(backend).__module__}.{type(backend).__qualname__}"
-    return JudgeKind(name=name, help="", connect=lambda config, environ, note_retry: backend)
 
 
 def read_any_config(config: Config | None) -> EvalConfig:
@@ -251,15 +246,9 @@ def read_conversations(
     check_log_format(input_format)
     reader = LogReader(input_format, read_any_config(config))
     inputs = sort_inputs("conversations", conversations, Conversation)
-    read: list[Conversation] = []
-    failures: list[Failure] = []
-    for logged in logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()):
-        if isinstance(logged, Failure):
-            failures.append(logged)
-        else:
-            read.append(logged.conversation)
-    _report(failures, on_failure)
-    return read
+    read = list(logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()))
+    _report([item for item in read if isinstance(item, Failure)], on_failure)
+    return [item.conversation for item in read if not isinstance(item, Failure)]
 
 
 def read_cases(
@@ -479,7 +468,6 @@ def finished(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=run_loop, args=(loop,), name="turnwise-evaluate", daemon=True)
     thread.start()

@@ -21,11 +21,10 @@ from turnwise.pipeline.io.files import (
     read_cases,
 )
 from turnwise.pipeline.io.records import file_records
-from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import Conversation, Record
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.report import CriterionFigure, CriterionRow
 from turnwise.schemas.rows import (
     TABLES,

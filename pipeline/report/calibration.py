@@ -12,7 +12,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
-from turnwise.pipeline.io.terminal import aligned, complain, counted, cut, printable, wrapped
+from turnwise.pipeline.io.terminal import aligned, complain, cut, printable, wrapped
 from turnwise.pipeline.python.evaluate import Collected
 from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.report.terminal import money_text
@@ -34,7 +34,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import indented_json, is_local, listed
+from turnwise.schemas.jsonio import counted, indented_json, is_local, listed
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.judge_check import (

@@ -6,27 +6,19 @@ from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
 
-from turnwise.pipeline.io.terminal import aligned, columns, counted, cut, printable, wrapped
+from turnwise.pipeline.io.terminal import aligned, columns, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import GATE_PROBLEM, Comparison, FirstPage, Flip, Missing, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import grouped, is_store_url, listed, shown_url
+from turnwise.schemas.jsonio import counted, grouped, is_store_url, listed, shown_url
+from turnwise.transforms.decisions.comparison import words
 from turnwise.transforms.decisions.comparison.collect import Order, version_order
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.comparison.words import (
-    criteria_lines,
-    difference_cell,
-    run_places,
-    settings_changes,
-    shown_p,
-    side_names,
-    table_notes,
-)
 from turnwise.transforms.decisions.first_page import NAMED, two_versions, with_left_out
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
@@ -109,7 +101,7 @@ def families_text(comparison: Comparison) -> str:
 
 def criteria_table(comparison: Comparison, width: int) -> list[str]:
     """Returns the table of criteria, fitted to the terminal."""
-    lines = [[printable(cell) for cell in line] for line in criteria_lines(comparison)]
+    lines = [[printable(cell) for cell in line] for line in words.criteria_lines(comparison)]
     roles = [[lines[0][0], "baseline", "candidate", *lines[0][3:]], *lines[1:]]
     for rows in (lines, roles):
         if max(map(columns, aligned(rows))) <= width:
@@ -149,7 +141,7 @@ def _slices(comparison: Comparison) -> list[str]:
     units = {result.criterion: result for result in comparison.criteria}
     lines = [
         f"slice {result.slice}: {result.criterion} "
-        f"{difference_cell(result.difference, units[result.criterion])}, q {shown_p(result.q)}, "
+        f"{words.difference_cell(result.difference, units[result.criterion])}, q {words.shown_p(result.q)}, "
         f"{counted(result.difference.pairs or result.difference.baseline_count, 'case')}"
         for result in shown[:_SLICES_SHOWN]
     ]
@@ -253,10 +245,10 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
     comparison = compare(sides.baseline, sides.candidate, CompareOptions())
     if why := nothing_common(comparison):
         return _refused(why)
-    names = side_names(comparison)
+    names = words.side_names(comparison)
     difference = f"difference: {names[1]} less {names[0]}; {pairing_text(comparison)}"
     lines = [*wrapped(printable(difference), width), *criteria_table(comparison, width)]
-    lines += [line for note in table_notes(comparison) for line in wrapped(printable(note), width)]
+    lines += [line for note in words.table_notes(comparison) for line in wrapped(printable(note), width)]
     more = [printable(f"{MORE}{command}")] if runs[-1].directory else []
     text = "\n".join(["", *lines, *more])
     return EndComparison(
@@ -286,7 +278,7 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     # What is in no figure and may have been worse.
     unmeasured = []
     a, b, pairing = comparison.baseline, comparison.candidate, comparison.pairing
-    for side, run_place in zip((a, b), run_places(a, b), strict=False):
+    for side, run_place in zip((a, b), words.run_places(a, b), strict=False):
         if side.rejected:
             unmeasured.append(f"{run_place}: {side.rejected} records or conversations were rejected")
         unmeasured += [f"{run_place}: {problem}" for problem in _problems(side)]
@@ -486,7 +478,7 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
     changes = [
         f"{change.what} ({change.baseline} for {a.name}, {change.candidate} for {b.name})"
-        for change in settings_changes(a, b)
+        for change in words.settings_changes(a, b)
         if change.criteria != [STATUS]  # it concerns more than the verdicts
     ]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""

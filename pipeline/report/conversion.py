@@ -10,26 +10,16 @@ from typing import BinaryIO, cast
 
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import read_files, whole_items
-from turnwise.pipeline.io.terminal import counted, printable, wrapped
+from turnwise.pipeline.io.terminal import printable, wrapped
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import dump_json, is_local, is_store_url
+from turnwise.schemas.jsonio import counted, dump_json, is_local, is_store_url
 from turnwise.schemas.report import Conversion, NotConverted
 from turnwise.schemas.rows import ScoreRow, Transcript
 from turnwise.schemas.run import RUN_FILE
 from turnwise.schemas.score import Failure
-from turnwise.transforms.decisions.cases import (
-    TO_APPROVE,
-    Candidate,
-    CandidateSample,
-    distinct_names,
-    logged_candidate,
-    made_case,
-    recorded_turns,
-    row_candidate,
-    transcript_conversation,
-)
+from turnwise.transforms.decisions import cases
 from turnwise.transforms.decisions.comparison.collect import ScoredId
 from turnwise.transforms.decisions.conversion import Converted, RunOfConversation, Target, converted, scored
 from turnwise.transforms.decisions.run import scored_id
@@ -65,13 +55,13 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
             sets |= {row["eval_set_id"]} - {None}
             # Turns are numbered as they happened.
             places: dict[int | None, int | None] = {None: None}
-            places |= {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
+            places |= {turn["index"]: number for number, turn in enumerate(cases.recorded_turns(transcript))}
             score_rows: list[ScoreRow] = [
                 {**score, "turn_index": places[score["turn_index"]]}
                 for score in scores.get(scored_id(row), ())
                 if score["turn_index"] in places
             ]
-            conversation = transcript_conversation(row, transcript)
+            conversation = cases.transcript_conversation(row, transcript)
             run_of = RunOfConversation(conversation, row["verdict"], score_rows, agent)
             file.add(scored(run_of, target))
     notes[_SETS] = len(sets) if len(sets) > 1 else 0
@@ -202,9 +192,9 @@ def write_output(directory: str, texts: Mapping[str, str]) -> None:
 
 
 def write_cases(
-    given: Iterable[Candidate | Failure],
-    is_wanted: Callable[[Candidate], bool],
-    sample: CandidateSample,
+    given: Iterable[cases.Candidate | Failure],
+    is_wanted: Callable[[cases.Candidate], bool],
+    sample: cases.CandidateSample,
     target: Target,
     output: str,
 ) -> Conversion:
@@ -228,12 +218,12 @@ def write_cases(
             else:
                 sample.add(item)
         skipped["asked and done as in another conversation"] = sample.repeated
-        for name, candidate in distinct_names(sample.chosen()):
+        for name, candidate in cases.distinct_names(sample.chosen()):
             try:
-                case, notes = made_case(candidate, name, file.stem)
+                case, notes = cases.made_case(candidate, name, file.stem)
                 made = converted(case, target)
                 if "tags" in made.not_held:
-                    case = made_case(candidate, f"{TO_APPROVE}-{case.eval_id}", file.stem)[0]
+                    case = cases.made_case(candidate, f"{cases.TO_APPROVE}-{case.eval_id}", file.stem)[0]
                     case.tags = []
                     made = converted(case, target)
                 del made.not_held["eval_set_id"]  # that is the file itself
@@ -279,7 +269,7 @@ def is_run(path: str) -> bool:
     return path_exists(join_path(path, RUN_FILE))
 
 
-def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidate | Failure]:
+def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[cases.Candidate | Failure]:
     """Yields the conversations of logs, and what could not be read; raises ConfigError as `read_files`."""
     for item in whole_items(read_files("--from", paths, reader, MAX_RECORD_BYTES)):
         if isinstance(item, Failure):
@@ -289,10 +279,10 @@ def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidat
             message = f"{item.case.eval_id} is an eval case already"
             yield Failure("parse", "ValueError", message, record.source, record.position)
         else:
-            yield logged_candidate(item.conversation, item.record.source, item.record.position)
+            yield cases.logged_candidate(item.conversation, item.record.source, item.record.position)
 
 
-def run_candidates(directory: str) -> Iterator[Candidate | Failure]:
+def run_candidates(directory: str) -> Iterator[cases.Candidate | Failure]:
     """Yields the conversations of a run; raises ConfigError as `open_run`."""
     run = open_run(directory)
     failed: defaultdict[ScoredId, set[int]] = defaultdict(set)
@@ -301,6 +291,6 @@ def run_candidates(directory: str) -> Iterator[Candidate | Failure]:
             failed[scored_id(score)].add(score["turn_index"])
     for row in run.conversations():
         try:
-            yield row_candidate(row, frozenset(failed.get(scored_id(row), ())))
+            yield cases.row_candidate(row, frozenset(failed.get(scored_id(row), ())))
         except ValueError as error:
             yield Failure("parse", "ValueError", str(error), row["source"], row["position"])

@@ -22,20 +22,10 @@ from turnwise.pipeline.io.terminal import (
     terminal_width,
     wrapped,
 )
+from turnwise.pipeline.report import terminal
 from turnwise.pipeline.report.comparison import MOST_CONVERSATIONS, end_comparison
 from turnwise.pipeline.report.gate import page_of_versions, rule_problems, unknown_sides
 from turnwise.pipeline.report.run_counts import RunCounts, guesses_by_tool, records_by_worker, run_counts
-from turnwise.pipeline.report.terminal import (
-    WIDTH,
-    EndComparison,
-    UsageByModel,
-    gate_problems,
-    joint_document,
-    judge_document,
-    repeated,
-    summary_text,
-    versions_of,
-)
 from turnwise.pipeline.runs.directory import written_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
@@ -58,7 +48,7 @@ _MOST_READ_AGAIN = 20_000
 def end_run(
     settings: RunSettings,
     counted: Mapping[str, int],
-    usage: UsageByModel,
+    usage: terminal.UsageByModel,
     rows: Iterable[MetricsByAppVersionRow],
     tables: JsonObject,
     read: Callable[[JsonObject], Run],
@@ -80,7 +70,7 @@ def end_run(
     were not stored.
     """
     config, of_run = settings.config, run_counts(counted) if counts is None else counts
-    problems = [*lost, *gate_problems(settings, of_run, rows), *unknown_sides(settings, rows)]
+    problems = [*lost, *terminal.gate_problems(settings, of_run, rows), *unknown_sides(settings, rows)]
     # Paths of the config that no conversation has.
     named = [f"{key} {path}" for key in _PATHS for path in getattr(config, key)]
     if config.mapping is not None:
@@ -101,7 +91,7 @@ def end_run(
         if rows and all(row["app_version"] is None for row in rows)
         else None,
         "records_by_worker": records_by_worker(counted),
-        "judge": judge_document(settings, usage, rows, joint_document(settings, counted)),
+        "judge": terminal.judge_document(settings, usage, rows, terminal.joint_document(settings, counted)),
         "problems": problems,
         "exit_status": 1 if problems else 0,
         "guessed_tools": guesses_by_tool(counted),
@@ -128,7 +118,7 @@ def end_run(
 def report(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject) -> int:
     """Prints the report of a finished run, of which `document` is `run.json`; returns its exit status."""
     say(report_text(settings, rows, document, written_run(settings.output, document)))
-    width, counts = terminal_width(WIDTH), document["counts"]
+    width, counts = terminal_width(terminal.WIDTH), document["counts"]
     if settings.eval_cases and "match: UnknownCaseError" in counts["failures"]:
         read, rejected = counts["cases"], counts["rejected_cases"]
         places = names_text([*map(shown_place, settings.eval_cases)])
@@ -165,18 +155,18 @@ def report_text(
     settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject, run: Run
 ) -> str:
     """Returns the report of a run whose tables can be read; `document` is `run.json`."""
-    versions, counts, first_rows = versions_of(rows), document["counts"], document["to_read"]
-    ended, width = EndComparison(), terminal_width(WIDTH)
+    versions, counts, first_rows = terminal.versions_of(rows), document["counts"], document["to_read"]
+    ended, width = terminal.EndComparison(), terminal_width(terminal.WIDTH)
     may_compare = counts["results"] or not settings.is_streaming
     if may_compare and (len([*filter(None, versions)]) > 1 or settings.baseline or settings.candidate):
         try:
             ended = end_comparison(run, versions, (settings.baseline, settings.candidate), width)
         except (ConfigError, OSError) as error:
-            ended = EndComparison(refused=[printable(f"not compared: {error}")])
+            ended = terminal.EndComparison(refused=[printable(f"not compared: {error}")])
     if may_compare and ended.page is None and versions:
         has_critical = any(row["severity"] == "critical" for row in first_rows or ())
         verdicts = [row for row in rows if row["criterion"] == STATUS]
-        says_more = has_critical or any(row["no_score"] or repeated(row) for row in verdicts)
+        says_more = has_critical or any(row["no_score"] or terminal.repeated(row) for row in verdicts)
         # Where they say more than the figures, they are read again.
         conversations: list[ConversationRow] | None = None
         if says_more and counts["results"] <= MOST_CONVERSATIONS:
@@ -187,7 +177,7 @@ def report_text(
         is_known = conversations is None and first_rows is not None and not has_critical
         page = replace(page, destructive=0) if page is not None and is_known else page
         ended = ended._replace(page=page)
-    return summary_text(settings, rows, document, ended, failure_examples(counts, run), width)
+    return terminal.summary_text(settings, rows, document, ended, failure_examples(counts, run), width)
 
 
 _LOOKED_AT, _LONGEST_MESSAGE, _KINDS_SHOWN = 1_000, 400, 3
@@ -247,6 +237,6 @@ def begun_document(settings: RunSettings) -> JsonObject:
             "python": sys.version.split()[0],
         },
         "max_failure_ratio": settings.max_failure_ratio,
-        "judge": judge_document(settings, {}, ()),
+        "judge": terminal.judge_document(settings, {}, ()),
     }
     return redact_document(begun, settings.config.redact)

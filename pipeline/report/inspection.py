@@ -1,7 +1,7 @@
 """Inspections as text of a limited width, and proposals of a mapping for what no format fits."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from glob import escape, glob
 from itertools import islice
 from shlex import quote
@@ -12,16 +12,16 @@ from pydantic_core import from_json
 
 from turnwise.pipeline.io.files import agent_folder, file_patterns, listed_files, read_files, whole_items
 from turnwise.pipeline.io.records import file_records
-from turnwise.pipeline.io.terminal import columns, counted, cut, padded, printable, wrapped
+from turnwise.pipeline.io.terminal import columns, cut, padded, printable, wrapped
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import DEFAULT_CRITERIA, EvalConfig, MappingConfig
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, listed
+from turnwise.schemas.jsonio import JsonObject, counted, dump_json, is_local, listed
 from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.first_page import nameless_text
-from turnwise.transforms.decisions.inspection import ORDER, add_use, suggested_mapping, unread_keys
+from turnwise.transforms.decisions.inspection import ORDER, least_uses, suggested_mapping, unread_keys
 from turnwise.transforms.formats.messages.kinds import objects_in
 from turnwise.transforms.formats.messages.messages_base import UnreadMessagesError
 from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
@@ -54,6 +54,10 @@ def inspection_text(
     below = _common_folder([file.path for file in files])
     shown = [printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN]]
     names = listed(shown, _PATHS_SHOWN, len(others))
+    # What a run of these files would lack.
+    hints = [inspection.no_version] if inspection.no_version else []
+    if (naming := sum(file.names_case for file in files)) and not any(file.cases for file in files):
+        hints = [nameless_text(naming), *hints]
     text = ""
     for most_files, most_names, most_lines in _SIZES:
         blocks = [
@@ -61,7 +65,7 @@ def inspection_text(
             _notes(files, below, width),
             _examples(files, width, most_lines) if most_lines else (),
             _criteria(files, width, most_names),
-            _hints(inspection, width),
+            [line for hint in hints for line in wrapped(hint, width)],
             _next_step(files, paths, width, config, has_starter),
             [cut(f"not looked at, by their names: {names}", width)] if others else (),
         ]
@@ -151,21 +155,13 @@ def _examples(files: Sequence[FileInspection], width: int, most: int) -> Iterato
             yield cut(printable(f"  {who}: {text}"), width)
 
 
-def _merged(uses: Iterable[CriterionUse]) -> dict[str, CriterionUse]:
-    """Returns what each criterion needs over all files: the least that it needs anywhere."""
-    merged: dict[str, CriterionUse] = {}
-    for use in uses:
-        add_use(merged, use)
-    return dict(sorted(merged.items()))
-
-
 def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterator[str]:
     """Yields the criteria that the files can feed; of those that eval cases would add, some."""
-    uses = _merged(use for file in files for use in file.criteria)
+    uses = dict(sorted(least_uses(use for file in files for use in file.criteria).items()))
     tried, cases = sum(file.tried for file in files), sum(file.cases for file in files)
     of_cases = [
         name
-        for name in _merged(use for file in files for use in file.case_criteria)
+        for name in sorted(least_uses(use for file in files for use in file.case_criteria))
         if name not in uses or uses[name].applies == "cases"
     ]
     if not tried and not cases:
@@ -196,15 +192,6 @@ def _named(uses: Sequence[CriterionUse], tried: int) -> list[str]:
 def _is_judged(name: str) -> bool:
     kind = CRITERIA.get(name)  # none: a custom metric
     return kind is not None and issubclass(kind, JudgedCriterion)
-
-
-def _hints(inspection: Inspection, width: int) -> Iterator[str]:
-    """Yields what a run of these files would lack, with the next step."""
-    naming = sum(file.names_case for file in inspection.files)
-    if naming and not any(file.cases for file in inspection.files):
-        yield from wrapped(nameless_text(naming), width)
-    if inspection.no_version:
-        yield from wrapped(inspection.no_version, width)
 
 
 def _next_step(

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from turnwise.pipeline.io.terminal import counted, printable
+from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.report.comparison import families_text, flips_reason, pairing_text, side_text
 from turnwise.pipeline.report.gate import kinds_of, shown_rules
 from turnwise.schemas.comparison import (
@@ -17,14 +17,8 @@ from turnwise.schemas.comparison import (
     RuleResult,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import grouped
-from turnwise.transforms.decisions.comparison.words import (
-    criteria_lines,
-    difference_cell,
-    last_parts,
-    shown_p,
-    table_notes,
-)
+from turnwise.schemas.jsonio import counted, grouped
+from turnwise.transforms.decisions.comparison import words
 from turnwise.transforms.decisions.first_page import counts_text, destructive_text, reasons_of
 
 _LONGEST = 300
@@ -50,13 +44,13 @@ def shown(text: str, width: int = _LONGEST) -> str:
     A word that could be markup, a link or a mention is inline code of character references: there, GitHub
     looks for none.
     """
-    words = printable(text, width).split(" ")
-    for index, word in enumerate(words):
+    parts = printable(text, width).split(" ")
+    for index, word in enumerate(parts):
         if not (_PLAIN.fullmatch(word) or _LESS.fullmatch(word)):
             is_safe = (char.isalnum() or char in _HARMLESS or not char.isascii() for char in word)
             chars = (c if safe else f"&#{ord(c)};" for c, safe in zip(word, is_safe, strict=True))
-            words[index] = f"<code>{''.join(chars)}</code>"
-    return " ".join(words)
+            parts[index] = f"<code>{''.join(chars)}</code>"
+    return " ".join(parts)
 
 
 def gate_markdown(report: GateReport) -> str:
@@ -94,7 +88,7 @@ def _rule_text(rule: RuleResult) -> str:
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
-    short = last_parts(names)
+    short = words.last_parts(names)
     text = ", ".join(shown(short[name]) for name in names[:_MOST_NAMES])
     left = len(names) + others - _MOST_NAMES
     return f"{before}{text}" + (f" and {left} more" if left > 0 else "") if names else ""
@@ -129,8 +123,8 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         why = check.why or "no reason is known"
         rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
     if rows:
-        short = last_parts(case for case, _ in rows)
-        versions = last_parts({version or "" for _, version in rows})
+        short = words.last_parts(case for case, _ in rows)
+        versions = words.last_parts({version or "" for _, version in rows})
         cells = [
             [why, short[case], change, versions[version or ""]]
             for (case, version), (why, change) in rows.items()
@@ -178,16 +172,16 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 
 def _criteria(comparison: Comparison) -> Iterator[str]:
-    head, *rows = criteria_lines(comparison)
+    head, *rows = words.criteria_lines(comparison)
     yield from _table([*head[:-1], "word"], rows)
-    if notes := table_notes(comparison):
+    if notes := words.table_notes(comparison):
         yield from (*(f"- {shown(note)}" for note in notes), "")
     units = {result.criterion: result for result in comparison.criteria}
     slices = []
     for result in comparison.slices:
         if result.stands_out:
-            difference = difference_cell(result.difference, units[result.criterion])
-            slices.append([result.slice, result.criterion, difference, shown_p(result.q)])
+            difference = words.difference_cell(result.difference, units[result.criterion])
+            slices.append([result.slice, result.criterion, difference, words.shown_p(result.q)])
     if slices:
         yield from _table(["slice that stands out", "criterion", "difference", "q"], slices)
 
@@ -196,7 +190,7 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
     by_case = grouped((flip.case, flip) for flip in flips)
     if by_case:
-        short = last_parts(by_case)
+        short = words.last_parts(by_case)
         rows = [
             [flips_reason(of_case), short[case], _changes(of_case)]
             for case, of_case in [*by_case.items()][:_MOST_CASES]

@@ -9,27 +9,20 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NamedTuple
 
-from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, cut, fitted, printable, wrapped
+from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, cut, fitted, printable, wrapped
 from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import Comparison, FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, redacted_text
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, CustomMetric
+from turnwise.transforms.decisions import first_page
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
 from turnwise.transforms.decisions.comparison.words import decimals, last_parts, share_text
-from turnwise.transforms.decisions.first_page import (
-    counts_text,
-    destructive_text,
-    left_out,
-    listed,
-    nameless_text,
-    reasons_of,
-)
 from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
@@ -503,10 +496,10 @@ class EndComparison(NamedTuple):
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
-    lines = [page.headline, page.detail, counts_text(page)]
-    lines.append(destructive_text(page))
+    lines = [page.headline, page.detail, first_page.counts_text(page)]
+    lines.append(first_page.destructive_text(page))
     parts = [part for line in lines if line for part in wrapped(printable(line), width, "")]
-    parts += [part for line in reasons_of(page) for part in wrapped(printable(line), width, "  ")]
+    parts += [part for line in first_page.reasons_of(page) for part in wrapped(printable(line), width, "  ")]
     chosen = [] if page.baseline is None else wrapped(printable(f"({page.chosen})"), width, "")
     return [*parts, *chosen, ""]
 
@@ -548,11 +541,11 @@ def summary_text(
     parts = [
         "".join(f"{line}\n" for line in ended.refused),
         "\n".join(first_page_lines(page, width)) if page else "",
-        reading_text(page.read_first if page else listed(document["to_read"] or ()), width),
+        reading_text(page.read_first if page else first_page.listed(document["to_read"] or ()), width),
         table,
         ended.text,
         f"\n{balance_text(counts, examples)}",
-        "" if page else "\n".join(left_out(counts)),
+        "" if page else "\n".join(first_page.left_out(counts)),
         judge_text(settings, judge),
         joint_text(judge),
         f"not applicable to any conversation: {', '.join(idle)}" if idle else "",
@@ -637,7 +630,9 @@ def _nothing_scored(
         has_rows = has_raised or {row["criterion"] for row in rows} & {c.name for c in settings.criteria}
         nothing = f"nothing that was said or called is measured by {names}: {_MEASURED_ALWAYS}"
         why = see if has_rows else nothing
-        reason = "; ".join(filter(None, [no_value, nameless_text(counts.get("no_cases_given", 0)), why]))
+        reason = "; ".join(
+            filter(None, [no_value, first_page.nameless_text(counts.get("no_cases_given", 0)), why])
+        )
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"

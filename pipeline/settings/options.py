@@ -68,18 +68,15 @@ def parse_address(path: str) -> RowsAddress:
     """Returns the parts of an address (`?query=` ends it: SQL without escapes); raises ConfigError."""
     if match := _TABLE.fullmatch(path):
         table = f"{match['project']}.{match['dataset']}.{match['table']}"
-        return RowsAddress(path, match["project"], table, _day(path, match["partition"]))
+        try:
+            day = None if match["partition"] is None else date.fromisoformat(match["partition"])
+        except ValueError:
+            raise ConfigError(f"{path}: its partition is no ISO date, such as 2026-11-21") from None
+        return RowsAddress(path, match["project"], table, day)
     match = _QUERY.fullmatch(with_query_text(path))
     if not match or not match["text"].strip():
         raise ConfigError(f"{shown_address(path)}: its form is one of {FORMS}")
     return RowsAddress(shown_address(path), match["project"], query=match["text"].strip().rstrip(";"))
-
-
-def _day(path: str, text: str | None) -> date | None:
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(f"{path}: its partition is no ISO date, such as 2026-11-21") from None
 
 
 def shown_address(path: str) -> str:

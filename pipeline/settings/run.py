@@ -39,23 +39,13 @@ from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.gate import check_gate, outcome_fault
 from turnwise.transforms.formats.registry import AUTO, FORMATS, check_log_format
+from turnwise.transforms.judging import judges
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.judges import (
-    JUDGES,
-    NONE,
-    JudgeKind,
-    check_provider,
-    default_judge,
-    find_judge,
-    provider_of,
-    route_of,
-    settings_of,
-)
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.selection import Selection, select
 
-_NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
+_NO_JUDGE = JudgeSettings(JudgeConfig(backend=judges.NONE.name))
 PREVIOUS = "previous"
 """The value of `--baseline` that means the last run of the store."""
 MAX_RECORD_BYTES = 64 * 1024 * 1024
@@ -297,14 +287,14 @@ def judge_settings(
         models += stated.panel or filter(None, [stated.judge_model])
     asks_several = any(len(asked) > 1 for _, asked in _asked_models(config, criteria))
     # --judge replaces the backend.
-    if asks_several and config.backend and not (options.judge or find_judge(config).connect):
+    if asks_several and config.backend and not (options.judge or judges.find_judge(config).connect):
         raise ConfigError(f"judge: a panel or cascade asks models, and {config.backend} asks none")
     cascades = [config.cascade, *(stated.cascade for stated in of_criteria)]
     kind = _judge_kind(options, config, [*models, *[cascade.model for cascade in cascades if cascade]])
     cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
     model = models[0]
     if kind.needs_model and not model:  # the first that a criterion names of the judge
-        model = next((model for model in models if model and route_of(kind, model).kind is kind), "")
+        model = next((model for model in models if model and judges.route_of(kind, model).kind is kind), "")
         if not model:
             raise ConfigError(f"judge {kind.name}: no model is named; give --judge_model or judge.model")
     update = {
@@ -361,13 +351,16 @@ def with_batches(
     if judge.kind.connect and config.cache is None:
         raise ConfigError("--judge_batch: its jobs are kept in the judge cache; name one: --judge_cache FILE")
     models = [model for _, asked in _asked_models(config, criteria) for model in asked]
-    for kind in [judge.kind, *(route_of(judge.kind, model).kind for model in models if judge.kind.connect)]:
+    for kind in [
+        judge.kind,
+        *(judges.route_of(judge.kind, model).kind for model in models if judge.kind.connect),
+    ]:
         if not kind.has_batches:
-            able = ", ".join(sorted(name for name, known in JUDGES.items() if known.has_batches))
+            able = ", ".join(sorted(name for name, known in judges.JUDGES.items() if known.has_batches))
             raise ConfigError(f"--judge_batch: the judge {kind.name} takes no batch jobs (there are: {able})")
         is_vertexai = False
         with suppress(ConfigError):  # it lacks credentials, which is told later
-            settings = settings_of(kind, config, judge.kind)
+            settings = judges.settings_of(kind, config, judge.kind)
             is_vertexai = kind.access is not None and kind.access(settings, os.environ).vertexai
         if is_vertexai:
             raise ConfigError(
@@ -378,12 +371,12 @@ def with_batches(
     return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
 
 
-def check_several(kind: JudgeKind, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
+def check_several(kind: judges.JudgeKind, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
     """Raises ConfigError if a panel or cascade asks one model twice, by whatever names."""
     for where, models in _asked_models(config, criteria):
         known: dict[tuple[str, str], str] = {}
         for name in models:
-            route = route_of(kind, name)
+            route = judges.route_of(kind, name)
             key = (route.kind.name, route.model.strip())
             if key in known:
                 names = f"{known[key]} and {name}"
@@ -401,25 +394,25 @@ def _asked_models(config: JudgeConfig, criteria: Sequence[Criterion]) -> list[tu
     ]
 
 
-def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> JudgeKind:
+def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> judges.JudgeKind:
     """Returns the judge that is named; else that of the run's model, an available one, or a criterion's.
 
     The first of `models` is the run's, "" if none is named.
     """
     if options.judge or config.backend:
-        kind = JUDGES.find(options.judge, "--judge ") if options.judge else find_judge(config)
+        kind = judges.JUDGES.find(options.judge, "--judge ") if options.judge else judges.find_judge(config)
         if options.estimate and not kind.connect:
             raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
     else:
-        provider, *others = [provider_of(model) for model in models]
-        kind = provider or default_judge(config, os.environ) or next(filter(None, others), NONE)
+        provider, *others = [judges.provider_of(model) for model in models]
+        kind = provider or judges.default_judge(config, os.environ) or next(filter(None, others), judges.NONE)
         if options.estimate and not kind.connect:
-            kind = next(judge for judge in JUDGES.values() if judge.connect and not judge.needs_model)
+            kind = next(judge for judge in judges.JUDGES.values() if judge.connect and not judge.needs_model)
     for model in models:
         if kind.connect:
-            route_of(kind, model)
+            judges.route_of(kind, model)
         elif not kind.is_judging:
-            check_provider(model)
+            judges.check_provider(model)
     return kind
 
 

@@ -478,41 +478,42 @@ def _tags(operator: Operator, value: str) -> Sql:
     return has if operator == ":" else _equal_or_not(operator, has)
 
 
+def _columns(table: Table, *names: str) -> dict[str, Field]:
+    """Returns fields of the columns of their names: texts, and times, which are nanoseconds there."""
+    times = {name: f"{name.removesuffix('time')}nanos" for name in names if name.endswith("_time")}
+    return {
+        name: time_field(table.c[times[name]]) if name in times else text_field(table.c[name])
+        for name in names
+    }
+
+
 def evaluation_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of evaluations."""
-    columns = EVALUATIONS.c
     return {
-        "name": name_field(columns.name, f"{app}/evaluations"),
-        "display_name": text_field(columns.display_name),
-        "create_time": time_field(columns.create_nanos),
-        "update_time": time_field(columns.update_nanos),
-        "created_by": text_field(columns.created_by),
-        "last_updated_by": text_field(columns.last_updated_by),
+        "name": name_field(EVALUATIONS.c.name, f"{app}/evaluations"),
+        **_columns(EVALUATIONS, "display_name", "create_time", "update_time"),
+        **_columns(EVALUATIONS, "created_by", "last_updated_by"),
         "tags": _tags,
     }
 
 
 def run_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of the runs of an evaluation's results."""
-    columns = RESULTS.c
     return {
-        "name": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
-        "create_time": time_field(columns.create_nanos),
-        "initiated_by": text_field(columns.initiated_by),
-        "app_version": text_field(columns.app_version, columns.version_id),
-        "app_version_display_name": text_field(columns.app_version_display_name),
+        "name": name_field(RESULTS.c.evaluation_run, f"{app}/evaluationRuns"),
+        **_columns(RESULTS, "create_time", "initiated_by"),
+        "app_version": text_field(RESULTS.c.app_version, RESULTS.c.version_id),
+        **_columns(RESULTS, "app_version_display_name"),
     }
 
 
 def runs_table_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of runs."""
-    columns = RUNS.c
     return {
-        "name": name_field(columns.name, f"{app}/evaluationRuns"),
-        "display_name": text_field(columns.run_id),
-        "state": enum_field(columns.state, dict.fromkeys(STATES, True)),
-        "create_time": time_field(columns.create_nanos),
-        "update_time": time_field(columns.update_nanos),
+        "name": name_field(RUNS.c.name, f"{app}/evaluationRuns"),
+        "display_name": text_field(RUNS.c.run_id),
+        "state": enum_field(RUNS.c.state, dict.fromkeys(STATES, True)),
+        **_columns(RUNS, "create_time", "update_time"),
     }
 
 
@@ -532,22 +533,14 @@ def result_fields(app: str) -> dict[str, Field]:
         "execution_state": enum_field(columns.execution_state, ExecutionState.__members__),
         "evaluation_run": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
         "app_version": text_field(columns.app_version, columns.version_id),
-        "app_version_display_name": text_field(columns.app_version_display_name),
-        "initiated_by": text_field(columns.initiated_by),
+        **_columns(RESULTS, "app_version_display_name", "initiated_by"),
         "conversation": text_field(columns.conversation_id),
-        "create_time": time_field(columns.create_nanos),
-        "update_time": time_field(columns.update_nanos),
+        **_columns(RESULTS, "create_time", "update_time"),
     }
 
 
 def failure_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of failures."""
-    columns = FAILURES.c
-    return {
-        "evaluation_run": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
-        "update_time": time_field(columns.update_nanos),
-        **{
-            name: text_field(columns[name])
-            for name in ("stage", "error_type", "conversation_id", "criterion", "app_version", "source")
-        },
-    }
+    names = ("update_time", "stage", "error_type", "conversation_id", "criterion", "app_version", "source")
+    run = name_field(FAILURES.c.evaluation_run, f"{app}/evaluationRuns")
+    return {"evaluation_run": run, **_columns(FAILURES, *names)}

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from enum import IntEnum
+from functools import partial
 from keyword import kwlist
 from math import isfinite
 from operator import not_
@@ -21,18 +22,7 @@ from types import NoneType
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_origin
 
 import msgspec
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    ModelWrapValidatorHandler,
-    Strict,
-    StringConstraints,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+import pydantic
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
@@ -61,7 +51,7 @@ def field(description: str = "") -> Any:
     return _Declared(description)
 
 
-class Message(BaseModel):
+class Message(pydantic.BaseModel):
     """Base of all protobuf messages.
 
     Attributes:
@@ -76,7 +66,7 @@ class Message(BaseModel):
         DESCRIPTIONS: Name of a field -> its description.
     """
 
-    model_config = ConfigDict(
+    model_config = pydantic.ConfigDict(
         extra="forbid",
         alias_generator=to_camel,
         validate_by_name=True,
@@ -117,9 +107,11 @@ class Message(BaseModel):
         cls._json_names = frozenset(names.values())
         cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
 
-    @model_validator(mode="wrap")
+    @pydantic.model_validator(mode="wrap")
     @classmethod
-    def _read(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+    def _read(
+        cls, value: Any, handler: pydantic.ModelWrapValidatorHandler[Self], info: pydantic.ValidationInfo
+    ) -> Self:
         if not isinstance(value, dict):
             if isinstance(value, cls):
                 return value
@@ -177,7 +169,7 @@ class Message(BaseModel):
         """
         try:
             return cls.model_validate(value, context=ParseState(lenient))
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise WireError(describe_problem(cls._label(), error.errors(include_url=False)[0])) from None
 
     def to_value(self) -> JsonObject:
@@ -195,7 +187,7 @@ def _default(hint: Any) -> Any:
         return None
     kind = get_origin(hint.__origin__) or hint.__origin__
     if kind in (list, dict):
-        return Field(default_factory=no_items if kind is list else dict)
+        return pydantic.Field(default_factory=no_items if kind is list else dict)
     return kind(0) if issubclass(kind, int) else kind()
 
 
@@ -247,7 +239,7 @@ def read_lenient(
     for _ in range(_ROUNDS):
         try:
             message = kind.model_validate(value, context=ParseState(lenient=True, keeps_names=True))
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             if not isinstance(value, dict) or not all(problem["loc"] for problem in problems):
                 raise WireError(describe_problem(label, problems[0])) from None
@@ -323,7 +315,7 @@ class ParseState(msgspec.Struct):
     keeps_names: bool = False
 
 
-def _is_lenient(info: ValidationInfo) -> bool:
+def _is_lenient(info: pydantic.ValidationInfo) -> bool:
     return info.context is not None and info.context.lenient
 
 
@@ -332,10 +324,10 @@ class Reading(msgspec.Struct, frozen=True):
 
     # `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
 
-    read: Callable[[JsonValue, ValidationInfo], Any]
+    read: Callable[[JsonValue, pydantic.ValidationInfo], Any]
     write: Callable[[Any], JsonValue] | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         """Returns the schema in place of that of the annotated type."""
         writing = self.write and core_schema.plain_serializer_function_ser_schema(self.write)
         return core_schema.with_info_plain_validator_function(self.read, serialization=writing)
@@ -347,11 +339,7 @@ def _reading(
     return Reading(lambda value, info: read(value, _is_lenient(info)), write)
 
 
-def _read_int(bits: int) -> Callable[[JsonValue, bool], int]:
-    return lambda value, is_lenient: scalars.read_int(value, bits, is_lenient)
-
-
-def _read_struct(value: JsonValue, info: ValidationInfo) -> JsonObject:
+def _read_struct(value: JsonValue, info: pydantic.ValidationInfo) -> JsonObject:
     return read_struct(value, info.context.depth + 1 if info.context else 1)
 
 
@@ -362,24 +350,24 @@ def _print_float(value: float) -> float | str:
 
 
 # The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
-Text = Annotated[str, StringConstraints(strict=True, pattern=""), Field(exclude_if=not_)]
-Bool = Annotated[bool, Strict(), Field(exclude_if=not_)]
-Int32 = Annotated[int, _reading(_read_int(32)), Field(exclude_if=not_)]
-Int64 = Annotated[int, _reading(_read_int(64), str), Field(exclude_if=not_)]
-_UNLESS_ZERO = Field(exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
+Text = Annotated[str, pydantic.StringConstraints(strict=True, pattern=""), pydantic.Field(exclude_if=not_)]
+Bool = Annotated[bool, pydantic.Strict(), pydantic.Field(exclude_if=not_)]
+Int32 = Annotated[int, _reading(scalars.read_int), pydantic.Field(exclude_if=not_)]
+Int64 = Annotated[int, _reading(partial(scalars.read_int, bits=64), str), pydantic.Field(exclude_if=not_)]
+_UNLESS_ZERO = pydantic.Field(exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
 Double = Annotated[float, _reading(scalars.read_double, _print_float), _UNLESS_ZERO]
 Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), _UNLESS_ZERO]
 """A float32, stored as its shortest decimal."""
-Bytes = Annotated[str, _reading(scalars.read_bytes), Field(exclude_if=not_)]
+Bytes = Annotated[str, _reading(scalars.read_bytes), pydantic.Field(exclude_if=not_)]
 """Bytes, stored as standard base64 text."""
 Timestamp = Annotated[str, _reading(scalars.read_timestamp)]
 Duration = Annotated[str, _reading(scalars.read_duration)]
 FieldMask = Annotated[str, _reading(scalars.read_field_mask)]
 Struct = Annotated[JsonObject, Reading(_read_struct)]
 """Any JSON object; its numbers are doubles."""
-Implicit = Annotated[T, Field(exclude_if=not_)]
-Repeated = Annotated[list[T], Field(exclude_if=not_)]
-Map = Annotated[dict[Text, T], Field(exclude_if=not_)]
+Implicit = Annotated[T, pydantic.Field(exclude_if=not_)]
+Repeated = Annotated[list[T], pydantic.Field(exclude_if=not_)]
+Map = Annotated[dict[Text, T], pydantic.Field(exclude_if=not_)]
 
 _NO_NUMBER = -(2**31)
 _LONGEST_NAME = 100
@@ -400,7 +388,7 @@ class OpenEnum(IntEnum):
         return unknown
 
     @classmethod
-    def _read(cls, value: JsonValue, info: ValidationInfo) -> Self:
+    def _read(cls, value: JsonValue, info: pydantic.ValidationInfo) -> Self:
         named = cls.__members__.get(value) if isinstance(value, str) else value
         if isinstance(named, cls):
             return named
@@ -420,12 +408,12 @@ class OpenEnum(IntEnum):
         return int(self) if self.name == str(int(self)) else self.name
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         """Reads names, numbers and numeric strings; prints the name, or the number of an unknown value."""
         return Reading(cls._read, cls._print).__get_pydantic_core_schema__(source, handler)
 
 
-def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:
+def _read_any(value: JsonValue, info: pydantic.ValidationInfo) -> JsonObject:
     """Returns `@type` with the fields as they stand: no part of a result is read from them."""
     if not isinstance(value, dict):
         raise ValueError("an Any must be a JSON object")

@@ -46,7 +46,7 @@ def shown(value: JsonValue) -> str:
     return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
 
 
-def read_int(value: JsonValue, bits: int, lenient: bool = False) -> int:
+def read_int(value: JsonValue, lenient: bool = False, bits: int = 32) -> int:
     """Parses a signed integer of `bits` bits from a JSON number or a numeric string; raises ValueError."""
     number = value
     if isinstance(value, str):
@@ -68,7 +68,7 @@ def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
         value = int(value)
     if isinstance(value, str):
         raise ValueError(f"{shown(value)} is not a number")
-    return read_int(value, 32)
+    return read_int(value)
 
 
 def _integer_text(text: str, lenient: bool) -> int | None:

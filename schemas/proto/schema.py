@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
@@ -68,7 +69,7 @@ class _SchemaWriter:
         return {**root, "$defs": parts} if parts else root
 
     def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
-        hints = get_type_hints(message, include_extras=True)
+        hints = _hints(message)
         fields = {
             to_camel(name): self._property(message, name, hints[name], are_fields_partial)
             for name in message.model_fields
@@ -129,6 +130,9 @@ class _SchemaWriter:
         add((kind, is_partial))
         # Clients that follow no references read by the type what an argument must be.
         return {**_OBJECT, "$ref": f"#/$defs/{kind.PROTO}"}
+
+
+_hints = cache(partial(get_type_hints, include_extras=True))
 
 
 def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:

@@ -43,8 +43,8 @@ from turnwise.transforms.criteria.ces import (
 )
 from turnwise.transforms.criteria.citations import is_score
 from turnwise.transforms.criteria.expectations_met import not_met
-from turnwise.transforms.matching.calls import ParameterScore, tool_identity
-from turnwise.transforms.matching.expectations import ExpectationOutcome, responses_by_call, turn_texts
+from turnwise.transforms.matching.calls import ParameterScore, answered_calls, tool_identity
+from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.state import SumPart
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
@@ -294,7 +294,8 @@ def _scenario_outcomes(
     sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Judgements
 ) -> list[JsonObject]:
     """Returns the ScenarioExpectationOutcomes, with the agent's messages that quotes of met ones are from."""
-    responses, shown = responses_by_call(sample.conversation), list[JsonObject]()
+    turns, shown = sample.conversation.turns, list[JsonObject]()
+    responses = {id(call): response for turn in turns for call, response in answered_calls(turn)}
     for outcome in outcomes:
         message: JsonObject = {}
         if outcome.expectation is not None:
@@ -308,7 +309,7 @@ def _scenario_outcomes(
             if response is not None:
                 message["observedToolCall"]["toolResponse"] = tool_response(response)
         shown.append(message | ({"outcome": outcome.outcome} if outcome.outcome else {}))
-    texts = [text for turn in sample.conversation.turns for text in turn_texts(turn)]
+    texts = [text for turn in turns for text in turn_texts(turn)]
     for answer in judgements.items(ScenarioExpectations.name):
         if outcomes[answer.position].outcome == "PASS" and answer.quote:
             text = next((text for text in texts if contains_quote(answer.quote, text)), None)

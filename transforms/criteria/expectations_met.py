@@ -236,7 +236,6 @@ _NUMBER_ONE = re.compile(
 
 
 def _without_list_numbers(text: str) -> str:
-    """Removes the numbers of list entries (`1.`, `2.`, ...)."""
     numbers = list(map(int, _LIST_NUMBER.findall(text)))
     is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
     return _LIST_NUMBER.sub("", text) if is_list else text

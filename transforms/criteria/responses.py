@@ -7,12 +7,7 @@ from pydantic import Field, StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.base import (
-    ComparesTurns,
-    JudgedCriterion,
-    turn_mismatch,
-    words_text,
-)
+from turnwise.transforms.criteria.base import ComparesTurns, JudgedCriterion, turn_mismatch, words_text
 from turnwise.transforms.effects.changes import told_apart
 from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote
 from turnwise.transforms.judging.prompts import (

@@ -19,6 +19,7 @@ from turnwise.schemas.comparison import (
     Pairing,
 )
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.jsonio import counted
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
@@ -139,11 +140,11 @@ def without_baseline(
         decided = [row for row in rows or () if row["verdict"] is not None]
         if (cases := len({*cases_of(decided)})) < len(decided):
             # Recordings of one case are no further cases.
-            number, noun, of_cases = cases, "case", f" (of {words.counted(cases, 'case')})"
+            number, noun, of_cases = cases, "case", f" (of {counted(cases, 'case')})"
         if 0 < number < _FEW:
             more = f"{_ENOUGH_VERDICTS - number} more {noun}s tell the pass rate to within 10 points"
             has = "has" if number == 1 else "have"
-            few = f"Only {words.counted(number, noun)} {has} a verdict: {more}."
+            few = f"Only {counted(number, noun)} {has} a verdict: {more}."
     return FirstPage(
         headline=f"{only} {share}{passed + failed:,} with a verdict{of_cases}, {missing:,} without.",
         detail=" ".join(filter(None, (few, *left_out(*counts)))),
@@ -183,9 +184,7 @@ def left_out(*counts: Mapping[str, Any]) -> list[str]:
         )
         if short:
             verdicts = f"; {left} of them without a verdict" if left else ""
-            sentences.append(
-                f"{words.counted(short, 'conversation')} with no score, because {why}{verdicts}."
-            )
+            sentences.append(f"{counted(short, 'conversation')} with no score, because {why}{verdicts}.")
     return sentences
 
 
@@ -247,7 +246,7 @@ def compared_cases(result: CriterionComparison, pairing: Pairing) -> str:
     if overall.pairs:
         every = pairing.pairs + pairing.baseline_only + pairing.candidate_only + pairing.changed
         of_all = f"{overall.pairs:,} of " if every != overall.pairs else ""
-        return f"{of_all}{words.counted(every, 'case')}, paired by {pairing.by}"
+        return f"{of_all}{counted(every, 'case')}, paired by {pairing.by}"
     sizes = words.units_compared(overall)
     return f"unpaired samples of {sizes[0]:,} and {sizes[1]:,} {words.unit_noun(overall)}s"
 
@@ -296,7 +295,7 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
     if (number := min(words.units_compared(result.overall))) < _FEW:
         needed, noun = max(FEWEST_ALIKE, result.overall.pairs_needed or 0), words.unit_noun(result.overall)
         of_each = "" if result.overall.pairs else " of each version"
-        few = f"Only {words.counted(number, noun)}{of_each} can be compared"
+        few = f"Only {counted(number, noun)}{of_each} can be compared"
         details.append(f"{few}: about {words.rounded(needed)} are needed.")
     if pairing.by == "nothing":
         details.append(f"No case is on both sides: those of {a} and {b} are taken to be alike.")
@@ -309,17 +308,15 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
         details.append("No case changed in half of its recordings or more, as regressed and fixed ones do.")
     alone = result.baseline_only + result.candidate_only
     if alone:
-        details.append(f"Left out, with a value on one side alone: {words.counted(alone, 'case')}.")
+        details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if result.overall.pairs and pairing.baseline_only and not result.unmeasured:
-        gone = words.counted(pairing.baseline_only, "case")
+        gone = counted(pairing.baseline_only, "case")
         details.append(f"Left out: {gone} of {a} without a conversation of {b}.")
     unpaired = pairing.baseline_unidentified + pairing.candidate_unidentified
     if result.overall.pairs and unpaired:
-        details.append(f"Left out, without {pairing.by}: {words.counted(unpaired, 'conversation')}.")
+        details.append(f"Left out, without {pairing.by}: {counted(unpaired, 'conversation')}.")
     if pairing.changed:
-        details.append(
-            f"Left out, because the expectation differs: {words.counted(pairing.changed, 'case')}."
-        )
+        details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
     return details
 
 
@@ -381,7 +378,7 @@ def destructive_text(page: FirstPage) -> str:
     """Returns a line about unexpected destructive calls, of the candidate and of the baseline; "": none."""
     if not page.destructive and not page.baseline_destructive:
         return ""
-    text = f"unexpected destructive calls: in {words.counted(page.destructive or 0, 'conversation')}"
+    text = f"unexpected destructive calls: in {counted(page.destructive or 0, 'conversation')}"
     short = words.short_names(name for name in (page.candidate, page.baseline) if name)
     text += f" of {short[page.candidate]}" if page.candidate else ""
     if page.baseline is None or page.baseline_destructive is None:

@@ -20,7 +20,7 @@ from turnwise.schemas.config import (
     GateConfig,
     NotWorseRule,
 )
-from turnwise.schemas.jsonio import JsonObject, did_you_mean, grouped, listed
+from turnwise.schemas.jsonio import JsonObject, counted, did_you_mean, grouped, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison import words
@@ -92,7 +92,7 @@ def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool 
     kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
     numbers = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
     number = sum(number for number, _, _ in numbers)
-    text = ", ".join(f"{words.counted(n, noun)} {what}" for n, noun, what in numbers if n)
+    text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in numbers if n)
     return Rejected(number, text, names if number else ())
 
 
@@ -100,7 +100,7 @@ def rejected_with(rejected: Rejected, versions: Iterable[GatedVersion]) -> Rejec
     """Adds to what a run rejected the eval cases that some of its app versions have no recording of."""
     texts, names = [rejected.text], [*rejected.names]
     for version in versions:
-        number = words.counted(len(version.unrecorded), "eval case")
+        number = counted(len(version.unrecorded), "eval case")
         texts += [f"{number} without a recording in {version.app_version}"] if version.unrecorded else []
         names += [f"eval case {name} ({version.app_version})" for name in version.unrecorded]
     number_of_all = rejected.number + len(names) - len(rejected.names)
@@ -234,7 +234,7 @@ def beside_text(share: float, limit: float) -> str:
 
 def without_text(number: int, sampled_out: int) -> str:
     """Returns what a criterion says nothing of: conversations that it measures nothing of, or left out."""
-    text = f"; n/a for {words.counted(number, 'other conversation')}" if number else ""
+    text = f"; n/a for {counted(number, 'other conversation')}" if number else ""
     return text + (f"; {sampled_out} sampled out" if sampled_out else "")
 
 
@@ -251,7 +251,7 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
     texts = [f"{words.difference_figures(result)}, {word}{units}", words.needed_text(result)]
     if result.missing is not None:
         before, here = result.missing.baseline_missing, result.missing.candidate_missing
-        whose = f"{words.counted(before, 'conversation')} of the baseline and {here} of the candidate"
+        whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
         how = "may be either (a rule on coverage would leave them out)"
         how = "are left out, as a rule on coverage allows" if is_lenient else how
         texts.append(f"{whose} have no {words.outcome_noun(result)} and {how}")
@@ -362,7 +362,7 @@ def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> s
         if seen.interval is not None:
             low, high = (_number_text(round(end, 11) + 0.0, unit) for end in seen.interval)
             text += f" ({low} to {high})"
-        text += f", {words.counted(seen.cases, 'case')}"
+        text += f", {counted(seen.cases, 'case')}"
         if seen.runs > seen.cases:
             of_runs = "" if seen.of_runs is None else f"{_number_text(seen.of_runs, unit)} "
             text += f", each counting once ({of_runs}of their {seen.runs} conversations)"
@@ -376,7 +376,7 @@ def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> s
     elif figure is not None:
         raw = "" if figure.raw is None else f", {_number_text(figure.raw, unit)} by the scores"
         part = "" if figure.covers == "all" else ", of what is decided alone"
-        text += f"; corrected by {words.counted(figure.labels, 'label')} of people{raw}{part}"
+        text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
     return text
 
 
@@ -633,25 +633,25 @@ def _destructive(
 ) -> RuleResult:
     conversations = [row["conversation_id"] for row in version.rows if row["severity_reason"] == DESTRUCTIVE]
     if conversations:
-        text = f"found in {words.counted(len(conversations), 'conversation')}"
+        text = f"found in {counted(len(conversations), 'conversation')}"
         return _result(_rule_text(rule), version.app_version, False, text, names={DESTRUCTIVE: conversations})
     texts = []
     if unclear := [row for row in version.rows if row["unclear_tools"]]:
         tools = names_text(name for row in unclear for name in row["unclear_tools"])
         texts.append(
-            f"open in {words.counted(len(unclear), 'conversation')}: nothing says whether the calls were "
+            f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
             f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
         )
     else:
         number = sum(row["destructive_calls"] for row in version.rows)
-        texts.append(words.counted(number, "destructive call") + (", expected" if number else ""))
+        texts.append(counted(number, "destructive call") + (", expected" if number else ""))
     if gaps := [row for row in version.rows if row["unknown_calls"]]:
-        texts.append(f"calls may be missing in the logs of {words.counted(len(gaps), 'conversation')}")
+        texts.append(f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}")
     if rejected.number:
         texts.append(f"{rejected.number} without an outcome ({rejected.text})")
     guessed = {name for row in version.rows for name in row["guessed_tools"]}
     if guessed and not unclear:
-        number_of_tools = words.counted(len(guessed), "tool")
+        number_of_tools = counted(len(guessed), "tool")
         texts.append(f"effects guessed from the names of {number_of_tools}: {names_text(guessed)}")
     is_open = unclear or (gaps and STATUS not in tolerant) or (rejected.number and not tolerant)
     kinds = {"open": unclear, "calls may be missing": gaps} if is_open else {}
@@ -675,7 +675,7 @@ def _not_worse(
     worse = {text: names for text, names in cases.items() if names}
     why += without_text(0, scores_of(criterion, [version]).sampled_out)
     if worse and not is_met:
-        why += "".join(f"; {words.counted(len(names), 'case')} {kind}" for kind, names in worse.items())
+        why += "".join(f"; {counted(len(names), 'case')} {kind}" for kind, names in worse.items())
     return _result(
         text,
         version.app_version,

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -20,7 +20,7 @@ from turnwise.schemas.conversation import (
     Turn,
     turn_name,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.schemas.report import Applies, CriterionUse, FileInspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
@@ -413,8 +413,6 @@ class FileCollector:
     def __init__(self, path: str, criteria: Sequence[Criterion]) -> None:
         self.inspection = FileInspection(path)
         self._criteria = criteria
-        self._uses: dict[str, CriterionUse] = {}
-        self._uses_of_cases: dict[str, CriterionUse] = {}
 
     def add_record(self, read: ReadRecord) -> None:
         """Adds what a record holds; an event counts as joined, its conversation comes later."""
@@ -430,9 +428,8 @@ class FileCollector:
                 inspection.cases += 1
                 inspection.example = inspection.example or _case_example(content.case)
                 if inspection.cases <= _TRIED_CASES:
-                    for use in try_case(content.case, content.record, self._criteria):
-                        add_use(self._uses_of_cases, use)
-                    inspection.case_criteria = list(self._uses_of_cases.values())
+                    helped = try_case(content.case, content.record, self._criteria)
+                    inspection.case_criteria = [*least_uses([*inspection.case_criteria, *helped]).values()]
             else:
                 self.add_conversation(content)
 
@@ -473,9 +470,8 @@ class FileCollector:
         if inspection.tried < _TRIED:
             with_cases = inspection.tried < _TRIED_WITH_CASES
             inspection.tried += 1
-            for use in try_criteria(conversation, logged.record, self._criteria, with_cases):
-                add_use(self._uses, use)
-            inspection.criteria = list(self._uses.values())
+            uses = try_criteria(conversation, logged.record, self._criteria, with_cases)
+            inspection.criteria = [*least_uses([*inspection.criteria, *uses]).values()]
 
 
 DECIDING = (Hallucinations.name, Safety.name, ClaimedActions.name, EndedNormally.name)
@@ -525,13 +521,14 @@ def starter_config(files: Sequence[FileInspection], given: EvalConfig) -> JsonOb
     return {"alerts": _ALERTS, **stated, "criteria": criteria, "judge": judge}
 
 
-def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:
-    """Adds a use of a criterion to others, in place: of different needs the least counts."""
-    known = uses.get(use.criterion)
-    if known is None or ORDER.index(use.applies) < ORDER.index(known.applies):
-        uses[use.criterion] = CriterionUse(use.criterion, use.applies, use.conversations, use.why)
-    elif use.applies == known.applies:
-        known.conversations += use.conversations
+def least_uses(uses: Iterable[CriterionUse]) -> dict[str, CriterionUse]:
+    """Returns criterion -> the least that it needs, and the conversations in which it needs no more."""
+    least = {}
+    for name, of_criterion in grouped((use.criterion, use) for use in uses).items():
+        first = min(of_criterion, key=lambda use: ORDER.index(use.applies))
+        number = sum(use.conversations for use in of_criterion if use.applies == first.applies)
+        least[name] = CriterionUse(name, first.applies, number, first.why)
+    return least
 
 
 def _note(notes: list[Noted], first: Noted, by_message: bool = False) -> None:

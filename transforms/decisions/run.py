@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.jsonio import JsonObject, grouped
+from turnwise.schemas.jsonio import JsonObject, counted, grouped
 from turnwise.schemas.rows import (
     ConversationRow,
     FailureRow,
@@ -31,7 +31,6 @@ from turnwise.transforms.decisions.comparison.collect import (
     own_cases,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
-from turnwise.transforms.decisions.comparison.words import counted
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.matching.sample import NO_CASE
 from turnwise.transforms.review.problems import one_line

@@ -232,7 +232,8 @@ def may_state_effect(args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
     for key, value in args.items():
         if isinstance(value, str):
-            if _may_be_action(key) or _may_be_query(value.lower()):
+            may_be_action = last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH
+            if may_be_action or _may_be_query(value.lower()):
                 return True
         elif isinstance(value, dict):
             if may_state_effect(value):
@@ -247,11 +248,6 @@ def _reads_arguments(name: str) -> bool:
     """Returns whether only its arguments say what a call of a tool does."""
     words = last_words(name)
     return words[-1] == "add" or "_".join(words) in ANSWERING
-
-
-@lru_cache(maxsize=4096)
-def _may_be_action(key: str) -> bool:
-    return last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH
 
 
 def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffect:

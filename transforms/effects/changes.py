@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from math import isfinite
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -455,10 +454,8 @@ def value_text(value: JsonValue) -> str:
         text = value
     elif isinstance(value, dict) and is_directive(value):
         text = matcher_text(value)
-    elif value is None or isinstance(value, bool):
-        text = {None: "nothing", True: "true", False: "false"}[value]
-    elif isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
-        text = str(value)
+    elif value is None:
+        text = "nothing"
     else:
         try:
             text = _encode(value)

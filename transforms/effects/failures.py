@@ -299,16 +299,11 @@ def changed_nothing(response: ToolResponse | None) -> bool:
 def _says_idle(answer: JsonValue, depth: int) -> bool:
     read = json_structure(answer) if isinstance(answer, str) else answer
     if isinstance(read, dict) and depth:
-        return any([_says_idle(read[key], depth - 1) for key in _idle_keys(tuple(read))])
+        return any([_says_idle(read[key], depth - 1) for key in read if plain_key(key) in _IDLE_KEYS])
     if not isinstance(answer, str):
         return False
     clause = _CLAUSE_END.split(_plain(answer.replace("_", " ")), maxsplit=1)[0]
     return _SO_BEFORE.search(clause) is not None
-
-
-@lru_cache(maxsize=4096)
-def _idle_keys(keys: tuple[str, ...]) -> Sequence[str]:
-    return [key for key in keys if plain_key(key) in _IDLE_KEYS]
 
 
 def admits_failure(text: str) -> bool:

@@ -61,10 +61,7 @@ class LegacyCase(BaseModel, defer_build=True):
 
 
 def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
-    """Returns the cases of a file of either kind; its stem names the set, or the case of a file of rows.
-
-    Raises ValueError of one line, with the path of the first problem.
-    """
+    """Returns the cases of a file; its stem names their set, or the case of its rows; raises ValueError."""
     is_set = bool(value) and isinstance(value[0], dict) and "data" in value[0]
     with one_line_problems("not an old ADK eval case"):
         entries = value if is_set else [{"name": stem, "data": value}]
@@ -151,11 +148,8 @@ class AdkUnread:
 def _unread_content(
     content: adk.Content | None, unread: AdkUnread, by_agent: bool, is_heard: bool = False
 ) -> None:
-    """Adds the parts of a message that are not read.
-
-    A picture or a file beside a text hides no words, nor does sound whose words are logged (`is_heard`).
-    """
-    has_text = bool(text(content))
+    """Adds the parts of a message that are not read; `is_heard`: the words of its sound are logged."""
+    has_text = bool(text(content))  # a picture or a file beside a text hides no words
     for part in parts_of(content):
         if part.function_call is not None and not by_agent:
             message = "a call in a message of the user is not read as the agent's"

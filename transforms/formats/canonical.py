@@ -40,7 +40,7 @@ from turnwise.transforms.formats.fields import (
     unknown_fields,
 )
 from turnwise.transforms.formats.identity import Paths
-from turnwise.transforms.formats.messages.kinds import as_object, snake
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.registry import (
     CASES_GO_TO,
     CaseInLogsError,
@@ -250,10 +250,7 @@ def _read_recording(data: bytes) -> Conversation:
 
 
 def read_case(data: bytes) -> EvalCase:
-    """Parses a canonical eval case, or a conversation as the case that it contains.
-
-    Raises ValueError, one line, for neither of them, or a conversation that expects nothing.
-    """
+    """Parses a canonical eval case, or a conversation as the case that it contains; raises ValueError."""
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         if isinstance(value.get("tools"), list):
@@ -273,10 +270,7 @@ def read_case(data: bytes) -> EvalCase:
 
 
 def read_plain_case(data: bytes) -> EvalCase | None:
-    """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key.
-
-    Raises ValueError, one line, if what it expects cannot be, or it expects nothing.
-    """
+    """Returns the eval case with turns that a record surely is; None: it is to be looked at key by key."""
     try:
         case = _CASE_DECODER.decode(data)
     except (ValueError, RecursionError):
@@ -285,10 +279,7 @@ def read_plain_case(data: bytes) -> EvalCase | None:
 
 
 def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
-    """Returns whether a record that validates states its tools, usage or end in another spelling.
-
-    Keys of parts of the usage are looked for in `data`, which may be left out.
-    """
+    """Returns whether a valid record states tools, usage (by parts in `data`) or end in another spelling."""
     if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(endings.TERMINATIONS):
@@ -365,10 +356,10 @@ def _turn(value: JsonObject) -> JsonObject:
             del fields[key]
     _repair(fields, endings.call_fields, *_CALLS)
     _repair(fields, _response, *_RESPONSES)
-    parts = as_object(fields.get("usage")).get("parts")
-    _repair(fields, endings.usage_fields, "usage")
-    if parts:
-        fields["usage"]["parts"] = parts
+    if isinstance(usage := fields.get("usage"), dict):
+        counts = endings.known_tokens(endings.token_counts(usage))
+        parts = {key: usage[key] for key in ("parts",) if usage.get(key)}
+        fields["usage"] = {**counts, "model": endings.as_text(usage.get("model")), **parts}
     _repair(fields, partial(_expected, ExpectedTurn), "expected")
     return fields
 
@@ -584,10 +575,7 @@ _READ: Extra = {**_KNOWN, ToolCall: {**_KNOWN[ToolCall], **dict.fromkeys((*endin
 
 
 def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
-    """Adds to what a conversation expects the keys of its record that may expect more and are not read.
-
-    Raises ValueError for one that is misspelt.
-    """
+    """Adds keys that may expect more, unread, to what is expected; raises ValueError for a misspelt one."""
     turns = enumerate(zip(conversation.turns, value.get("turns") or (), strict=True))
     holders: list[tuple[Any, JsonObject, Any, frozenset[str], str]] = [
         (conversation, value, ExpectedOutcome, _FIELDS, ""),

@@ -427,11 +427,6 @@ def token_counts(usage: JsonObject) -> JsonObject:
     return counts
 
 
-def usage_fields(usage: JsonObject) -> JsonObject:
-    """Returns token counts as `token_counts` does; where one is negative, none of them is known."""
-    return {**known_tokens(token_counts(usage)), "model": as_text(usage.get("model"))}
-
-
 def known_tokens(counts: JsonObject) -> JsonObject:
     """Returns token counts; where one is negative, none of them is known."""
     return dict.fromkeys(counts) if wrong_tokens(counts) else counts

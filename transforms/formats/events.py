@@ -132,10 +132,7 @@ def _order(event: ConversationEvent) -> tuple[str, int, int]:
 
 
 def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Conversation:
-    """Joins the events of one conversation, given in order, into a conversation.
-
-    Raises ValueError, one line, if they are of several formats, cannot be read, or hold no turn.
-    """
+    """Joins the events of one conversation, given in order; raises ValueError, one line, if it cannot."""
     kinds = sorted({event.kind for event in events})
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")

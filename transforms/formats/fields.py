@@ -282,17 +282,6 @@ def read_each(items: Iterable[T], read: Callable[[T], R]) -> list[R | ValueError
     return results
 
 
-def problem(error: ValidationError) -> str:
-    """Returns the first problem as `path: what is wrong`, and how many more there are."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    first = problems[0]
-    path = ".".join(str(step) for step in first["loc"])
-    is_model = first["type"] == "model_type"  # pydantic names a class, which nobody knows
-    message = "a JSON object is needed" if is_model else first["msg"].removeprefix("Value error, ")
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{path}: {message}{more}" if path else message + more
-
-
 def check_keys(data: bytes, value: JsonValue) -> None:
     """Raises ValueError if an object states a key twice with different values: a parser keeps the last."""
     key = key_twice(data, value)
@@ -302,11 +291,15 @@ def check_keys(data: bytes, value: JsonValue) -> None:
 
 @contextmanager
 def one_line_problems(what: str) -> Iterator[None]:
-    """Converts pydantic's errors; raises ValueError of one line that begins with `what`."""
+    """Converts pydantic's errors; raises ValueError, one line: `what`, and the first problem."""
     try:
         yield
     except ValidationError as error:
-        raise ValueError(f"{what}: {problem(error)}") from None
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        path = ".".join(map(str, problems[0]["loc"]))
+        message = problems[0]["msg"].removeprefix("Value error, ")
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise ValueError(f"{what}: {path}{': ' if path else ''}{message}{more}") from None
 
 
 _PYTHONS_OWN = re.compile(

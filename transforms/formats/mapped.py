@@ -342,14 +342,15 @@ def _finds(expression: str | None, row: JsonValue) -> bool:
         return False
 
 
-def mapped_format(mapping: MappingConfig, value: JsonValue) -> registry.Format:
-    """Returns the format of a record where the config has a mapping; raises ValueError if none fits."""
-    if mapping.when is not None and isinstance(value, dict) and MappedRecord(value).at(mapping.when):
+def mapped_format(mapping: MappingConfig | None, value: JsonValue, is_table: bool = False) -> registry.Format:
+    """Returns the format of a record, which a mapping may read; raises ValueError as `recognise` does."""
+    condition = None if mapping is None else mapping.when
+    if condition is not None and isinstance(value, dict) and MappedRecord(value).at(condition):
         return registry.FORMATS[MAPPING]
     try:
-        return registry.FORMATS[recognise(value)]
+        return registry.FORMATS[recognise(value, is_table and mapping is None)]
     except ValueError:
-        if mapping.when is not None or not isinstance(value, dict):
+        if mapping is None or condition is not None or not isinstance(value, dict):
             raise
     return registry.FORMATS[MAPPING]
 

@@ -99,10 +99,7 @@ class LogReader:
         return formats_in_order()[0]
 
     def read(self, record: Record) -> Sequence[_Item]:
-        """Returns the conversations or events of a record, an error in place of one that is bad.
-
-        Raises ValueError, one line, if it cannot be read.
-        """
+        """Returns what a record holds, an error in place of what is bad; raises ValueError, one line."""
         try:
             return self._read(record)
         except RAISED as error:
@@ -143,13 +140,8 @@ class LogReader:
         mapping = self._settings.mapping
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
             return list(self._read_rows(value, record))
-        if chosen is not None:
-            kind = chosen
-        elif mapping is not None:
-            kind = mapped_format(mapping, value)
-        else:
-            is_table = record.source.lower().removesuffix(".gz").endswith(".csv")
-            kind = FORMATS[recognise(value, is_table)]
+        is_table = record.source.lower().removesuffix(".gz").endswith(".csv")
+        kind = chosen or mapped_format(mapping, value, is_table)
         return self._read_as(kind, without_nulls(value), record)
 
     def _read_as(self, kind: Format, value: JsonValue, record: Record) -> Sequence[_Item]:
@@ -314,20 +306,13 @@ def _named(conversation: Conversation, record: Record) -> Conversation:
 
 
 class CaseReader:
-    """Reads eval cases of every format, strictly.
-
-    Attributes:
-        config: How CES cases are judged where they do not say.
-    """
+    """Reads eval cases of every format, strictly; `config` judges CES cases where they do not say how."""
 
     def __init__(self, config: CesConfig) -> None:
         self.config = config
 
     def read(self, record: Record) -> Sequence[EvalCase | ValueError]:
-        """Returns the cases of a record, an error in place of one that is bad.
-
-        Raises ValueError, one line, if it holds no valid case.
-        """
+        """Returns the cases of a record, an error in place of a bad one; raises ValueError, one line."""
         try:
             return self._read(record)
         except RAISED as error:
@@ -523,11 +508,7 @@ class ReadRecord(NamedTuple):
 
 
 class AnyReader:
-    """Reads records of logs and of eval cases of every registered format.
-
-    Attributes:
-        redact: What commands that show or write what is read replace by markers; None: nothing.
-    """
+    """Reads records of every format; `redact` is what commands that show or write them replace by markers."""
 
     def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
         config = config or EvalConfig()
@@ -558,7 +539,7 @@ class AnyReader:
             value = next(iter(_page(value)), value)
             if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
                 return FORMATS[MAPPING]
-            return mapped_format(self._mapping, value) if self._mapping else FORMATS[recognise(value)]
+            return mapped_format(self._mapping, value)
         except RAISED:
             return None
 

@@ -418,21 +418,17 @@ def no_version_text(sources: Iterable[str], paths: Sequence[str]) -> str:
     That depends on the sources of the conversations; `paths` are what the config names.
     """
     holders: dict[tuple[str, ...], dict[str, None]] = {}
-    looked_at = (entry for source in dict.fromkeys(sources) for entry in (*_places(source), *OF_KEPT))
-    for field_path, names in looked_at:
-        if names.app_version:
+    for source in dict.fromkeys(sources):
+        kinds = [kind for kind in FORMATS.values() if source.startswith(kind.source or kind.name)]
+        stated = tuple(dict.fromkeys(entry for kind in kinds for entry in kind.places))
+        places = stated or (OF_SPANS if source.startswith("spans") else OF_ANY)
+        for field_path, names in (*places, *OF_KEPT):
             keys = tuple(key for key in names.app_version if key != KEYS[0])
-            holders.setdefault(keys, {})[field_path or "at the top"] = None
+            if names.app_version:
+                holders.setdefault(keys, {})[field_path or "at the top"] = None
     texts = [f"{', '.join(keys)} ({', '.join(where)})" for keys, where in holders.items()]
     looked = "; ".join([*paths, KEYS[0], *texts])
     return (
         f"no conversation states an app version; looked at: {looked}; app_version_from of the config names "
         "other fields"
     )
-
-
-def _places(source: str) -> Places:
-    """Returns the places of the formats that make conversations of a source."""
-    kinds = [kind for kind in FORMATS.values() if source.startswith(kind.source or kind.name)]
-    stated = dict.fromkeys(entry for kind in kinds for entry in kind.places)
-    return tuple(stated) or (OF_SPANS if source.startswith("spans") else OF_ANY)

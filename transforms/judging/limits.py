@@ -264,10 +264,9 @@ class Budget:
                 cost = min((self._cost(model, 0, ANSWER_TOKENS) for model in self._prices), default=0.0)
                 spent = spent.plus(Amounts(*(self._promised * amount for amount in (1, ANSWER_TOKENS, cost))))
                 asked = came.tokens + came_before.tokens
-                limited = [i for i, limit in enumerate(self._limits) if limit < inf]
                 share = share_to_ask(
-                    [self._limits[i] - spent[i] for i in limited],
-                    [(spent[i] + before[i]) / asked if asked else 0.0 for i in limited],
+                    self._limits.minus(spent),
+                    [amount / asked if asked else 0.0 for amount in spent.plus(before)],
                     came.calls,
                     came_before.calls,
                     now % length / length,

@@ -17,7 +17,6 @@ from turnwise.transforms.local_judge.named_values import (
     denies,
     is_denied,
     numbers_of_lists,
-    other_currency,
     parts_of,
     replace_idioms,
     with_single_negations,
@@ -175,36 +174,13 @@ class _Piece:
 
     def _is_entry(self, position: int) -> bool:
         """Returns whether a word is a value of its own, as in a record, a list or a table."""
-        starts, tokens = self._starts, self.tokens
+        starts, tokens = self.starts, self.tokens
         before = self.text[starts[position - 1] + len(tokens[position - 1]) : starts[position]]
         after = self.text[starts[position] + len(tokens[position]) : starts[position + 1]]
         return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
-    def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
-        """Returns the sentence of a window that covers most of a claim, with a block on either side."""
-
-        def weight(places: Iterable[int]) -> float:
-            keys = dict.fromkeys(chain.from_iterable([self.words[position].keys for position in places]))
-            return fsum([content.get(key, 0.0) for key in keys])
-
-        text, tokens, starts = self.text, self.tokens, self._starts
-        first = max(0, window * _BLOCK)
-        nearby, shares_nothing = self.words[first : first + WINDOW], content.keys().isdisjoint
-        shared = [position for position, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
-        sentences = [shared[:1]]
-        for last, position in pairwise(shared):
-            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[position]):
-                sentences.append([])
-            sentences[-1].append(position)
-        best = max(sentences, key=weight)
-        begin, after = best[0] - _BLOCK, best[-1] + 1 + _BLOCK
-        start, end = starts[best[0]], starts[best[-1]] + len(tokens[best[-1]])
-        before = text[starts[begin] : start] if begin > 0 else "\n" + text[:start]
-        rest = text[end : starts[after]] if after < len(self.words) else text[end:] + "\n"
-        return EvidenceSpan(before + text[start:end] + rest, len(before), len(before) + end - start)
-
     @cached_property
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
         return starts_of(self.tokens, self.text)
 
 
@@ -219,8 +195,28 @@ class EvidencePassage:
 
     @cached_property
     def span(self) -> EvidenceSpan:
-        """Its sentence that covers most of the claim."""
-        return self.piece.span(self.window, self.content)
+        """Its sentence that covers most of the claim, with a block on either side."""
+        piece = self.piece
+
+        def weight(places: Iterable[int]) -> float:
+            keys = dict.fromkeys(chain.from_iterable([piece.words[position].keys for position in places]))
+            return fsum([self.content.get(key, 0.0) for key in keys])
+
+        text, tokens, starts = piece.text, piece.tokens, piece.starts
+        first = max(0, self.window * _BLOCK)
+        nearby, shares_nothing = piece.words[first : first + WINDOW], self.content.keys().isdisjoint
+        shared = [position for position, word in enumerate(nearby, first) if not shares_nothing(word.keys)]
+        sentences = [shared[:1]]
+        for last, position in pairwise(shared):
+            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[position]):
+                sentences.append([])
+            sentences[-1].append(position)
+        best = max(sentences, key=weight)
+        begin, after = best[0] - _BLOCK, best[-1] + 1 + _BLOCK
+        start, end = starts[best[0]], starts[best[-1]] + len(tokens[best[-1]])
+        before = text[starts[begin] : start] if begin > 0 else "\n" + text[:start]
+        rest = text[end : starts[after]] if after < len(piece.words) else text[end:] + "\n"
+        return EvidenceSpan(before + text[start:end] + rest, len(before), len(before) + end - start)
 
     def holds(self, key: str) -> bool:
         """Returns whether a key of a content word is in it."""
@@ -243,17 +239,9 @@ class Evidence:
             flags[name] = flags.get(name, set()) | values
         self.flags = read_flags(flags)
         self.statuses = read_statuses(flags)
-        self._currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
+        self.currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
         # Keys of all words outside flags.
         self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
-
-    def other_currency(self, text: str) -> tuple[str, str] | None:
-        """Returns the currency of a text and that of all records, if they are two; else None."""
-        if len(self._currencies) != 1:
-            return None
-        (held,) = self._currencies
-        named = other_currency(text, held, (piece.text for piece in self.pieces))
-        return (named, held) if named else None
 
     @property
     def holds_records(self) -> bool:

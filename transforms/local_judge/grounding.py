@@ -51,6 +51,7 @@ from turnwise.transforms.local_judge.named_values import (
     missing_codes,
     missing_endings,
     names_ending,
+    other_currency,
 )
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
@@ -213,7 +214,7 @@ def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> st
         return f"The evidence says “{status.name}”: {status.value}."
     if best and (reason := replaced_number(claim, best)):
         return reason
-    if currencies := known.other_currency(claim.text):
+    if currencies := other_currency(claim.text, known.currencies, (piece.text for piece in known.pieces)):
         return f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
     return None
 

@@ -100,8 +100,11 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
     return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
 
 
-def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None:
-    """Returns the only currency of a text, if a record has another one and nothing names both; None: else."""
+def other_currency(text: str, of_records: Set[str], known: Iterable[str]) -> tuple[str, str] | None:
+    """Returns the only currency of a text and that of all records, if they are two and nothing names both."""
+    if len(of_records) != 1:
+        return None
+    (currency,) = of_records
     held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
     mark_named_values(text, names)
     named = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
@@ -111,7 +114,7 @@ def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None
     row = _CURRENCIES[currencies[0].number].split()
     if any(name in piece.lower() for piece in known for name in row):
         return None
-    return next(name for name in names.values() if name in row)
+    return next(name for name in names.values() if name in row), currency
 
 
 # Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.

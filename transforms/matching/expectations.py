@@ -19,7 +19,6 @@ from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.calls import (
     PairedCalls,
     ParameterScore,
-    answered_calls,
     met_parameters,
     ordered_share,
     parameter_outcome,
@@ -329,9 +328,3 @@ def scenario_outcomes(case: EvalCase, conversation: Conversation) -> list[Expect
             _leave_open(outcome, expectation, conversation.turns)
         outcomes.append(outcome)
     return outcomes
-
-
-def responses_by_call(conversation: Conversation) -> dict[int, ToolResponse]:
-    """Returns the response of every call that has one, by the `id()` of the call."""
-    answered = (pair for turn in conversation.turns for pair in answered_calls(turn))
-    return {id(call): response for call, response in answered if response is not None}

@@ -5,7 +5,6 @@ import re
 import sqlite3
 import unicodedata
 import zlib
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ from turnwise.schemas.conversation import (
     Turn,
     turn_name,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, listed
+from turnwise.schemas.jsonio import JsonObject, dump_json, listed
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.calls import PairedCalls, paired_calls
@@ -182,25 +181,11 @@ class Sample:
 
         Those whose changes the log does not show are left out.
         """
-        state: JsonObject = {}
-        for expectation in pair.expected.expectations if pair.expected else ():
-            for name in expectation.variables or ():
-                places, values = self._changes.get(name, ((), ()))
-                number = bisect_right(places, pair.index)
-                if number:
-                    state[name] = values[number - 1]
-        return state
-
-    @cached_property
-    def _changes(self) -> dict[str, tuple[list[int], list[JsonValue]]]:
-        """Session variables -> indices of the pairs whose turns set them, and the values."""
-        changes: dict[str, tuple[list[int], list[JsonValue]]] = {}
-        for pair in self.pairs:
-            for name, value in pair.actual.variables.items() if pair.actual else ():
-                places, values = changes.setdefault(name, ([], []))
-                places.append(pair.index)
-                values.append(value)
-        return changes
+        expectations = pair.expected.expectations if pair.expected else ()
+        names = {name for expectation in expectations for name in expectation.variables or ()}
+        turns = (other.actual for other in self.pairs if other.actual and other.index <= pair.index)
+        changed = (change for turn in turns for change in turn.variables.items())
+        return {name: value for name, value in changed if name in names}
 
 
 def stated_case(conversation: Conversation) -> str | None:

@@ -101,8 +101,8 @@ def _redacted(evaluated: EvaluatedConversation, config: RedactConfig) -> Evaluat
     if redactor is None:
         # What criteria of plugins say; those of turnwise have their words from the conversation.
         foreign = [e for e in scored.scores if not type(e.criterion).__module__.startswith("turnwise.")]
-        said = [(s.reason, s.explanation, s.label, s.details) for e in foreign for _, s in e.scores()]
-        redactor = scored.redactor = redactor_of(config, scored.sample, said)
+        words = [(s.reason, s.explanation, s.label, s.details) for e in foreign for _, s in e.scores()]
+        redactor = scored.redactor = redactor_of(config, scored.sample, words)
     else:
         texts = [(row["reason"], row["explanation"], row["details"]) for row in evaluated.scores]
         redactor.learn([{"details": texts}])

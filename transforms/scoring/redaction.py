@@ -180,7 +180,6 @@ class Redactor:
         )
 
     def _kind_of(self, key: str, value: JsonValue) -> str | None:
-        """Returns the kind that a value is because of its key."""
         is_word = isinstance(value, str) and value != "" and not _MARKER.fullmatch(value)
         if not is_word and not (isinstance(value, int) and not isinstance(value, bool) and value > 99):
             return None
@@ -462,8 +461,13 @@ class Redactor:
         """Returns an app version with the markers of ids; numbers that versions are written as stay."""
         if self._is_value(text):
             return self.identity(text)
-        spans = self._spans(text, False, _lasting_marker)
-        return _replaced(text, [span for span in spans if not _is_version(text, *span)])
+        spans = [
+            (start, end, marker)
+            for start, end, marker in self._spans(text, False, _lasting_marker)
+            if marker[1:].rpartition("_")[0].lower() not in REDACTED_KINDS
+            or not _OF_VERSION.fullmatch(text, start, end)
+        ]
+        return _replaced(text, spans)
 
     def keep(self, text: str) -> None:
         """Leaves a text as it is, wherever it stands."""
@@ -561,11 +565,6 @@ def _lasting(marker: str, raw: str) -> str:
     return _lasting_marker(numbered[1], raw, raw) if numbered else marker
 
 
-def _is_version(text: str, start: int, end: int, marker: str) -> bool:
-    kind = marker[1:].rpartition("_")[0].lower()
-    return kind in REDACTED_KINDS and _OF_VERSION.fullmatch(text, start, end) is not None
-
-
 def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:
     return any(path[-len(ending) :] == ending for ending in paths)
 
@@ -635,7 +634,6 @@ def _cue_of(key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _says_kind(key: str) -> bool:
-    """Returns whether a key may tell what its value is."""
     return bool(is_secret_key(key) or kind_of_key(key) or _says_phone(key))
 
 

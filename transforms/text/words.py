@@ -186,12 +186,13 @@ def _read(token: str) -> Word:
         features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
         return Word(token.lower(), features, numeral.keys, numeral.demands, units=numeral.keys[:1])
     lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
-    weights: Features = {}
     if (number := spoken_number(lower)) is not None:
-        is_content = True
-        _add(weights, f"#{number}", WORD_WEIGHT)
+        is_content, shares = True, [(f"#{number}", WORD_WEIGHT)]
     else:
-        is_content = (_add_characters if is_run_of_characters(lower) else _add_letters)(lower, weights)
+        is_content, shares = (_of_characters if is_run_of_characters(lower) else _of_letters)(lower)
+    weights: dict[str, float] = {}
+    for key, weight in shares:
+        weights[key] = weights.get(key, 0.0) + weight
     keys = tuple(weights)
     demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
     is_negation = lower in NEGATIONS or lower.endswith("n't") or lower.startswith("n'")
@@ -275,8 +276,6 @@ def _day(word: Word) -> int:
 #   particles and endings weigh little.
 # - Thai, Lao, Khmer and Burmese, which have no spaces: all runs of three letters.
 
-Features = dict[str, float]
-
 WORD_WEIGHT = 4.0
 """Weight of a content word of an alphabet, and of a number."""
 _GRAMMAR_WEIGHT = 0.5
@@ -306,41 +305,30 @@ def is_run_of_characters(word: str) -> bool:
     return bisect_right(_BOUNDS, word) % 2 == 1
 
 
-def _add(features: Features, key: str, weight: float) -> None:
-    features[key] = features.get(key, 0.0) + weight
-
-
-def _add_characters(run: str, features: Features) -> bool:
-    """Adds the features of a run of Han, Kana or Hangul; returns whether it is a content word."""
+def _of_characters(run: str) -> tuple[bool, list[tuple[str, float]]]:
+    """Returns whether a run of Han, Kana or Hangul is a content word, and its features."""
     are_grammar = ("\u3040" <= char <= "\u309f" or char == "ー" or char in KOREAN_GRAMMAR for char in run)
     weights = [_GRAMMAR_CHARACTER_WEIGHT if is_one else _CHARACTER_WEIGHT for is_one in are_grammar]
-    for char, weight in zip(run, weights, strict=True):
-        _add(features, f"#{HAN_DIGITS[char]}" if char in HAN_DIGITS else char, weight)
-    for pair, both in zip(pairwise(run), pairwise(weights), strict=True):
-        _add(features, "".join(pair), _PAIR_SHARE * sum(both) / 2)
-    return max(weights) == _CHARACTER_WEIGHT
+    keys = [f"#{HAN_DIGITS[char]}" if char in HAN_DIGITS else char for char in run]
+    shares = [_PAIR_SHARE * sum(both) / 2 for both in pairwise(weights)]
+    features = [*zip(keys, weights, strict=True), *zip(map("".join, pairwise(run)), shares, strict=True)]
+    return max(weights) == _CHARACTER_WEIGHT, features
 
 
-def _add_letters(spelled: str, features: Features) -> bool:
+def _of_letters(spelled: str) -> tuple[bool, list[tuple[str, float]]]:
     word = without_clitic(spelled)
     is_short = len(word) < 2 or (len(word) == 2 and not word.isascii())
     if is_short or word in FUNCTION_WORDS or word in NEGATIONS or word.endswith("n't"):
-        _add(features, word, _GRAMMAR_WEIGHT)
-        return False
-    if word in MONTHS:
-        _add(features, month_key(MONTHS[word]), WORD_WEIGHT)
-    elif any(map(str.isdecimal, word)):
-        _add(features, word, WORD_WEIGHT)
-    elif word[0].upper() != word[0]:
+        return False, [(word, _GRAMMAR_WEIGHT)]
+    if word in MONTHS or any(map(str.isdecimal, word)):
+        return True, [(month_key(MONTHS[word]) if word in MONTHS else word, WORD_WEIGHT)]
+    if word[0].upper() != word[0]:
         stem = "".join(rouge_tokens(word)) if word.isascii() else without_accents(word)
-        _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
-        _add(features, stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE)
-    else:
-        plain = without_accents(word)
-        grams = [plain[start : start + 3] for start in range(max(1, len(plain) - 2))]
-        for gram in grams:
-            _add(features, gram, WORD_WEIGHT / len(grams))
-    return True
+        beginning = stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE
+        return True, [(stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE)), beginning]
+    plain = without_accents(word)
+    grams = [plain[start : start + 3] for start in range(max(1, len(plain) - 2))]
+    return True, [(gram, WORD_WEIGHT / len(grams)) for gram in grams]
 
 
 def without_clitic(word: str) -> str:

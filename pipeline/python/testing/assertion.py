@@ -225,7 +225,6 @@ def _compared(
 
 
 def _shown(call: ToolCall) -> ShownText:
-    """Returns a call as it is shown: `tool(parameter=value)`."""
     arguments = (
         f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}"
         for name, value in (call.args or {}).items()

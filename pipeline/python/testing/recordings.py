@@ -102,9 +102,8 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
     for path in listed_files(file_patterns(inputs.name, inputs.paths)):
         if not isinstance(path, Failure) and next(file_records(path, limit), None) is None:
-            read.unreadable.append(
-                UnreadableRecording(path.path, _EMPTY)
-            )  # such as one that was cut to 0 bytes
+            # Such as one that was cut to 0 bytes.
+            read.unreadable.append(UnreadableRecording(path.path, _EMPTY))
     for content in logged_conversations(inputs, reader, limit, Counter()):
         given = index if cases else None
         sample = content if isinstance(content, Failure) else match_case(given, *content, Counter())

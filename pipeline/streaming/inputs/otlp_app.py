@@ -97,8 +97,8 @@ class OtlpApp:
             self._held -= sum(map(len, parts))
         message = f"{refused} {signal.noun} lack the ids that they need, and are not read"
         if media == JSON:
-            success = {signal.rejected: str(refused), "errorMessage": message}
-            return dump_json({"partialSuccess": success} if refused else {})
+            partial_success = {signal.rejected: str(refused), "errorMessage": message}
+            return dump_json({"partialSuccess": partial_success} if refused else {})
         if not refused:
             return b""
         # Answers to spans and to log records are encoded alike.

@@ -279,9 +279,8 @@ class Engine:
             self._watermark.pass_over(self._stream.rules.longest_wait)
             yield StreamEvent(watermark=self._watermark.value)
             if waiting := self._in_flight.waiting:
-                raise OSError(
-                    f"{waiting} records were not completed; start the stream again to read them again"
-                )
+                lost = f"{waiting} records were not completed; start the stream again to read them again"
+                self.fail(OSError(lost))
         except Exception as error:
             self.fail(error)
 

@@ -26,7 +26,7 @@ from turnwise.pipeline.io.run_writer import (
     write_run_file,
 )
 from turnwise.pipeline.io.sinks import open_changes, prepare_service
-from turnwise.pipeline.io.terminal import clipped, complain, counted, printable, wrapped
+from turnwise.pipeline.io.terminal import clipped, complain, printable, wrapped
 from turnwise.pipeline.report.ending import end_run, report
 from turnwise.pipeline.report.run_counts import RunCounts
 from turnwise.pipeline.report.terminal import version_table, window_lines
@@ -39,7 +39,7 @@ from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_cou
 from turnwise.pipeline.streaming.local.loop import Engine, StreamLoop
 from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_local, shown_url
+from turnwise.schemas.jsonio import counted, is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
 from turnwise.transforms.judging.backends.base import AuthenticationError

@@ -22,7 +22,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import JsonValue, dump_json, grouped, listed
+from turnwise.schemas.jsonio import JsonValue, counted, dump_json, grouped, listed
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
@@ -685,8 +685,3 @@ def _range(overall: VersionDifference, result: CriterionComparison) -> str:
 def outcome_noun(result: CriterionComparison) -> str:
     """Returns what a conversation has by a criterion: a verdict or a score."""
     return "verdict" if result.criterion == STATUS else "score"
-
-
-def counted(number: int, noun: str) -> str:
-    """Returns a number with its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from turnwise.schemas import report
 from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonValue, grouped, listed
+from turnwise.schemas.jsonio import JsonValue, counted, grouped, listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
@@ -243,10 +243,6 @@ def problem_sentences(run: report.ReportRun) -> Iterator[str]:
         yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 class Compared(Struct, frozen=True):
     """Comparisons of pairs of versions with first pages, and why others are refused, a sentence each."""
 
@@ -264,13 +260,14 @@ def coverage_sentence(
     )
     names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
     records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
-    cases = f"{_counted(lost_cases, 'eval case')} rejected. " if lost_cases else ""
+    cases = f"{counted(lost_cases, 'eval case', ',')} rejected. " if lost_cases else ""
+    valued = scores - no_score
     text = (
-        f"{_counted(records, 'record')} = {read:,} read + {unread:,} rejected. "
-        f"{_counted(passed + failed + no_verdict + rejected, 'conversation')} = {passed:,} passed "
+        f"{counted(records, 'record', ',')} = {read:,} read + {unread:,} rejected. "
+        f"{counted(passed + failed + no_verdict + rejected, 'conversation', ',')} = {passed:,} passed "
         f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
         f"{cases}"
-        f"{_counted(scores, 'score')} = {scores - no_score:,} with a value + {no_score:,} without a score."
+        f"{counted(scores, 'score', ',')} = {valued:,} with a value + {no_score:,} without a score."
     )
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
     usage = run.judge.get("usage")
@@ -293,14 +290,14 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[repor
         name = run.name or (document.run_id if len(runs) > 1 else "This run")
         gaps = []  # what was asked for and not measured at all
         if unused := document.counts.get("unused_cases") or 0:
-            cases = _counted(document.counts.get("cases") or unused, "eval case")
+            cases = counted(document.counts.get("cases") or unused, "eval case", ",")
             verb = "has" if unused == 1 else "have"
             gaps.append(f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them.")
         if repeated:
             ids = listed(repeated, _IDS_SHOWN)
             gaps.append(
                 f"{name}: several recordings of one app version and case have the same id: "
-                f"{_counted(len(repeated), 'conversation id')} ({ids}); "
+                f"{counted(len(repeated), 'conversation id', ',')} ({ids}); "
                 "their scores cannot be told apart, and are not shown beside them."
             )
         not_applicable = "has a threshold, and is not applicable to any conversation."
@@ -446,22 +443,20 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[re
     Places in the reading order of `entries` are given as examples.
     """
     places = {version: index for index, version in enumerate(collected.versions)}
-    counts: Counter[tuple[str, int, str]] = Counter()
-    examples: dict[tuple[str, int, str], list[int]] = {}
+    by_reason: list[tuple[tuple[str, int, str], int]] = []
     for index, entry in enumerate(entries):
         reasons = [(s["criterion"], s.get("reason")) for s in entry.scores if "value" not in s]
         reasons += [(STATUS, entry.row["reason"])] if entry.row["verdict"] is None else []
         for name, reason in reasons:
             text = shared_reason(reason or NO_REASON)
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
-            key = (name, places[entry.version], shown)
-            counts[key] += 1
-            names = examples.setdefault(key, [])
-            if len(names) < _EXAMPLES and index not in names:
-                names.append(index)
-    ranked = sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
-    rows = [report.WithoutScore(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
-    rest = sum(number for _, number in ranked[_MOST_REASONS:])
+            by_reason.append(((name, places[entry.version], shown), index))
+    ranked = sorted(grouped(by_reason).items(), key=lambda reason: (-len(reason[1]), reason[0]))
+    rows = [
+        report.WithoutScore(*key, len(indices), [*dict.fromkeys(indices)][:_EXAMPLES])
+        for key, indices in ranked[:_MOST_REASONS]
+    ]
+    rest = sum(len(indices) for _, indices in ranked[_MOST_REASONS:])
     return [*rows, report.WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
 
 

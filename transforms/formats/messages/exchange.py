@@ -147,24 +147,13 @@ _UserState: TypeAlias = tuple[bytes, str | None]
 
 
 class _GroupRow(NamedTuple):
-    """A row of a group.
-
-    Attributes:
-        session: The session that may be made up for it; None: there is none.
-        asked: A digest of the steps of the request up to each.
-        steps: The same of the request and its reply.
-        name: That session; else by time, user, the reply's id and what is said up to the agent's first
-            step, without such a step by the whole row.
-        is_answered: Whether there is such a step.
-    """
-
     time: float | None
     user: str | None
-    session: str | None
-    asked: list[bytes]
-    steps: list[bytes]
-    name: str
-    is_answered: bool
+    session: str | None  # it may be made up for the row
+    asked: list[bytes]  # a digest of the steps of the request up to each
+    steps: list[bytes]  # the same of the request and its reply
+    name: str  # the session; else by time, user, reply's id and steps to the agent's first, or the whole row
+    is_answered: bool  # whether the agent has a step
     position: int
 
 
@@ -459,8 +448,7 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
 def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
     """Returns the records of one conversation in chains, each in order, by the time of its last reply."""
     # A record follows the one whose reply it names as the previous one. Where two follow the same reply, each
-    # ends a chain of its own. Records whose conversation the server keeps are one chain, by time. Any other
-    # record is a chain by itself.
+    # ends a chain of its own. Records whose conversation the server keeps are one chain; others are alone.
     links = sorted(((*_link(value), value) for value in values), key=lambda link: link[0])
     places = {name: index for index, (_, name, *_) in enumerate(links) if name}
     replied, *kept_by = messages_base.KEPT_BY

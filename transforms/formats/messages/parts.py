@@ -274,8 +274,7 @@ def both_of(part: JsonObject) -> JsonObject:
 
 def _add_stated_call(message: SpanMessage, part: JsonObject) -> bool:
     """Adds a call that a part holds together with its state or result; returns whether it is such a part."""
-    # For example `{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {"id": 5},
-    # "output": "Bonn"}`.
+    # For example {"type": "tool-find", "toolCallId": "1", "state": "output-available", "output": "Bonn"}
     kind, held = str(part.get("type")), both_of(part)
     if kind == "tool-invocation" and held is part:
         return False

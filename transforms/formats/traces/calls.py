@@ -330,8 +330,7 @@ def _mark_beside(models: Sequence[SpanNode]) -> None:
 def _is_same_call(other_node: SpanNode, other: SpanNode) -> bool:
     """Returns whether two model calls below one span are one, given in order."""
     # Of two writers they are if they state nothing different: the same messages or, where one states none,
-    # the same tokens or an error at one time. Of one writer they are if the later is a mere point in time
-    # that adds the reply.
+    # the same tokens or an error at one time; of one, if the later is a mere point that adds the reply.
     first, second = other_node.step, other.step
     if first.response_id and second.response_id and first.response_id != second.response_id:
         return False

@@ -413,8 +413,7 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
 
 def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: TurnLine) -> bool:
     """Returns whether a model call, whose input ends in a message of a user, answers a further one."""
-    # Where an agent states what it was asked, other texts are its own requests, such as a critique of a
-    # draft.
+    # Where an agent states what it was asked, other texts are its own requests, such as to judge a draft.
     before, first = line.main[-1], parts.spoken(node.step.input or ())
     if unit.given or _stated(unit) is not None or tries_again(node):
         return False

@@ -346,8 +346,7 @@ def _is_contested(line: tree.TurnLine) -> bool:
         a, b = (node.span, last.span) if is_one else (made[0].span, made[1].span)
         if 0 < a.start < b.end and 0 < b.start < a.end:
             return True
-        # Or both were asked the same, and the later was not told the reply before. A short reply may stand in
-        # a prompt by chance.
+        # Or both were asked the same, and the later not told the reply (a short one may be there by chance).
         words = {text.strip() for text in texts}
         given = [text.strip() for message in last.step.input or () for text in message.texts]
         is_told = any(text == held or (len(text) > 20 and text in held) for text in words for held in given)

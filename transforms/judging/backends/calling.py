@@ -202,16 +202,16 @@ class ApiBackend(ABC):
 
         The tokens of the call are divided among the replies; their sums are exact.
         """
+        broken = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
         try:
             if isinstance(body, Fault):
                 answer = ReadAnswer([], (0, 0), None, body)
             else:
                 value = orjson.loads(body)
-                if key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None:
-                    raise ValueError("one key twice")
-                answer = self.read(value, model)
+                is_twice = key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None
+                answer = broken if is_twice else self.read(value, model)
         except (AttributeError, KeyError, TypeError, ValueError):
-            answer = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
+            answer = broken
         stated = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in answer.texts[:count]]
         replies = []
         for number, text in enumerate(stated + [answer.missing] * (count - len(stated))):
@@ -369,15 +369,12 @@ class ClientBackend(ApiBackend):
 
     def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
-        if isinstance(error, self.library.APIStatusError):
-            return self._refusal(error)
-        is_connection = isinstance(error, self.library.APIConnectionError)
-        cause = (error.__cause__ or error) if is_connection else error
-        text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
-        fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
-        return CallError(fault, may_pass=is_connection)
-
-    def _refusal(self, error: Any) -> CallError:
+        if not isinstance(error, self.library.APIStatusError):
+            is_connection = isinstance(error, self.library.APIConnectionError)
+            cause = (error.__cause__ or error) if is_connection else error
+            text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
+            fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
+            return CallError(fault, may_pass=is_connection)
         status, response, body = error.status_code, error.response, error.body
         # The error object is the body, or stands below `error`, or is a text there (Ollama, FastAPI).
         inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
@@ -438,7 +435,7 @@ def register_api(
 
     def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
         models = set()
-        for stated in options or [JudgeModelOptions()]:
+        for stated in options:
             model = stated.judge_model or config.model
             models.add(model)
             try:

@@ -212,7 +212,17 @@ class GeminiBackend(BatchBackend):
 
     def failure(self, error: Exception) -> CallError:
         if isinstance(error, self._genai.errors.APIError):
-            return self._refusal(error)
+            words = " ".join(str(part) for part in (error.status, error.message) if part)
+            reason = self._clean(f"HTTP {error.code} {words}")
+            is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
+            is_refused = error.code in (401, 403) or is_bad_key
+            return CallError(
+                Fault("http", reason),
+                may_pass=error.code in PASSING_STATUSES,
+                status=error.code,
+                asked_s=asked_wait(getattr(error.response, "headers", None) or {}, error.details),
+                refusal=f"the credentials are refused: {reason}" if is_refused else None,
+            )
         is_auth = isinstance(error, self._auth.GoogleAuthError)
         if is_auth and not (error.retryable or isinstance(error, self._auth.TransportError)):  # type: ignore[attr-defined]
             reason = self._clean(str(error))
@@ -268,19 +278,6 @@ class GeminiBackend(BatchBackend):
         ) as response:
             await self._genai.errors.APIError.raise_for_async_response(response)
             return await response.text()
-
-    def _refusal(self, error: Any) -> CallError:
-        words = " ".join(str(part) for part in (error.status, error.message) if part)
-        reason = self._clean(f"HTTP {error.code} {words}")
-        is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
-        is_refused = error.code in (401, 403) or is_bad_key
-        return CallError(
-            Fault("http", reason),
-            may_pass=error.code in PASSING_STATUSES,
-            status=error.code,
-            asked_s=asked_wait(getattr(error.response, "headers", None) or {}, error.details),
-            refusal=f"the credentials are refused: {reason}" if is_refused else None,
-        )
 
     def _clean(self, text: str) -> str:
         return without_key(_OBJECT.sub("", text), self.access.api_key)
