@@ -116,6 +116,16 @@ def with_computed_fields(
     return values
 
 
+def stated(fields: JsonObject) -> JsonObject:
+    """Returns the fields of an answer without what is not known, counts of 0 and empty lists."""
+    counts = "Count", "s", "criteria", "notCompared"  # names in the plural are those of lists
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and (value or not name.endswith(counts))
+    }
+
+
 # Checks requests and evaluations against the limits of the API and the rules of a run.
 
 MAX_BYTES = 4 * 1024 * 1024

@@ -91,8 +91,19 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        permitted, arguments = _of_request(service, context), params.arguments or {}
+
+        def work() -> JsonObject:
+            check_lists(arguments)
+            try:
+                request = tool.request.from_value(arguments)
+            except WireError as error:
+                raise message_error(error) from None
+            if hasattr(request, "page_size"):
+                request.page_size = request.page_size or tool.page_size
+            return tool.call(permitted, request)
+
         try:
-            work = partial(_call, _of_request(service, context), tool, params.arguments or {})
             value = await workers.run(work, changes=tool.changes)
         except ServiceError as error:
             return mcp_types.CallToolResult(content=[_text(error.to_value())], is_error=True)
@@ -110,17 +121,6 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
 def _of_request(service: runs.Service, context: Any) -> runs.Service:
     """Returns the service for a request; over stdio, it is this process's own."""
     return service if context.request is None else service.of(may_write(context.request))
-
-
-def _call(service: runs.Service, tool: Tool, arguments: JsonObject) -> JsonObject:
-    check_lists(arguments)
-    try:
-        request = tool.request.from_value(arguments)
-    except WireError as error:
-        raise message_error(error) from None
-    if hasattr(request, "page_size"):
-        request.page_size = request.page_size or tool.page_size
-    return tool.call(service, request)
 
 
 def _text(value: JsonObject) -> mcp_types.TextContent:

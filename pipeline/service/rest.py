@@ -134,7 +134,6 @@ _JSON = "application/json"
 _SLASH = re.compile("%2F", re.IGNORECASE)
 _ALT = ("json", "json;enum-encoding=int")
 """What Google's clients ask for as `$alt`. They read names of enum values as well as numbers."""
-_UNROUTED = {405: "UNIMPLEMENTED"}
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -147,7 +146,8 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
     code, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (404, None)
     if code == 405 and request.url.path.startswith(_BELOW):
         code, headers = 404, None  # as for every method that a resource of the API does not have
-    value = ServiceError(_UNROUTED.get(code, "NOT_FOUND"), "the service has no such method").to_value()
+    status = "UNIMPLEMENTED" if code == 405 else "NOT_FOUND"
+    value = ServiceError(status, "the service has no such method").to_value()
     value["error"]["code"] = code
     return _response(value, code, headers)
 
@@ -170,7 +170,7 @@ async def _answer(service: Service, workers: http.Workers, request: Request) -> 
         def work() -> JsonObject:
             return method.call(permitted, read_request(method, resource, query, body))
 
-        return _response(await workers.run(work, changes=method.changes), 200)
+        return _response(await workers.run(work, changes=verb != "GET"), 200)
     except ServiceError as error:
         return _response(error.to_value(), HTTP_CODES[error.status])
 
@@ -214,11 +214,6 @@ class RestMethod(Struct, frozen=True, dict=True):
     request: type[Message]
     call: Callable[[Service, Any], JsonObject]
     body: str = ""
-
-    @property
-    def changes(self) -> bool:
-        """Whether it may change the store."""
-        return self.verb != "GET"
 
     @cached_property
     def template(self) -> tuple[str, re.Pattern[str]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 import apache_beam as beam
@@ -197,10 +197,10 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         arrivals, unread = read_arrivals(pipeline, settings.input, source_options)
         on_prism = type(pipeline.runner).__name__ == "PrismRunner"
         sinks = SharedFiles(settings.output, settings.run.run_id, settings.places, in_bundles=on_prism)
-        places = case_places(settings)
-        if places is not None:
+        cases = None
+        if places := case_places(settings):
             places.read()
-        cases = None if places is None else partial(worker_cases, places)
+            cases = partial(worker_cases, places)
         build_stream(arrivals, [unread], cases, settings, sinks)
         if only_translates(options):
             translate(pipeline)
@@ -300,25 +300,23 @@ _ROWS_AT_ONCE = 5_000
 _Line = tuple[str, bytes]
 
 
-class SharedFiles:
+class SharedFiles(NamedTuple):
     """Files in one directory, and services that take the rows as well, if there are any.
 
     A file is named by a digest of its content, so that a repeated step writes the same file. A row that
     changed is in several files; the highest revision counts. The revision is a column of the row or, for
     results and rejected conversations, part of the file name. Within one revision, a result replaces a
     failure.
+
+    Attributes:
+        in_bundles: Whether rows are written at the end of each bundle, into more and smaller files. Prism
+            needs it: under load, rows that waited there for a timer were never written.
     """
 
-    def __init__(
-        self, directory: str, run_id: str, places: Sequence[SinkPlace] = (), in_bundles: bool = False
-    ) -> None:
-        """Keeps where rows go.
-
-        With `in_bundles` they are written at the end of each bundle, into more and smaller files. Prism needs
-        it: under load, rows that waited there for a timer were never written.
-        """
-        self._directory, self._run_id, self._places = directory, run_id, places
-        self._in_bundles = in_bundles
+    directory: str
+    run_id: str
+    places: Sequence[SinkPlace] = ()
+    in_bundles: bool = False
 
     def write(
         self,
@@ -329,14 +327,14 @@ class SharedFiles:
     ) -> None:
         """Adds the steps that write the rows of things: as lines of tables, and as changes in services."""
         lines = things | f"{label}Lines" >> beam.FlatMap(lines_of).with_output_types(_Line)
-        write: beam.DoFn = _WriteBundleFn(self._directory)
-        if not self._in_bundles:
+        write: beam.DoFn = _WriteBundleFn(self.directory)
+        if not self.in_bundles:
             lines |= f"Batch{label}s" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
-            write = _WriteFn(self._directory)
+            write = _WriteFn(self.directory)
         _ = lines | f"Write{label}s" >> beam.ParDo(write)
-        if self._places:
-            changes = things | f"{label}Changes" >> beam.Map(change_of, self._run_id)
-            _ = changes | f"Store{label}s" >> WriteChanges(self._places)
+        if self.places:
+            changes = things | f"{label}Changes" >> beam.Map(change_of, self.run_id)
+            _ = changes | f"Store{label}s" >> WriteChanges(self.places)
 
 
 def _outcome_lines(outcome: RecordOutcome) -> Iterator[_Line]:

@@ -237,29 +237,16 @@ _TICK = 0.2
 _T = TypeVar("_T")
 
 
-class StalledError(OSError):
-    """The source does not answer."""
-
-
-class IncompleteError(OSError):
-    """The stream ended with records that have no outcome."""
-
-
 class Engine:
     """The events of a local stream, whose time goes on during slow calls; `problem` ended it early."""
 
+    patience = 60.0
+    """Seconds that a source without an answer has when the stream must end."""
+
     def __init__(
-        self,
-        source: StreamSource,
-        runtime: Runtime,
-        stream: StreamSettings,
-        run: RunInfo,
-        stop: Event,
-        patience: float = 60.0,
-    ):
-        """Creates the engine; when `stop` is set, a source without an answer has `patience` seconds."""
-        self._source, self._stream, self._run = source, stream, run
-        self._stop, self._patience = stop, patience
+        self, source: StreamSource, runtime: Runtime, stream: StreamSettings, run: RunInfo, stop: Event
+    ) -> None:
+        self._source, self._stream, self._run, self._stop = source, stream, run, stop
         self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
         self._watermark = Watermark(patience=stream.rules.longest_wait)
         self._started = self._ticked = monotonic()
@@ -274,7 +261,7 @@ class Engine:
         self._stop.set()
 
     def events(self) -> Iterator[StreamEvent]:
-        """Yields the events of the stream; each is processed before the next is asked for."""
+        """Yields the events, each processed before the next is asked for; `check` raises what ended them."""
         self._started = self._ticked = monotonic()
         try:
             yield from self._refresh_cases()
@@ -293,7 +280,7 @@ class Engine:
             yield StreamEvent(watermark=self._watermark.value)
             if waiting := self._in_flight.waiting:
                 lost = f"{waiting} records were not completed; start the stream again to read them again"
-                self.fail(IncompleteError(lost))
+                self.fail(OSError(lost))
         except Exception as error:
             self.fail(error)
 
@@ -310,7 +297,7 @@ class Engine:
             yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
-        """Calls in a thread while the clock advances; raises StalledError if the stream must end."""
+        """Calls in a thread while the clock advances; raises OSError if the stream must end meanwhile."""
         result: Future[_T] = Future()
 
         def answer() -> None:
@@ -326,9 +313,9 @@ class Engine:
             yield from self._tick()
             if ending_since is None and self._must_end():
                 ending_since = monotonic()
-            if ending_since is not None and monotonic() - ending_since > self._patience:
-                raise StalledError(
-                    f"the input or the disk did not answer for {self._patience:.0f} s; start the stream "
+            if ending_since is not None and monotonic() - ending_since > self.patience:
+                raise OSError(
+                    f"the input or the disk did not answer for {self.patience:.0f} s; start the stream "
                     "again to read the rest"
                 )
         return result.result()

@@ -32,7 +32,6 @@ from turnwise.pipeline.streaming.local.counts import (
     Place,
     WindowSums,
     outcome_counts,
-    rejected_counts,
 )
 from turnwise.pipeline.streaming.local.database import (
     TABLES,
@@ -133,16 +132,13 @@ class StreamStorage:
         changes, self._changes = self._changes, []
         if self.service is None or not changes:
             return
-        refused = self.service.write(changes)
-        things = {change.thing: change for change in changes}
+        refused = defaultdict[str, list[str]](list)
+        for row in self.service.write(changes):
+            refused[row.change_id].append(row.why)
+        things = {change.thing: refused.get(change.change_id) for change in changes}
         self._connection.executemany("DELETE FROM refused WHERE thing = ?", [(thing,) for thing in things])
-        if refused:
-            why = {row.change_id: row.why for row in reversed(refused)}
-            numbers = Counter(row.change_id for row in refused)
-            for thing, change in things.items():
-                if number := numbers[change.change_id]:
-                    entry = thing, number, why[change.change_id]
-                    self._connection.execute("INSERT INTO refused VALUES (?, ?, ?)", entry)
+        entries = [(thing, len(why), why[0]) for thing, why in things.items() if why]
+        self._connection.executemany("INSERT INTO refused VALUES (?, ?, ?)", entries)
 
     def send(self, changes: Sequence[StreamChange]) -> None:
         """Writes changes to the service; raises OSError if that fails."""
@@ -232,7 +228,7 @@ class StreamStorage:
         """Stores what is rejected for the first time; a source may return its records again."""
         parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
         if not parts or self._new("rejected VALUES (?, ?, ?, ?)", parts):
-            self.counts.update(rejected_counts(rejected))
+            self.counts.update(outcome_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
             if self.service is not None and (change := outcome_change(rejected, self.run.run_id)):
                 self._changes.append(change)
@@ -257,10 +253,9 @@ class StreamStorage:
         """Rewrites files without the rows of replaced conversations, and prunes the database."""
         with self._transaction():
             self._prune(every=0)
-            old = self.conversations.segments_with_dead_rows()
-            for segment in old:
-                new = self._segments.rewrite(segment, self.conversations.dead_spans(segment))
-                self.conversations.move(segment, new)
+            old = self.conversations.dead_rows()
+            for segment, dead in old.items():
+                self.conversations.move(segment, self._segments.rewrite(segment, dead), dead)
                 self._connection.execute('DELETE FROM segments WHERE "table" = ? AND number = ?', segment)
         for segment in old:
             (self._directory / segment.name).unlink(missing_ok=True)
