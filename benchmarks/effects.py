@@ -98,7 +98,7 @@ def judge(criteria: Sequence[MeasuredCriterion], conversation: Conversation) -> 
     broke off.
     """
     case = Sample(conversation, inline_case(conversation), Record("", 1, b""))
-    scored, _ = evaluate(case, Criteria(list(criteria)))
+    scored, _ = evaluate(case, Criteria(criteria))
     overalls = [result.overall for result in scored.scores if result.overall is not None]
     value = min((score.value or 0.0 for score in overalls), default=0.0)
     if len(criteria) == 1:
