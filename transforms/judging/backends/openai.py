@@ -378,6 +378,9 @@ class AnthropicBackend(ClientBackend):
             raise
         return response.http_response.content
 
+    async def find(self, model: str) -> None:
+        await self.client.models.with_raw_response.retrieve(model)
+
     def read(self, answer: JsonObject, model: str) -> ReadAnswer:
         return ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model"))
 
