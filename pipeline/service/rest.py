@@ -40,17 +40,7 @@ from turnwise.pipeline.service.serve import (
 from turnwise.pipeline.service.web import web_routes
 from turnwise.pipeline.settings.options import current_user
 from turnwise.pipeline.store.database import Store, open_store
-from turnwise.schemas.ces.tools import (
-    CreateEvaluationRequest,
-    DeleteEvaluationRequest,
-    GetEvaluationResultRequest,
-    GetEvaluationRunRequest,
-    GetEvaluationWithResults,
-    ListEvaluationResultsRequest,
-    ListEvaluationRunsRequest,
-    ListEvaluationsRequest,
-    UpdateEvaluationRequest,
-)
+from turnwise.schemas.ces import tools
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.masks import mask_fields
 from turnwise.schemas.proto.message import Message, WireError
@@ -331,21 +321,25 @@ def has_method(verb: str, path: str) -> bool:
 _EVALUATIONS = in_app("parent") + "/evaluations"
 _EVALUATION, _RESULT = in_app("name", "evaluations/*"), in_app("name", "evaluations/*/results/*")
 METHODS = (
-    RestMethod("GET", _EVALUATIONS, ListEvaluationsRequest, evaluations.list_evaluations),
-    RestMethod("POST", _EVALUATIONS, CreateEvaluationRequest, evaluations.create_evaluation, "evaluation"),
-    RestMethod("GET", _EVALUATION, GetEvaluationWithResults, evaluations.get_evaluation),
+    RestMethod("GET", _EVALUATIONS, tools.ListEvaluationsRequest, evaluations.list_evaluations),
     RestMethod(
-        *("PATCH", in_app("evaluation.name", "evaluations/*"), UpdateEvaluationRequest),
+        "POST", _EVALUATIONS, tools.CreateEvaluationRequest, evaluations.create_evaluation, "evaluation"
+    ),
+    RestMethod("GET", _EVALUATION, tools.GetEvaluationWithResults, evaluations.get_evaluation),
+    RestMethod(
+        *("PATCH", in_app("evaluation.name", "evaluations/*"), tools.UpdateEvaluationRequest),
         *(evaluations.update_evaluation, "evaluation"),
     ),
-    RestMethod("DELETE", _EVALUATION, DeleteEvaluationRequest, evaluations.delete_evaluation),
+    RestMethod("DELETE", _EVALUATION, tools.DeleteEvaluationRequest, evaluations.delete_evaluation),
     RestMethod(
         *("GET", in_app("parent", "evaluations/*") + "/results"),
-        *(ListEvaluationResultsRequest, evaluations.list_evaluation_results),
+        *(tools.ListEvaluationResultsRequest, evaluations.list_evaluation_results),
     ),
-    RestMethod("GET", _RESULT, GetEvaluationResultRequest, evaluations.get_evaluation_result),
-    RestMethod("GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest, list_evaluation_runs),
-    RestMethod("GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest, get_evaluation_run),
+    RestMethod("GET", _RESULT, tools.GetEvaluationResultRequest, evaluations.get_evaluation_result),
+    RestMethod(
+        "GET", in_app("parent") + "/evaluationRuns", tools.ListEvaluationRunsRequest, list_evaluation_runs
+    ),
+    RestMethod("GET", in_app("name", "evaluationRuns/*"), tools.GetEvaluationRunRequest, get_evaluation_run),
 )
 """The methods that the service has."""
 

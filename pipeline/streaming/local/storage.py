@@ -26,22 +26,13 @@ from turnwise.pipeline.streaming.alerts import (
     window_thing,
 )
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
+from turnwise.pipeline.streaming.local import database
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
 from turnwise.pipeline.streaming.local.counts import (
     InFlightRecords,
     Place,
     WindowSums,
     outcome_counts,
-)
-from turnwise.pipeline.streaming.local.database import (
-    TABLES,
-    Committed,
-    SegmentId,
-    Segments,
-    check_rows,
-    disk_errors,
-    open_database,
-    prune,
 )
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
@@ -83,15 +74,17 @@ class StreamStorage:
         self.service: ChangeWriter | None = None
         self._changes: list[StreamChange] = []
         self.lock, self._directory = RLock(), directory
-        self._connection = open_database(directory)
+        self._connection = database.open_database(directory)
         committed = self._committed()
         run_id = self._connection.execute("SELECT value FROM meta WHERE name = 'run_id'").fetchone()
         try:
-            check_rows(directory, committed, run_id and run_id[0])
+            database.check_rows(directory, committed, run_id and run_id[0])
         except ValueError:
             self._connection.close()
             raise
-        self._segments = Segments(directory, {segment: length for segment, (length, _) in committed.items()})
+        self._segments = database.Segments(
+            directory, {segment: length for segment, (length, _) in committed.items()}
+        )
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
@@ -100,14 +93,14 @@ class StreamStorage:
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
         self._problem: BaseException | None = None
 
-    def _committed(self) -> dict[SegmentId, Committed]:
+    def _committed(self) -> dict[database.SegmentId, database.Committed]:
         rows = self._connection.execute('SELECT "table", number, length, tail FROM segments')
-        return {SegmentId(t, n): (length, tail) for t, n, length, tail in rows}
+        return {database.SegmentId(t, n): (length, tail) for t, n, length, tail in rows}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Commits the changes of the body. After an error, no later transaction is accepted."""
-        with self.lock, disk_errors(self._connection):
+        with self.lock, database.disk_errors(self._connection):
             if self._problem is not None:
                 raise self._problem
             self._connection.execute("BEGIN IMMEDIATE")
@@ -155,7 +148,7 @@ class StreamStorage:
 
     def meta(self, name: str, value: str) -> str:
         """Returns the stored value of a name; stores `value` if there is none."""
-        with self.lock, disk_errors(self._connection):
+        with self.lock, database.disk_errors(self._connection):
             self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(row[0])
@@ -182,7 +175,7 @@ class StreamStorage:
     def _prune(self, every: int = _PRUNED_EVERY) -> None:
         if self.conversations.changes - self._pruned_at >= every:
             self._pruned_at = self.conversations.changes
-            prune(self._connection, self._rules, self.now, time())
+            database.prune(self._connection, self._rules, self.now, time())
 
     def _store(self, outcome: RecordOutcome) -> None:
         contribution = outcome.contribution
@@ -219,7 +212,7 @@ class StreamStorage:
         rows = _rows(outcome, written)
         if self.service is not None:
             self._changes.append(conversation_change(contribution, self.run.run_id, written, rows))
-        spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
+        spans = [span for table in database.TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
@@ -279,7 +272,7 @@ def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
         scores = [structs.replace(row, revision=revision) for row in scores]
         conversations = [{**row, "revision": revision} for row in conversations]
     results = [row["result"] for row in outcome.results]
-    return dict(zip(TABLES, (scores, results, conversations, outcome.failures), strict=True))
+    return dict(zip(database.TABLES, (scores, results, conversations, outcome.failures), strict=True))
 
 
 class SourceCheckpoints:
@@ -316,7 +309,7 @@ class SourceCheckpoints:
 
     def set_note(self, source: str, note: str) -> None:
         """Stores the note of a source; raises OSError."""
-        with self._lock, disk_errors(self._connection):
+        with self._lock, database.disk_errors(self._connection):
             self._notes[source] = note
             self._connection.execute(
                 "INSERT INTO sources (source, note) VALUES (?, ?) "
