@@ -25,7 +25,8 @@ from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.sample import Sample, broke_off, inline_case
 from turnwise.transforms.review.row import RULES
-from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
+from turnwise.transforms.scoring.evaluate import conversation_verdict, evaluate
+from turnwise.transforms.scoring.selection import Criteria
 
 DATA = Path(__file__).parents[1] / "../shared/data"
 RECORDINGS = (
@@ -97,7 +98,7 @@ def judge(criteria: Sequence[MeasuredCriterion], conversation: Conversation) -> 
     broke off.
     """
     case = Sample(conversation, inline_case(conversation), Record("", 1, b""))
-    scored = score_conversation(case, criteria)
+    scored, _ = evaluate(case, Criteria(criteria))
     overalls = [result.overall for result in scored.scores if result.overall is not None]
     value = min((score.value or 0.0 for score in overalls), default=0.0)
     if len(criteria) == 1:

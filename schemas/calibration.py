@@ -232,7 +232,6 @@ class LabelDraw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     unit: Literal["score", "conversation"] = "score"
 
     def __post_init__(self) -> None:
-        """Checks the numbers."""
         if not 1 <= self.size <= self.of:
             raise ValueError("size is 1 or more, and not more than of")
 
@@ -268,7 +267,6 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     weight: float | None = None
 
     def __post_init__(self) -> None:
-        """Checks what belongs together."""
         if self.chosen == "random" and self.draw is None and self.weight is None:
             raise ValueError("a random label needs draw or weight")
         if self.chosen != "random" and (self.draw or self.number or self.weight) is not None:

@@ -21,7 +21,6 @@ class Bounds(msgspec.Struct, frozen=True):
     high: float
 
     def __iter__(self) -> Iterator[float]:
-        """Yields both."""
         return iter((self.low, self.high))
 
 

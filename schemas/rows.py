@@ -295,11 +295,9 @@ class ReadAgain(Iterable[_Row]):
         self._read = read
 
     def __iter__(self) -> Iterator[_Row]:
-        """Reads the rows."""
         return iter(self._read())
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
         return any(True for _ in self)
 
 

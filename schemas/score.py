@@ -111,7 +111,6 @@ class IncompleteReadError(ValueError):
     # Nobody knows how many records are missing, so it never counts as one: a run with such a failure fails.
 
     def __init__(self, why: BaseException | str) -> None:
-        """Creates an error of what happened; one line."""
         is_plain = isinstance(why, str | ValueError | OSError)
         text = str(why) if is_plain else f"{type(why).__name__}: {why}"
         super().__init__(text.removesuffix(_UNKNOWN) + _UNKNOWN)

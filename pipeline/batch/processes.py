@@ -39,19 +39,10 @@ from turnwise.pipeline.batch.execution import (
     run_to_the_end,
 )
 from turnwise.pipeline.batch.process import calm_collector
+from turnwise.pipeline.io import sources
 from turnwise.pipeline.io.files import listed_files
 from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
 from turnwise.pipeline.io.run_writer import RunSink, Told, Written, gathered, name_full_disk
-from turnwise.pipeline.io.sources import (
-    STOPPING,
-    FileSource,
-    Shards,
-    ShardSource,
-    Source,
-    divided_among,
-    find_shards,
-    put_shards,
-)
 from turnwise.pipeline.io.terminal import complain, complain_at_length
 from turnwise.pipeline.report.terminal import show_progress
 from turnwise.pipeline.settings.options import is_bigquery
@@ -84,8 +75,8 @@ class Work(Struct, frozen=True):
 
     settings: RunSettings
     options: PipelineOptions
-    shards: Shards
-    cases: Source | None
+    shards: sources.Shards
+    cases: sources.Source | None
     folder: str | None
     directory: Path
 
@@ -143,7 +134,7 @@ def _score(work: Work, number: int, queue: int) -> None:
     with made_pipeline(work.options) as pipeline:
         given = settings.output, settings.output_format, None, settings.places
         sink = RunSink(*given, folder=work.folder, number=number)
-        logs = ShardSource(work.shards, queue)
+        logs = sources.ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
         hand_over(pipeline, scored, sink, work.handed(number))
         try:
@@ -172,10 +163,10 @@ def _end() -> None:
 def _tell(number: int, links: Links) -> None:
     """Tells the progress, and that all shall stop; learns it from others."""
     links.progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
-    if STOPPING.is_set():
+    if sources.STOPPING.is_set():
         links.stop[0] = links.stop[0] or 1
     elif links.stop[0]:
-        STOPPING.set()
+        sources.STOPPING.set()
 
 
 _PROCESSES_EVERY = 1.0
@@ -183,7 +174,11 @@ _AGAIN = "several records are joined: the run starts again in one process (--wor
 
 
 def run_in_workers(
-    pipeline: beam.Pipeline, logs: FileSource, cases: Source | None, settings: RunSettings, sink: RunSink
+    pipeline: beam.Pipeline,
+    logs: sources.FileSource,
+    cases: sources.Source | None,
+    settings: RunSettings,
+    sink: RunSink,
 ) -> None:
     """Runs a batch to its end: worker processes read and score, and this process does the rest.
 
@@ -196,7 +191,7 @@ def run_in_workers(
 
         close_shared_stores()
     calm_collector()
-    shards = find_shards(logs, settings.workers)
+    shards = sources.find_shards(logs, settings.workers)
     with TemporaryDirectory(prefix="turnwise-") as folder:
         work = Work(settings, pipeline.options, shards, cases, sink.folder_name, Path(folder))
         is_done = _work(work)
@@ -245,7 +240,7 @@ def _work(work: Work) -> bool:
         waiting: dict[Any, int] = {worker.sentinel: number for number, worker in enumerate(workers)}
         before = PROGRESS.conversations, PROGRESS.turns
         with show_progress():
-            fed = feeder.submit(put_shards, feed.fileno(), work.shards, count)
+            fed = feeder.submit(sources.put_shards, feed.fileno(), work.shards, count)
             while waiting:
                 for sentinel in wait(list(waiting), _PROCESSES_EVERY):
                     number = waiting.pop(sentinel)
@@ -341,7 +336,7 @@ def fit_processes(
         # Each worker reads all eval cases, and must have as much to read of the logs.
         cases = _listed([path for path in settings.eval_cases if not is_store_url(path)])
         most = min(most, _bytes(listed) // max(_LEAST_BYTES, _bytes(cases)))
-    most = min(most, len(divided_among(listed, max(1, most))))
+    most = min(most, len(sources.divided_among(listed, max(1, most))))
     return settings if most < 2 or _holds_events(settings, listed) else replace(settings, workers=most)
 
 

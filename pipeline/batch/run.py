@@ -12,18 +12,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from turnwise.pipeline.batch import execution
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.execution import (
-    RemoteRunError,
-    counters,
-    judge_usage,
-    log_source,
-    made_pipeline,
-    only_translates,
-    replaces_earlier,
-    run_to_the_end,
-    translate,
-)
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.processes import run_in_workers
 from turnwise.pipeline.io.containers import join_path, path_exists
@@ -243,9 +233,9 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
 
     Returns the exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
     """
-    if not only_translates(options):
+    if not execution.only_translates(options):
         check_access(settings)
-    logs = log_source(settings)
+    logs = execution.log_source(settings)
     paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
     patterns = file_patterns("--eval_cases", paths)
     cases: Source | None = None
@@ -255,34 +245,34 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         from turnwise.pipeline.io.store import with_stores
 
         cases = with_stores(cases, settings)
-    with made_pipeline(options) as pipeline:
+    with execution.made_pipeline(options) as pipeline:
         if settings.judge.only_estimates:
             return _estimate(pipeline, logs, cases, settings)
         if settings.baseline is not None:
-            if settings.baseline == PREVIOUS and only_translates(options):
+            if settings.baseline == PREVIOUS and execution.only_translates(options):
                 raise ConfigError("--baseline previous: a template would keep it; name an output directory")
             places = settings.date, settings.output, settings.store, settings.store_app
             baseline = find_baseline(settings.baseline, *places, begun_document(settings))
             settings = replace(settings, baseline=baseline)
-        inputs = _listed(settings) if settings.date and not only_translates(options) else None
+        inputs = _listed(settings) if settings.date and not execution.only_translates(options) else None
         folder = folder_name() if settings.workers > 1 else None
         concluded = partial(conclude, settings, inputs=inputs)
         sink = RunSink(settings.output, settings.output_format, concluded, settings.places, folder=folder)
-        if only_translates(options):
+        if execution.only_translates(options):
             build(pipeline, logs, cases, settings, sink)
-            translate(pipeline)
+            execution.translate(pipeline)
             return 0
         if settings.workers > 1 and isinstance(logs, FileSource):
             work: Callable[[], object] = partial(run_in_workers, pipeline, logs, cases, settings, sink)
         else:
             build(pipeline, logs, cases, settings, sink)
-            work = show_progress()(partial(run_to_the_end, pipeline))
+            work = show_progress()(partial(execution.run_to_the_end, pipeline))
         with discarding(settings.store_place, goes_on=settings.is_distributed):
             return _run_checked(pipeline, settings, work)
 
 
 def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], object]) -> int:
-    check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
+    check_directory(settings.output, execution.replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
     for service in settings.places:
@@ -296,7 +286,7 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     open_own_judge(settings)
     with locked(settings.output, settings.run) as killed:
         check_directory(
-            *(settings.output, replaces_earlier(settings), settings.is_distributed),
+            *(settings.output, execution.replaces_earlier(settings), settings.is_distributed),
             was_killed=killed is not None,
         )
         clear_unfinished(settings.output)
@@ -313,11 +303,11 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         except Interrupted as error:
             clear_unfinished(settings.output)
             raise Interrupted(error.number, _kept(settings)) from None
-        except RemoteRunError as error:
+        except execution.RemoteRunError as error:
             clear_unfinished(settings.output)
             if settings.workers == 1:
                 raise
-            raise RemoteRunError(f"{error}{_kept(settings)}") from None
+            raise execution.RemoteRunError(f"{error}{_kept(settings)}") from None
         except OSError as error:
             named = name_full_disk(error, settings.output)
             if not settings.is_distributed:
@@ -366,7 +356,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     document = end_run(
         settings,
         finished.counts,
-        judge_usage(finished.counts),
+        execution.judge_usage(finished.counts),
         finished.versions,
         finished.tables,
         partial(written_run, settings.output),
@@ -405,8 +395,8 @@ def report_batch(settings: RunSettings) -> int:
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:
     build(pipeline, logs, cases, settings, Sink())
     with interrupted_by_signal(), show_progress():
-        result = run_to_the_end(pipeline)
-    say(estimate_text(settings, judge_usage(counters(result))))
+        result = execution.run_to_the_end(pipeline)
+    say(estimate_text(settings, execution.judge_usage(execution.counters(result))))
     return 0
 
 

@@ -76,17 +76,8 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject, counted, indented_json, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE
+from turnwise.transforms.decisions.calibration import labels
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
-from turnwise.transforms.decisions.calibration.labels import (
-    FEWEST_CASES,
-    is_disputed,
-    judged_scores,
-    label_queue,
-    latest_labels,
-    merged_labels,
-    people_agreement,
-    unit_of,
-)
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
@@ -317,7 +308,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}
     scales = run_scales(names)
-    scores = [*judged_scores(criterion_rows(run, names), scales)]
+    scores = [*labels.judged_scores(criterion_rows(run, names), scales)]
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -480,16 +471,16 @@ def manage_labels(argv: Sequence[str]) -> int:
     return run_subcommand("labels", LABEL_COMMANDS, argv)
 
 
-def _write(path: str, labels: Sequence[HumanLabel]) -> None:
+def _write(path: str, lines: Sequence[HumanLabel]) -> None:
     with open(path, "wb") as file:
-        for label in labels:
+        for label in lines:
             stated = msgspec.to_builtins(label).items()
             kept = {key: v for key, v in stated if v is not None or key in ("label", "turn_index")}
             file.write(msgspec.json.encode(kept) + b"\n")
 
 
 def _queue(options: Namespace) -> int:
-    random = min(FEWEST_CASES, options.size) if options.random is None else options.random
+    random = min(labels.FEWEST_CASES, options.size) if options.random is None else options.random
     if not 0 <= random <= options.size or options.size < 1:
         raise ConfigError("--random must be 0 or more, and not more than --size")
     check_new_file(options.output)
@@ -502,13 +493,13 @@ def _queue(options: Namespace) -> int:
     if not rows:
         raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
     scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
-    disputed = {unit_of(row) for row in scores if is_disputed(row)}
-    queue = label_queue(rows, disputed, options.size, random, options.seed)
+    disputed = {labels.unit_of(row) for row in scores if labels.is_disputed(row)}
+    queue = labels.label_queue(rows, disputed, options.size, random, options.seed)
     _write(options.output, queue.lines)
     picked = sum(queue.picked.values())
     use = "by which turnwise calibrate corrects figures"
-    if queue.drawn < FEWEST_CASES:
-        use = f"too few to correct figures by ({FEWEST_CASES})"
+    if queue.drawn < labels.FEWEST_CASES:
+        use = f"too few to correct figures by ({labels.FEWEST_CASES})"
     drawn = f"{queue.drawn} drawn at random, {use}"
     say(f"{queue.drawn + picked} of {counted(queue.of, 'conversation')} to label: {drawn}, {picked} picked")
     for (version, outcome), count in sorted(queue.picked.items(), key=str):
@@ -520,13 +511,13 @@ def _queue(options: Namespace) -> int:
 def _merge(options: Namespace) -> int:
     check_new_file(options.output)
     stems = [Path(path).stem for path in options.files]
-    labels = []
+    given = []
     for path, stem in zip(options.files, stems, strict=True):
         rater = stem if stems.count(stem) == 1 else path
         for line in read_labels([path], ""):
-            labels.append(msgspec.structs.replace(line.label, rater=line.label.rater or rater))
-    labels, replaced = latest_labels(labels)
-    merged, agreements = merged_labels(labels), people_agreement(labels)
+            given.append(msgspec.structs.replace(line.label, rater=line.label.rater or rater))
+    latest, replaced = labels.latest_labels(given)
+    merged, agreements = labels.merged_labels(latest), labels.people_agreement(latest)
     _write(options.output, merged)
     if options.format == "json":
         say(indented_json({"agreement": agreements, "replaced": replaced}))
@@ -578,7 +569,8 @@ LABEL_COMMANDS = {
              "scores of whole conversations or of turns (default: conversation)"),
             ("--size", {"type": int, "default": 50, "metavar": "N"}, "conversations to label (default: 50)"),
             ("--random", {"type": int, "metavar": "N"},
-             f"those drawn at random (default: {FEWEST_CASES}, what calibrate corrects by, or --size)"),
+             f"those drawn at random (default: {labels.FEWEST_CASES}, what calibrate corrects by, or "
+             "--size)"),
             ("--seed", {"default": "1", "metavar": "TEXT"}, "another one draws another sample (default: 1)"),
         ),
         _queue,

@@ -49,22 +49,12 @@ from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
+from turnwise.transforms.decisions import gate
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.words import last_parts
 from turnwise.transforms.decisions.first_page import two_versions, without_baseline
-from turnwise.transforms.decisions.gate import (
-    MOST_NAMES,
-    NO_BASELINE,
-    BaselineState,
-    GatedVersion,
-    apply_rules,
-    gate_fault,
-    held_criteria,
-    rejected_of,
-    unrecorded_cases,
-)
 from turnwise.transforms.decisions.run import Run, problems_of, read_versions
 from turnwise.transforms.review.problems import to_read, type_sizes
 from turnwise.transforms.text.cleaning import natural_order
@@ -97,16 +87,16 @@ def gate_report(
     lost_cases -= {name for version in gated for name in version.conversations.eval_ids.used()}
     others = [_EVAL_CASE.format(name) for name in names if name not in lost_cases]
     number = max(0, (counts.get("unused_cases") or 0) - len(lost_cases))
-    rejected = rejected_of({**counts, "unused_cases": number}, [*_places(gone), *others])
+    rejected = gate.rejected_of({**counts, "unused_cases": number}, [*_places(gone), *others])
     gated = [version for version in gated if not compared or version.app_version in compared]
     not_allowed = rejected
     if run.document.max_failure_ratio is not None:
         unread = (row for row in failures if row["stage"] in _READING_CASES)
         of_cases = [*_places(unread), *map(_EVAL_CASE.format, names)]
-        not_allowed = rejected_of(counts, of_cases, only_cases=True)
+        not_allowed = gate.rejected_of(counts, of_cases, only_cases=True)
     # The columns of the gate hold the rows already: a second reading would parse all transcripts.
     page = two_versions(comparison, rules.primary, gated[0].rows, chosen) if comparison else None
-    results = [*apply_rules(rules, gated, rejected, not_allowed)]
+    results = [*gate.apply_rules(rules, gated, rejected, not_allowed)]
     problems, statuses = _own_problems(run), {rule.status for rule in results}
     # What is inconclusive does not pass.
     status: RuleStatus = "inconclusive" if "inconclusive" in statuses or not results else "passed"
@@ -175,16 +165,18 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
         )
     if not rules.rules:
         raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")
-    fault = gate_fault(rules, thresholds)
+    fault = gate.gate_fault(rules, thresholds)
     if fault:
         raise ConfigError(f"{where}: gate.{fault}")
     return rules
 
 
-def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison | None, BaselineState, str]:
+def _against(
+    run: Run, rules: GateConfig, named: NamedSides
+) -> tuple[Comparison | None, gate.BaselineState, str]:
     """Returns the comparison with the baseline, if there is one, the baseline, and how it was chosen."""
     if named == NOT_NAMED:
-        return None, NO_BASELINE, ""
+        return None, gate.NO_BASELINE, ""
 
     baseline = named[0]
     may_be_version = baseline is None or may_name_version(baseline)
@@ -194,11 +186,11 @@ def _against(run: Run, rules: GateConfig, named: NamedSides) -> tuple[Comparison
     base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if len(runs) > 1 else ({}, [])
     # A case without a recording may be newer than the baseline.
-    state = BaselineState(
-        len(base.conversations.own_cases().used()), rejected_of({**counts, "unused_cases": 0}), problems
+    state = gate.BaselineState(
+        len(base.conversations.own_cases().used()), gate.rejected_of({**counts, "unused_cases": 0}), problems
     )
     comparison = compare(base, candidate, CompareOptions())
-    held = [held_criteria(rule, rules) for rule in rules.rules if isinstance(rule, NotWorseRule)]
+    held = [gate.held_criteria(rule, rules) for rule in rules.rules if isinstance(rule, NotWorseRule)]
     criteria = set().union(*held)
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
@@ -300,7 +292,7 @@ def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
         yield ": ", rule.conversations, rule.more
     start = 0
     for kind, number in rule.kinds.items():
-        names = rule.conversations[start : start + min(number, MOST_NAMES)]
+        names = rule.conversations[start : start + min(number, gate.MOST_NAMES)]
         if names:
             yield f"; {kind}: ", names, number - len(names)
         start += len(names)
@@ -339,7 +331,7 @@ def _distinct(names: Sequence[str], longest: int) -> str:
     return names_text([short[name] for name in names], LONGEST_LINE)
 
 
-def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
+def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
     """Yields every conversation by every criterion that can fail, the verdict first."""
     gates = {STATUS} | {
         name
@@ -382,14 +374,14 @@ def gated_versions(
     run: Run,
     rejected_cases: Container[str],
     comparisons: Mapping[str | None, Comparison],
-    baseline: BaselineState,
-) -> list[GatedVersion]:
+    baseline: gate.BaselineState,
+) -> list[gate.GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
-    unrecorded = unrecorded_cases(rows, rejected_cases)
+    unrecorded = gate.unrecorded_cases(rows, rejected_cases)
     conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     return [
-        GatedVersion(
+        gate.GatedVersion(
             version,
             conversations[version],
             [row for row in rows if row["app_version"] == version],

@@ -108,20 +108,17 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
     kinds = {
         name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.candidate_conversations
     }
-    lost_criteria: dict[str, list[Flip]] = {}
-    for flip in flips:
-        if flip.criterion != STATUS and flip.kind in _LOST:
-            for name in flip.candidate_conversations:
-                lost_criteria.setdefault(name, []).append(flip)
+    lost = (flip for flip in flips if flip.criterion != STATUS and flip.kind in _LOST)
+    lost_criteria = grouped((name, flip) for flip in lost for name in flip.candidate_conversations)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
     for check in listed:
         kind, verdict = kinds.get(check.conversation_id), _VERDICTS.get(check.verdict, "no verdict")
         change = verdict if kind is None else _CHANGES.get(kind, kind)
         change = f"{verdict}, no verdict before" if kind == "newly_measured" else change
         key = check.eval_id or check.conversation_id, check.app_version
-        lost = "" if kind in _LOST else _changes(lost_criteria.get(check.conversation_id, ()))
+        changes = "" if kind in _LOST else _changes(lost_criteria.get(check.conversation_id, ()))
         why = check.why or "no reason is known"
-        rows.setdefault(key, (f"{lost}; {why}" if lost else why, change))
+        rows.setdefault(key, (f"{changes}; {why}" if changes else why, change))
     if rows:
         short = words.last_parts(case for case, _ in rows)
         versions = words.last_parts({version or "" for _, version in rows})

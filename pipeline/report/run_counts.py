@@ -1,31 +1,17 @@
 """What was counted in a run, by name: records, failures, workers, guessed effects, flips of judges."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Iterator, Mapping
+from typing import NotRequired, TypedDict
 
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
-from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.formats.registry import NO_VERSION
-from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import NO_CASES_GIVEN, USED_CASE
 from turnwise.transforms.scoring.config import LEFT_BY_BATCH, LEFT_BY_BUDGET, SHORT_OF_BATCH, SHORT_OF_BUDGET
 from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.selection import STAGE
-
-
-def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
-    """Returns the verdicts of every judged criterion, over all app versions."""
-    flips: dict[str, Flips] = {}
-    for row in rows:
-        kind = CRITERIA.get(row["criterion"])
-        if kind is not None and issubclass(kind, JudgedCriterion):
-            known = flips.get(row["criterion"], Flips())
-            flips[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
-    return flips
-
 
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 

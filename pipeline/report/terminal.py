@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, cut, fitted, printable, wrapped
-from turnwise.pipeline.report.run_counts import RunCounts, flips_by_criterion
+from turnwise.pipeline.report.run_counts import RunCounts
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import Comparison, FirstPage, ListedConversation
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
@@ -19,11 +19,12 @@ from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, redacted_text
 from turnwise.schemas.score import IncompleteReadError
-from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, CustomMetric
+from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions import first_page
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
 from turnwise.transforms.decisions.comparison.words import decimals, last_parts, share_text
 from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
+from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -84,7 +85,12 @@ def judge_document(
             **{name: figures for name, figures in (joint or {}).items() if name != INAPPLICABLE},
         }
     document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
-    flips = flips_by_criterion(rows)
+    flips: dict[str, Flips] = {}  # over all app versions
+    for row in rows:
+        kind = CRITERIA.get(row["criterion"])
+        if kind is not None and issubclass(kind, JudgedCriterion):
+            known = flips.get(row["criterion"], Flips())
+            flips[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
     return document | {
         "flips": {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
     }
@@ -326,17 +332,15 @@ def version_table(
         lines.append(["no score, in all", *map(str, missing)])
     lines.append(["rejected, errors", *(str(failures.get(version, 0)) for version in versions)])
     table = "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width))
-    return table + (_others(others, rows, failures) if others else "")
-
-
-def _others(versions: Sequence[str], rows: Iterable[MetricsByAppVersionRow], failures: dict[str, int]) -> str:
-    of_others = [row for row in rows if row["criterion"] == STATUS and (row["app_version"] or "") in versions]
+    if not others:
+        return table
+    of_others = [row for row in rows if row["criterion"] == STATUS and (row["app_version"] or "") in others]
     conversations, passed, scored = (
         sum(row[name] for row in of_others) for name in ("conversations", "pass_count", "scored")
     )
-    rejected = sum(failures.get(version, 0) for version in versions)
+    rejected = sum(failures.get(version, 0) for version in others)
     return (
-        f"\n{counted(len(versions), 'other app version')}: "
+        f"{table}\n{counted(len(others), 'other app version')}: "
         f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
         f"rejected, errors {rejected} (see metrics_by_app_version)"
     )

@@ -35,7 +35,7 @@ from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
+from turnwise.schemas.rows import ConversationRow, FailureRow
 from turnwise.schemas.run import RunDocument, scoring_settings
 from turnwise.transforms.decisions.comparison.sides import (
     Bools,
@@ -669,12 +669,20 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
         for row in known.values()
         for criterion in row.get("sampled_out") or ()
     )
+    # Scores in the order of the conversations and of the run's criteria.
+    first = {name: index for index, name in enumerate(known)}
+    then = {name: index for index, name in enumerate(document.criteria)}
+    scores: list[tuple[int, int, Any]] = []
+    for conversation, score in summaries.stored_scores(connection, SCORES.c.evaluation_run.in_(names)):
+        if (row := known.get(conversation)) is not None:
+            score |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
+            scores.append((first[conversation], then.get(score["criterion"], len(then)), score))
     failures = select(FAILURES.c.content).where(FAILURES.c.evaluation_run.in_(names))
     metrics = select(METRICS).where(METRICS.c.evaluation_run.in_(names), METRICS.c.turn_index.is_(None))
     unstored = {"window_start": None, "revision": None}
     tables: dict[str, list[Any]] = {
         "conversations": list(known.values()),
-        "scores": _scores(connection, names, document, known),
+        "scores": [score for *_, score in sorted(scores, key=itemgetter(0, 1))],
         "failures": [*map(json.loads, connection.execute(failures.order_by(FAILURES.c.name)).scalars())],
         "metrics_by_app_version": [
             {**row, **unstored, "app_version": row["version_id"],
@@ -690,17 +698,3 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
             "were deleted, or replaced by others of the same id. The figures are of those that it holds."
         )
     return Run(run_id, document, lambda table: tables.get(table, ()), gaps=gaps)
-
-
-def _scores(
-    connection: Connection, names: Any, document: RunDocument, known: dict[str, ConversationRow]
-) -> list[ScoreRow]:
-    """Returns the scores in the order of the conversations and of the run's criteria."""
-    first = {name: index for index, name in enumerate(known)}
-    then = {name: index for index, name in enumerate(document.criteria)}
-    scores: list[tuple[int, int, Any]] = []
-    for conversation, score in summaries.stored_scores(connection, SCORES.c.evaluation_run.in_(names)):
-        if (row := known.get(conversation)) is not None:
-            score |= {name: row[name] for name in _OF_CONVERSATION}  # type: ignore[literal-required]
-            scores.append((first[conversation], then.get(score["criterion"], len(then)), score))
-    return [score for *_, score in sorted(scores, key=itemgetter(0, 1))]

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from turnwise.pipeline.report.comparison import nothing_common, settings_problem
 from turnwise.pipeline.runs.store import StoredRuns, StoredSides
-from turnwise.pipeline.service.computed_fields import Paging, next_token, read_paging
+from turnwise.pipeline.service.computed_fields import Paging, next_token, read_paging, stated
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
 from turnwise.pipeline.service.serve import ServiceError, checked, invalid
@@ -151,7 +151,7 @@ def _version_summary(
     no_verdict = sum(figure.no_verdict.get(version, 0) for figure in figures.values())
     decided = passes + fails
     message: JsonObject = {"appVersionId": version, "evaluationCount": len(of_version)}
-    message |= _stated({"passCount": passes, "failCount": fails, "noVerdictCount": no_verdict})
+    message |= stated({"passCount": passes, "failCount": fails, "noVerdictCount": no_verdict})
     trials = independent_trials(decided, len(of_version), decided + no_verdict)
     if interval := wilson_interval(passes * trials / decided, trials) if decided else None:
         message |= {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}
@@ -172,7 +172,7 @@ def version_verdict(sides: StoredSides) -> JsonObject:
     verdicts = next((criterion for criterion in comparison.criteria if criterion.criterion == STATUS), None)
     pairing = comparison.pairing
     page = two_versions(comparison, sides.primary, sides.to_read, NAMED)
-    return _stated(
+    return stated(
         {
             "headline": page.headline,
             "detail": page.detail or None,
@@ -214,7 +214,7 @@ def _difference(criterion: CriterionComparison) -> JsonObject:
     overall, bounds, missing = criterion.overall, criterion.overall.interval, criterion.missing
     needed = overall.pairs_needed
     worst, best = (missing.worst_for_candidate, missing.best_for_candidate) if missing else (None, None)
-    return _stated(
+    return stated(
         {
             "word": overall.word,
             "sentence": criterion.sentence,
@@ -237,16 +237,6 @@ def _difference(criterion: CriterionComparison) -> JsonObject:
     )
 
 
-def _stated(fields: JsonObject) -> JsonObject:
-    """Leaves out what is not known, counts of 0 and empty lists."""
-    is_count = ("Count", "Cases", "Problems", "criteria", "notCompared", "notes", "Reasons")
-    return {
-        name: value
-        for name, value in fields.items()
-        if value is not None and (value or not name.endswith(is_count))
-    }
-
-
 def _changes_page(
     verdicts: Sequence[_Verdicts], names: Iterable[str], display_names: Mapping[str, str], paging: Paging
 ) -> JsonObject:
@@ -260,11 +250,11 @@ def _changes_page(
             change: JsonObject = {"evaluation": name, "displayName": display_names.get(name), "change": kind}
             change |= {"baselinePassCount": baseline[0], "baselineFailCount": baseline[1]}
             change |= {"candidatePassCount": candidate[0], "candidateFailCount": candidate[1]}
-            changes[Position(_RANKS[kind], name)] = _stated(change)
+            changes[Position(_RANKS[kind], name)] = stated(change)
     left = sorted(position for position in changes if paging.after is None or position > paging.after)
     page = left[: paging.size]
     return {
         **({"changes": [changes[position] for position in page]} if page else {}),
-        **_stated({f"{kind}Count": kinds[kind] for kind in _KINDS}),
+        **stated({f"{kind}Count": kinds[kind] for kind in _KINDS}),
         **next_token(paging, page[-1] if len(left) > len(page) else None),
     }

@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import Connection
 
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
+from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import OrderBy, Position
 from turnwise.pipeline.store.rows import (
     EvaluationFigures,
@@ -20,15 +21,6 @@ from turnwise.pipeline.store.rows import (
     newest_results,
     read_figures,
     result_groups,
-)
-from turnwise.pipeline.store.summaries import (
-    RESULT_GROUPS,
-    Field,
-    RunKey,
-    Sql,
-    condition_of,
-    counted_runs,
-    kept,
 )
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
@@ -45,7 +37,7 @@ COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
 
 LAST_TEN = "lastTenResults"
 _MOST_KEPT = 20_000
-_Stamp = tuple[RunKey, ...]
+_Stamp = tuple[summaries.RunKey, ...]
 
 
 class FiguresCache:
@@ -59,14 +51,14 @@ class FiguresCache:
         self, connection: Connection, app: str, evaluations: Iterable[str]
     ) -> dict[str, EvaluationFigures]:
         """Returns the figures of those evaluations that have results."""
-        now = tuple(counted_runs(connection, app))
+        now = tuple(summaries.counted_runs(connection, app))
         by_name = {name: self._figures(connection, name, now) for name in evaluations}
         return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
     def read_all(self, connection: Connection, app: str) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
-        now = tuple(counted_runs(connection, app))
-        groups = kept(connection, now, RESULT_GROUPS)
+        now = tuple(summaries.counted_runs(connection, app))
+        groups = summaries.kept(connection, now, summaries.RESULT_GROUPS)
         summed = figures_of({run.name: groups.get(run) or result_groups(connection, run.name) for run in now})
         by_name = {
             name: sums or self._figures(connection, name, now) for name, sums in sorted(summed.items())
@@ -114,6 +106,16 @@ def with_computed_fields(
         }
         values.append(value)
     return values
+
+
+def stated(fields: JsonObject) -> JsonObject:
+    """Returns the fields of an answer without what is not known, counts of 0 and empty lists."""
+    counts = "Count", "s", "criteria", "notCompared"  # names in the plural are those of lists
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and (value or not name.endswith(counts))
+    }
 
 
 # Checks requests and evaluations against the limits of the API and the rules of a run.
@@ -226,8 +228,8 @@ def read_order(text: str, orders: Sequence[OrderBy] = get_args(OrderBy)) -> Orde
     raise invalid("orderBy", f"{shown(text)} is not supported; use one of {known}")
 
 
-def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> list[Sql]:
+def read_filter(field: str, text: str, fields: Mapping[str, summaries.Field]) -> list[summaries.Sql]:
     """Returns the condition of a request's filter as a list, empty if it is empty; raises ServiceError."""
     with field_errors(field):
         parsed = parse_filter(text)
-        return [] if parsed is None else [condition_of(parsed, fields)]
+        return [] if parsed is None else [summaries.condition_of(parsed, fields)]

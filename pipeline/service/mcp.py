@@ -16,19 +16,8 @@ from turnwise.pipeline.service.comparison import compare_app_versions, compare_e
 from turnwise.pipeline.service.computed_fields import check_lists
 from turnwise.pipeline.service.http import Workers, may_write
 from turnwise.pipeline.service.serve import ServiceError, message_error
-from turnwise.schemas.ces import tools
+from turnwise.schemas.ces import result, tools
 from turnwise.schemas.ces.evaluation import EvaluationMetricsConfig, EvaluationMetricsThresholds
-from turnwise.schemas.ces.result import (
-    AggregatedMetrics,
-    Evaluation,
-    EvaluationConfig,
-    EvaluationErrorInfo,
-    EvaluationPersona,
-    EvaluationResult,
-    GoldenResult,
-    ScenarioResult,
-    Status,
-)
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import SchemaUse, message_schema
@@ -65,16 +54,16 @@ _INSTRUCTIONS = (
 )
 
 _DESCRIBED: dict[type[Message], str] = {
-    AggregatedMetrics: "get_evaluation",
-    Evaluation: "get_evaluation",
+    result.AggregatedMetrics: "get_evaluation",
+    result.Evaluation: "get_evaluation",
     EvaluationMetricsConfig: "get_evaluation",
     EvaluationMetricsThresholds: "get_evaluation_result",
-    EvaluationErrorInfo: "get_evaluation_result",
-    EvaluationConfig: "get_evaluation_result",
-    EvaluationPersona: "get_evaluation_result",
-    GoldenResult: "get_evaluation_result",
-    ScenarioResult: "get_evaluation_result",
-    Status: "get_evaluation_result",
+    result.EvaluationErrorInfo: "get_evaluation_result",
+    result.EvaluationConfig: "get_evaluation_result",
+    result.EvaluationPersona: "get_evaluation_result",
+    result.GoldenResult: "get_evaluation_result",
+    result.ScenarioResult: "get_evaluation_result",
+    result.Status: "get_evaluation_result",
 }
 """Messages that many answers hold, and the tool whose schema describes them."""
 
@@ -91,8 +80,19 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        permitted, arguments = _of_request(service, context), params.arguments or {}
+
+        def work() -> JsonObject:
+            check_lists(arguments)
+            try:
+                request = tool.request.from_value(arguments)
+            except WireError as error:
+                raise message_error(error) from None
+            if hasattr(request, "page_size"):
+                request.page_size = request.page_size or tool.page_size
+            return tool.call(permitted, request)
+
         try:
-            work = partial(_call, _of_request(service, context), tool, params.arguments or {})
             value = await workers.run(work, changes=tool.changes)
         except ServiceError as error:
             return mcp_types.CallToolResult(content=[_text(error.to_value())], is_error=True)
@@ -110,17 +110,6 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
 def _of_request(service: runs.Service, context: Any) -> runs.Service:
     """Returns the service for a request; over stdio, it is this process's own."""
     return service if context.request is None else service.of(may_write(context.request))
-
-
-def _call(service: runs.Service, tool: Tool, arguments: JsonObject) -> JsonObject:
-    check_lists(arguments)
-    try:
-        request = tool.request.from_value(arguments)
-    except WireError as error:
-        raise message_error(error) from None
-    if hasattr(request, "page_size"):
-        request.page_size = request.page_size or tool.page_size
-    return tool.call(service, request)
 
 
 def _text(value: JsonObject) -> mcp_types.TextContent:
@@ -159,7 +148,7 @@ def _viewed(
 
     def viewed(service: runs.Service, request: Any) -> JsonObject:
         view = runs.read_view(message, request.read_mask, default or runs.without_details(message))
-        computed = [view.computed] if message is Evaluation else []
+        computed = [view.computed] if message is result.Evaluation else []
         value = call(service, request, *computed)
         if not key:
             return view.select(value)
@@ -177,7 +166,7 @@ TOOLS: dict[str, Tool] = {
         evaluation since.""",
         evaluations.update_evaluation,
         tools.UpdateEvaluationTool,
-        Evaluation,
+        result.Evaluation,
         stated=tools.UpdateEvaluationRequest,
         use="update",
         changes=True,
@@ -188,15 +177,15 @@ TOOLS: dict[str, Tool] = {
         list_evaluation_results gives summaries and, with readMask, parts.""",
         evaluations.get_evaluation_result,
         tools.GetEvaluationResultRequest,
-        EvaluationResult,
+        result.EvaluationResult,
     ),
     "get_evaluation": Tool(
         """Gets an evaluation: its golden or scenario, etag, metrics by app version, and its last result in
         short. lastTenResults adds the last ten results in short. readMask names the fields wanted ('*' is
         everything); its paths may lead through lists.""",
-        _viewed(evaluations.get_evaluation, Evaluation),
+        _viewed(evaluations.get_evaluation, result.Evaluation),
         tools.GetEvaluationTool,
-        Evaluation,
+        result.Evaluation,
     ),
     "list_evaluations": Tool(
         """Lists the evaluations of an app (parent: projects/P/locations/L/apps/A) in short. evaluationFilter:
@@ -204,7 +193,7 @@ TOOLS: dict[str, Tool] = {
         orderBy: name, create_time or update_time. lastTenResults adds the last ten results in short.
         readMask names the fields wanted of each ('*' is everything). nextPageToken, given as pageToken,
         reads on.""",
-        _viewed(evaluations.list_evaluations, Evaluation, "evaluations", runs.SUMMARY),
+        _viewed(evaluations.list_evaluations, result.Evaluation, "evaluations", runs.SUMMARY),
         tools.ListEvaluationsTool,
         tools.ListEvaluationsResponse,
     ),
@@ -215,7 +204,7 @@ TOOLS: dict[str, Tool] = {
         ('*' is everything); its paths may lead through lists, such as
         'name,goldenResult.turnReplayResults.expectationOutcome.outcome'. nextPageToken, given as pageToken,
         reads on.""",
-        _viewed(evaluations.list_evaluation_results, EvaluationResult, "evaluationResults"),
+        _viewed(evaluations.list_evaluation_results, result.EvaluationResult, "evaluationResults"),
         tools.ListEvaluationResultsTool,
         tools.ListEvaluationResultsResponse,
     ),
@@ -224,7 +213,7 @@ TOOLS: dict[str, Tool] = {
         displayName is unique in the app. evaluationId becomes the last part of the name.""",
         evaluations.create_evaluation,
         tools.CreateEvaluationRequest,
-        Evaluation,
+        result.Evaluation,
         changes=True,
         is_idempotent=False,
     ),
@@ -243,7 +232,7 @@ TOOLS: dict[str, Tool] = {
         to be refused (ABORTED) if someone has changed the evaluation since.""",
         evaluations.restore_evaluation,
         tools.RestoreEvaluationRequest,
-        Evaluation,
+        result.Evaluation,
         changes=True,
         is_idempotent=False,
     ),

@@ -40,17 +40,7 @@ from turnwise.pipeline.service.serve import (
 from turnwise.pipeline.service.web import web_routes
 from turnwise.pipeline.settings.options import current_user
 from turnwise.pipeline.store.database import Store, open_store
-from turnwise.schemas.ces.tools import (
-    CreateEvaluationRequest,
-    DeleteEvaluationRequest,
-    GetEvaluationResultRequest,
-    GetEvaluationRunRequest,
-    GetEvaluationWithResults,
-    ListEvaluationResultsRequest,
-    ListEvaluationRunsRequest,
-    ListEvaluationsRequest,
-    UpdateEvaluationRequest,
-)
+from turnwise.schemas.ces import tools
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.masks import mask_fields
 from turnwise.schemas.proto.message import Message, WireError
@@ -134,7 +124,6 @@ _JSON = "application/json"
 _SLASH = re.compile("%2F", re.IGNORECASE)
 _ALT = ("json", "json;enum-encoding=int")
 """What Google's clients ask for as `$alt`. They read names of enum values as well as numbers."""
-_UNROUTED = {405: "UNIMPLEMENTED"}
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -147,7 +136,8 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
     code, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (404, None)
     if code == 405 and request.url.path.startswith(_BELOW):
         code, headers = 404, None  # as for every method that a resource of the API does not have
-    value = ServiceError(_UNROUTED.get(code, "NOT_FOUND"), "the service has no such method").to_value()
+    status = "UNIMPLEMENTED" if code == 405 else "NOT_FOUND"
+    value = ServiceError(status, "the service has no such method").to_value()
     value["error"]["code"] = code
     return _response(value, code, headers)
 
@@ -170,7 +160,7 @@ async def _answer(service: Service, workers: http.Workers, request: Request) -> 
         def work() -> JsonObject:
             return method.call(permitted, read_request(method, resource, query, body))
 
-        return _response(await workers.run(work, changes=method.changes), 200)
+        return _response(await workers.run(work, changes=verb != "GET"), 200)
     except ServiceError as error:
         return _response(error.to_value(), HTTP_CODES[error.status])
 
@@ -214,11 +204,6 @@ class RestMethod(Struct, frozen=True, dict=True):
     request: type[Message]
     call: Callable[[Service, Any], JsonObject]
     body: str = ""
-
-    @property
-    def changes(self) -> bool:
-        """Whether it may change the store."""
-        return self.verb != "GET"
 
     @cached_property
     def template(self) -> tuple[str, re.Pattern[str]]:
@@ -336,21 +321,25 @@ def has_method(verb: str, path: str) -> bool:
 _EVALUATIONS = in_app("parent") + "/evaluations"
 _EVALUATION, _RESULT = in_app("name", "evaluations/*"), in_app("name", "evaluations/*/results/*")
 METHODS = (
-    RestMethod("GET", _EVALUATIONS, ListEvaluationsRequest, evaluations.list_evaluations),
-    RestMethod("POST", _EVALUATIONS, CreateEvaluationRequest, evaluations.create_evaluation, "evaluation"),
-    RestMethod("GET", _EVALUATION, GetEvaluationWithResults, evaluations.get_evaluation),
+    RestMethod("GET", _EVALUATIONS, tools.ListEvaluationsRequest, evaluations.list_evaluations),
     RestMethod(
-        *("PATCH", in_app("evaluation.name", "evaluations/*"), UpdateEvaluationRequest),
+        "POST", _EVALUATIONS, tools.CreateEvaluationRequest, evaluations.create_evaluation, "evaluation"
+    ),
+    RestMethod("GET", _EVALUATION, tools.GetEvaluationWithResults, evaluations.get_evaluation),
+    RestMethod(
+        *("PATCH", in_app("evaluation.name", "evaluations/*"), tools.UpdateEvaluationRequest),
         *(evaluations.update_evaluation, "evaluation"),
     ),
-    RestMethod("DELETE", _EVALUATION, DeleteEvaluationRequest, evaluations.delete_evaluation),
+    RestMethod("DELETE", _EVALUATION, tools.DeleteEvaluationRequest, evaluations.delete_evaluation),
     RestMethod(
         *("GET", in_app("parent", "evaluations/*") + "/results"),
-        *(ListEvaluationResultsRequest, evaluations.list_evaluation_results),
+        *(tools.ListEvaluationResultsRequest, evaluations.list_evaluation_results),
     ),
-    RestMethod("GET", _RESULT, GetEvaluationResultRequest, evaluations.get_evaluation_result),
-    RestMethod("GET", in_app("parent") + "/evaluationRuns", ListEvaluationRunsRequest, list_evaluation_runs),
-    RestMethod("GET", in_app("name", "evaluationRuns/*"), GetEvaluationRunRequest, get_evaluation_run),
+    RestMethod("GET", _RESULT, tools.GetEvaluationResultRequest, evaluations.get_evaluation_result),
+    RestMethod(
+        "GET", in_app("parent") + "/evaluationRuns", tools.ListEvaluationRunsRequest, list_evaluation_runs
+    ),
+    RestMethod("GET", in_app("name", "evaluationRuns/*"), tools.GetEvaluationRunRequest, get_evaluation_run),
 )
 """The methods that the service has."""
 

@@ -17,6 +17,7 @@ from turnwise.pipeline.service.computed_fields import (
     read_filter,
     read_order,
     read_paging,
+    stated,
 )
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store import runs as stored_runs
@@ -142,7 +143,7 @@ def get_evaluation_run(service: Service, request: tools.GetEvaluationRunRequest)
         return _run_values(connection, row["app"], [row])[0] | {
             "evaluationResults": list(names),
             "evaluations": sorted(counted),
-            "evaluationRunSummaries": {key: _stated(counts) for key, counts in sorted(counted.items())},
+            "evaluationRunSummaries": {key: stated(counts) for key, counts in sorted(counted.items())},
         }
 
     return service.store.read(work)
@@ -176,7 +177,7 @@ def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) ->
             **({"createTime": nanos_timestamp(row["create_nanos"])} if row["create_nanos"] else {}),
             **({"appVersion": versions[0]} if len(versions) == 1 and versions[0] else {}),
             "state": row["state"],
-            "progress": _stated(progress),
+            "progress": stated(progress),
         }
         if row["error"]:
             value["error"] = {"code": _INTERNAL, "message": row["error"]}
@@ -185,10 +186,6 @@ def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) ->
             value["error"] = {"code": _ABORTED, "message": stored_runs.RunState.of(row).sentence()}
         values.append(value)
     return values
-
-
-def _stated(counts: JsonObject) -> JsonObject:
-    return {name: count for name, count in counts.items() if count}
 
 
 def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
@@ -211,8 +208,8 @@ def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) 
             "no_verdict_count": counts["no_verdict"],
             "rejected_record_count": rejected,
         }
-        stated = {name: value for name, value in known.items() if value is not None}
-        summaries.append(tools.RunSummary.from_value(stated).to_value())
+        fields = {name: value for name, value in known.items() if value is not None}
+        summaries.append(tools.RunSummary.from_value(fields).to_value())
     return summaries
 
 
@@ -365,7 +362,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             }
             brief = columns | {"name": name, "problem_type_size": problem_type_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
-        return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | _stated(
+        return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | stated(
             {
                 "unreadRuns": [] if request.evaluation_run else _unread_later(connection, app, run),
                 "conversations": briefs,

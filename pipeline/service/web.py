@@ -53,7 +53,7 @@ def _given(query: QueryParams, *names: str) -> list[str]:
 
 _PAGES: dict[str, _Page] = {
     "": lambda service, query: first_page(service),
-    "/apps": lambda service, query: apps_page(_apps(service)),
+    "/apps": lambda service, query: _page("apps", "Apps", apps=_apps(service)),
     "/runs": lambda service, query: runs_page(service, *_given(query, "app", "page_token")),
     "/trend": lambda service, query: trend_page(
         service, *_given(query, "app", "criterion", "app_version", "page_token")
@@ -91,12 +91,9 @@ _MOST_RUNS = 5
 def first_page(service: Service) -> Response:
     """Returns the runs of the only app, or the page of the apps."""
     apps = _apps(service)
-    return runs_page(service, str(apps[0]["name"]), "") if len(apps) == 1 else apps_page(apps)
-
-
-def apps_page(apps: Sequence[JsonObject]) -> Response:
-    """Returns the page of the apps."""
-    return _page("apps", "Apps", apps=[*apps])
+    if len(apps) == 1:
+        return runs_page(service, str(apps[0]["name"]), "")
+    return _page("apps", "Apps", apps=apps)
 
 
 def _apps(service: Service) -> list[JsonObject]:

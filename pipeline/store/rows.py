@@ -54,7 +54,7 @@ from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_ke
 from turnwise.pipeline.store.urls import COMPLETED
 from turnwise.schemas.ces.names import app_in, app_of, parent_of, version_id
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, dump_json, shown_url
+from turnwise.schemas.jsonio import JsonObject, dump_json, grouped, shown_url
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricRow, ScoreRow, columns
 from turnwise.transforms.ces.judgements import VersionSums
@@ -389,15 +389,12 @@ def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, Evaluatio
 
     None: some results of a group do not count, so that the rows must be read.
     """
-    by_evaluation: dict[str, dict[str, list[ResultGroup]]] = {}
-    names: dict[str, list[str]] = {}
-    for run, groups in runs.items():
-        for group in groups:
-            by_evaluation.setdefault(group.evaluation, {}).setdefault(group.version, []).append(group)
-            names.setdefault(group.evaluation, []).append(run)
+    groups_of = grouped((group.evaluation, group) for groups in runs.values() for group in groups)
+    names = grouped((group.evaluation, run) for run, groups in runs.items() for group in groups)
     figures: dict[str, EvaluationFigures | None] = {}
-    for evaluation, versions in by_evaluation.items():
-        counted = {version: _counted(groups) for version, groups in versions.items()}
+    for evaluation, groups in groups_of.items():
+        versions = grouped((group.version, group) for group in groups)
+        counted = {version: _counted(of_version) for version, of_version in versions.items()}
         whole = {version: groups for version, groups in counted.items() if groups is not None}
         figures[evaluation] = _figures(whole, names[evaluation]) if len(whole) == len(counted) else None
     return figures

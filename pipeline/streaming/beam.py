@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from zlib import crc32
 
 import apache_beam as beam
@@ -42,23 +42,9 @@ from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import score_lines
 from turnwise.schemas.score import Failure, oversized_error, record_failure
+from turnwise.transforms.beam import windows
 from turnwise.transforms.beam.sessions import AssembleConversations, NameStreamGroups, RecordContent
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
-from turnwise.transforms.beam.windows import (
-    CASE_FAILURES,
-    CaseLookup,
-    CountOnce,
-    CurrentCases,
-    MatchArrivals,
-    ParseArrivals,
-    RaiseAlerts,
-    RecordOutcome,
-    ReportOnce,
-    ScoreArrivals,
-    WindowedMetrics,
-    WindowMetrics,
-    failed_outcome,
-)
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
@@ -197,10 +183,10 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
         arrivals, unread = read_arrivals(pipeline, settings.input, source_options)
         on_prism = type(pipeline.runner).__name__ == "PrismRunner"
         sinks = SharedFiles(settings.output, settings.run.run_id, settings.places, in_bundles=on_prism)
-        places = case_places(settings)
-        if places is not None:
+        cases = None
+        if places := case_places(settings):
             places.read()
-        cases = None if places is None else partial(worker_cases, places)
+            cases = partial(worker_cases, places)
         build_stream(arrivals, [unread], cases, settings, sinks)
         if only_translates(options):
             translate(pipeline)
@@ -218,7 +204,7 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
 def build_stream(
     arrivals: "PCollection[Arrival]",
     unread: "Sequence[PCollection[Failure]]",
-    cases: CaseLookup | None,
+    cases: windows.CaseLookup | None,
     settings: RunSettings,
     sinks: "SharedFiles",
 ) -> None:
@@ -226,17 +212,23 @@ def build_stream(
     rules = settings.stream.rules
     contents = _contents(arrivals, settings)
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
-    matched = contents | "MatchCases" >> MatchArrivals(cases or CurrentCases)
-    failures = [matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce()]
-    scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
+    matched = contents | "MatchCases" >> windows.MatchArrivals(cases or windows.CurrentCases)
+    failures = [matched[windows.CASE_FAILURES] | "CaseFailures" >> windows.ReportOnce()]
+    scoring = windows.ScoreArrivals(settings.selection, settings.run, settings.judge)
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
-    metrics = outcomes | "CountOnce" >> CountOnce(rules) | "WindowedMetrics" >> WindowedMetrics(rules)
+    metrics = (
+        outcomes
+        | "CountOnce" >> windows.CountOnce(rules)
+        | "WindowedMetrics" >> windows.WindowedMetrics(rules)
+    )
     metric_lines = partial(_metric_lines, run_id=settings.run.run_id)
     sinks.write(metrics, "Metric", metric_lines, window_change)
     if settings.config.alerts:
-        alerts = metrics | "RaiseAlerts" >> RaiseAlerts(rules, settings.config.alerts)
+        alerts = metrics | "RaiseAlerts" >> windows.RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
-    failed = failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(failed_outcome, settings.run)
+    failed = (
+        failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(windows.failed_outcome, settings.run)
+    )
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write(outcomes, "Outcome", _outcome_lines, outcome_change)
 
@@ -247,7 +239,7 @@ def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PColl
     An engine runs every step that follows a Flatten once for each of its inputs.
     """
     rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
-    parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
+    parsed = arrivals | "ParseArrivals" >> windows.ParseArrivals(reader)
     if not may_hold_events(settings.input_format):
         whole: PCollection[RecordContent] = parsed.whole
         return whole
@@ -300,25 +292,23 @@ _ROWS_AT_ONCE = 5_000
 _Line = tuple[str, bytes]
 
 
-class SharedFiles:
+class SharedFiles(NamedTuple):
     """Files in one directory, and services that take the rows as well, if there are any.
 
     A file is named by a digest of its content, so that a repeated step writes the same file. A row that
     changed is in several files; the highest revision counts. The revision is a column of the row or, for
     results and rejected conversations, part of the file name. Within one revision, a result replaces a
     failure.
+
+    Attributes:
+        in_bundles: Whether rows are written at the end of each bundle, into more and smaller files. Prism
+            needs it: under load, rows that waited there for a timer were never written.
     """
 
-    def __init__(
-        self, directory: str, run_id: str, places: Sequence[SinkPlace] = (), in_bundles: bool = False
-    ) -> None:
-        """Keeps where rows go.
-
-        With `in_bundles` they are written at the end of each bundle, into more and smaller files. Prism needs
-        it: under load, rows that waited there for a timer were never written.
-        """
-        self._directory, self._run_id, self._places = directory, run_id, places
-        self._in_bundles = in_bundles
+    directory: str
+    run_id: str
+    places: Sequence[SinkPlace] = ()
+    in_bundles: bool = False
 
     def write(
         self,
@@ -329,17 +319,17 @@ class SharedFiles:
     ) -> None:
         """Adds the steps that write the rows of things: as lines of tables, and as changes in services."""
         lines = things | f"{label}Lines" >> beam.FlatMap(lines_of).with_output_types(_Line)
-        write: beam.DoFn = _WriteBundleFn(self._directory)
-        if not self._in_bundles:
+        write: beam.DoFn = _WriteBundleFn(self.directory)
+        if not self.in_bundles:
             lines |= f"Batch{label}s" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
-            write = _WriteFn(self._directory)
+            write = _WriteFn(self.directory)
         _ = lines | f"Write{label}s" >> beam.ParDo(write)
-        if self._places:
-            changes = things | f"{label}Changes" >> beam.Map(change_of, self._run_id)
-            _ = changes | f"Store{label}s" >> WriteChanges(self._places)
+        if self.places:
+            changes = things | f"{label}Changes" >> beam.Map(change_of, self.run_id)
+            _ = changes | f"Store{label}s" >> WriteChanges(self.places)
 
 
-def _outcome_lines(outcome: RecordOutcome) -> Iterator[_Line]:
+def _outcome_lines(outcome: windows.RecordOutcome) -> Iterator[_Line]:
     """Yields the rows of an outcome as lines, keyed by table and shard."""
     shard = _shard(outcome.conversation_id or "")
     revision = f"-r{outcome.contribution.revision if outcome.contribution else 0:05}"
@@ -354,7 +344,7 @@ def _outcome_lines(outcome: RecordOutcome) -> Iterator[_Line]:
         yield f"{failures}/{shard}", dump_json(failure)
 
 
-def _metric_lines(metrics: WindowMetrics, run_id: str) -> Iterator[_Line]:
+def _metric_lines(metrics: windows.WindowMetrics, run_id: str) -> Iterator[_Line]:
     for table, rows in window_change(metrics, run_id).rows.items():
         for row in rows:
             yield table, dump_json(row)

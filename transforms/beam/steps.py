@@ -27,15 +27,8 @@ from turnwise.schemas.run import PROGRESS, RunInfo
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.criteria.tool_effects import UsesToolEffects
+from turnwise.transforms.formats import reading
 from turnwise.transforms.formats.events import ConversationEvent, named_events
-from turnwise.transforms.formats.reading import (
-    CaseReader,
-    LoggedConversation,
-    LogReader,
-    join_session,
-    parse_case,
-    parse_record,
-)
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_judge
@@ -187,7 +180,7 @@ GROUPED = "grouped"
 class ParsingDoFn(CountingDoFn):
     """A DoFn that reads records."""
 
-    def __init__(self, reader: LogReader) -> None:
+    def __init__(self, reader: reading.LogReader) -> None:
         super().__init__()
         self._reader = reader
 
@@ -197,7 +190,7 @@ class ParsingDoFn(CountingDoFn):
         Events are keyed by their conversation; those whose group names it are `GROUPED`, by group.
         """
         outputs: list[Any] = []
-        for content in parse_record(self._reader, record, self.counts):
+        for content in reading.parse_record(self._reader, record, self.counts):
             if isinstance(content, ConversationEvent):
                 event = content._replace(watermark=watermark) if watermark else content
                 tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
@@ -213,7 +206,7 @@ class _ParseConversationFn(ParsingDoFn):
 
 
 @beam.ptransform_fn
-def ParseConversations(records: "PCollection[Record]", reader: LogReader) -> DoOutputsTuple:
+def ParseConversations(records: "PCollection[Record]", reader: reading.LogReader) -> DoOutputsTuple:
     """Turns records into `conversations`, `events` and `grouped` events, `failures` and `counts`."""
     return records | "Parse" >> beam.ParDo(_ParseConversationFn(reader)).with_outputs(
         EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
@@ -226,7 +219,7 @@ def _tagged(content: Any) -> Any:
 
 class _JoinFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
-        yield from map(_tagged, join_session(element[0], list(element[1]), self.counts))
+        yield from map(_tagged, reading.join_session(element[0], list(element[1]), self.counts))
 
 
 class _NameFn(CountingDoFn):
@@ -265,7 +258,7 @@ _CASES_TOGETHER = 64
 class _ParseCaseFn(CountingDoFn):
     """Yields cases with a number by their keys, many in one element: alike ones take less room together."""
 
-    def __init__(self, reader: CaseReader, path: str) -> None:
+    def __init__(self, reader: reading.CaseReader, path: str) -> None:
         super().__init__()
         self._reader, self._path = reader, path
 
@@ -274,7 +267,7 @@ class _ParseCaseFn(CountingDoFn):
         self._index = CaseIndex(path=self._path)
 
     def process(self, record: Record) -> Iterator[Any]:
-        for content in parse_case(self._reader, record, self.counts):
+        for content in reading.parse_case(self._reader, record, self.counts):
             if isinstance(content, Failure):
                 yield _tagged(content)
             else:
@@ -310,7 +303,7 @@ class _DistinctCaseFn(CountingDoFn):
 
 
 @beam.ptransform_fn
-def ParseEvalCases(records: "PCollection[Record]", reader: CaseReader, path: str = "") -> ParsedCases:
+def ParseEvalCases(records: "PCollection[Record]", reader: reading.CaseReader, path: str = "") -> ParsedCases:
     """Turns records into eval cases; of several with one set and id at most one counts, the others fail.
 
     `path`: of a file on the only machine of a run, in which they are instead of in elements.
@@ -342,7 +335,7 @@ class _MatchFn(CountingDoFn):
             # Not among Beam's counters: there may be as many as conversations.
             yield reported(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
 
-    def process(self, logged: LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
+    def process(self, logged: reading.LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not None and cases is not self._cases:
             self._cases, self._index = cases, CaseIndex(self._match_by, self._path)
             self._index.add(chain.from_iterable(map(decode_cases, cases)))
@@ -358,7 +351,7 @@ class _MatchFn(CountingDoFn):
 
 @beam.ptransform_fn
 def MatchCases(
-    conversations: "PCollection[LoggedConversation]",
+    conversations: "PCollection[reading.LoggedConversation]",
     cases: "PCollection[bytes] | None",
     match_by: MatchCasesBy | None = None,
     path: str = "",

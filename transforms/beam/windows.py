@@ -24,19 +24,8 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.schemas.score import Failure, Stage
+from turnwise.transforms.beam import steps
 from turnwise.transforms.beam.sessions import Ignored, MessagePackCoder, RecordContent, RejectedConversation
-from turnwise.transforms.beam.steps import (
-    EVENTS,
-    GROUPED,
-    BundleSums,
-    CountingDoFn,
-    InspectedDoFn,
-    JudgeFn,
-    MeasuringDoFn,
-    MetricsFn,
-    ParsingDoFn,
-    StateCoder,
-)
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -76,10 +65,10 @@ class WindowMetrics(NamedTuple):
     state: MetricsState
 
 
-class _AccumulatePanesFn(InspectedDoFn):
+class _AccumulatePanesFn(steps.InspectedDoFn):
     """Accumulates the panes of a window, so that the engine can discard earlier elements."""
 
-    SUMS = ReadModifyWriteStateSpec("sums", StateCoder())
+    SUMS = ReadModifyWriteStateSpec("sums", steps.StateCoder())
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 
     def __init__(self, lateness: float) -> None:
@@ -125,7 +114,7 @@ def WindowedMetrics(
         allowed_lateness=rules.window_lateness,
     )
     add_up = beam.ParDo(_AccumulatePanesFn(rules.window_lateness))
-    sums = windowed | "SumPane" >> beam.CombinePerKey(MetricsFn())
+    sums = windowed | "SumPane" >> beam.CombinePerKey(steps.MetricsFn())
     return sums | "AddUp" >> add_up.with_input_types(tuple[str, MetricsState])
 
 
@@ -263,7 +252,7 @@ def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Sums
     return Counted(new.revision, new.digest, new.event_time, new.app_version, statistics), changes
 
 
-class _CountOnceFn(InspectedDoFn):
+class _CountOnceFn(steps.InspectedDoFn):
     KNOWN = ReadModifyWriteStateSpec("known", MessagePackCoder(Counted))
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 
@@ -324,7 +313,7 @@ def _keyed(outcome: RecordOutcome) -> list[tuple[str, Contribution]]:
 OUTCOMES = "outcomes"
 
 
-class _Outcomes(BundleSums):
+class _Outcomes(steps.BundleSums):
     """Emits one outcome a conversation, at once, in place of rows and sums."""
 
     def __init__(self, run: RunInfo) -> None:
@@ -371,7 +360,7 @@ class _Outcomes(BundleSums):
         return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
 
 
-class _MeasureStreamFn(MeasuringDoFn):
+class _MeasureStreamFn(steps.MeasuringDoFn):
     _emission: _Outcomes
 
     def process(self, content: Any, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
@@ -380,7 +369,7 @@ class _MeasureStreamFn(MeasuringDoFn):
         return [self._emission.other(content)]
 
 
-class _JudgeStreamFn(JudgeFn):
+class _JudgeStreamFn(steps.JudgeFn):
     _emission: _Outcomes
 
     def process(
@@ -428,7 +417,7 @@ class StreamScorer:
         return [value.value if isinstance(value, WindowedValue) else value for value in values]
 
 
-class _ParseArrivalFn(ParsingDoFn):
+class _ParseArrivalFn(steps.ParsingDoFn):
     def process(self, arrival: Arrival) -> list[Any]:
         record = Record(arrival.source, arrival.position, arrival.data)
         return self.outputs(record, known_watermark(arrival))
@@ -443,7 +432,7 @@ def known_watermark(arrival: Arrival) -> float:
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
     """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
     return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
-        EVENTS, GROUPED, main="whole"
+        steps.EVENTS, steps.GROUPED, main="whole"
     )
 
 
@@ -465,7 +454,7 @@ the first bundle before it is there.
 """
 
 
-class _MatchArrivalFn(CountingDoFn):
+class _MatchArrivalFn(steps.CountingDoFn):
     def __init__(self, lookup: CaseLookup) -> None:
         super().__init__()
         self._lookup = lookup
@@ -492,7 +481,7 @@ def MatchArrivals(content: "PCollection[RecordContent]", lookup: CaseLookup) -> 
     return content | "Match" >> match.with_outputs(CASE_FAILURES, main="matched")
 
 
-class _FirstFn(InspectedDoFn):
+class _FirstFn(steps.InspectedDoFn):
     SEEN = ReadModifyWriteStateSpec("seen", BooleanCoder())
 
     def process(
@@ -569,7 +558,7 @@ class AlertRaiser:
         return alerts, RaisedWindows(max(before.count, known.number), latest)
 
 
-class _RaiseFn(InspectedDoFn):
+class _RaiseFn(steps.InspectedDoFn):
     WINDOWS = ReadModifyWriteStateSpec("windows", MessagePackCoder(RaisedWindows))
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:

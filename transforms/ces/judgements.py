@@ -10,21 +10,8 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import float32, nanos_duration
 from turnwise.schemas.score import Outcome, Score
+from turnwise.transforms.criteria import ces
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.ces import (
-    EvaluationExpectations,
-    Hallucination,
-    JudgedItem,
-    ScenarioExpectations,
-    ScenarioRubrics,
-    SemanticMatch,
-    SemanticSimilarity,
-    UserGoalSatisfaction,
-    in_ces_terms,
-    items_of,
-    similarity_threshold,
-    switched_off,
-)
 from turnwise.transforms.matching.calls import ParameterScore, parameter_outcome
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
@@ -34,13 +21,13 @@ from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversa
 # The criteria that CES cases are always judged by.
 
 CES_CRITERIA: tuple[JudgedCriterion, ...] = (
-    SemanticSimilarity(),
-    SemanticMatch(),
-    Hallucination(),
-    EvaluationExpectations(),
-    ScenarioRubrics(),
-    ScenarioExpectations(),
-    UserGoalSatisfaction(),
+    ces.SemanticSimilarity(),
+    ces.SemanticMatch(),
+    ces.Hallucination(),
+    ces.EvaluationExpectations(),
+    ces.ScenarioRubrics(),
+    ces.ScenarioExpectations(),
+    ces.UserGoalSatisfaction(),
 )
 """One of each, with their defaults; one of the same name in the config takes its place."""
 
@@ -72,21 +59,21 @@ class Judgements:
         entry = self._entries.get(name)
         return entry.overall if entry else None
 
-    def items(self, name: str) -> tuple[JudgedItem, ...]:
+    def items(self, name: str) -> tuple[ces.JudgedItem, ...]:
         """Returns what a criterion judged of the conversation, item by item."""
-        return items_of(self.of_whole(name))
+        return ces.items_of(self.of_whole(name))
 
     def hallucination(self, index: int) -> Score | None:
         """Returns the hallucination score of a pair, as CES has it."""
-        score = self.of_turn(Hallucination.name, index)
-        return None if score is None else in_ces_terms(score)
+        score = self.of_turn(ces.Hallucination.name, index)
+        return None if score is None else ces.in_ces_terms(score)
 
     def similarity(self, sample: Sample, pair: TurnPair) -> tuple[Score, Outcome] | None:
         """Returns a golden turn's similarity and its outcome by the case's gate; None: it has no value."""
-        score = self.of_turn(SemanticSimilarity.name, pair.index)
+        score = self.of_turn(ces.SemanticSimilarity.name, pair.index)
         if score is None or score.value is None or sample.eval_case is None or pair.expected is None:
             return None
-        passed = score.value >= similarity_threshold(sample.eval_case, pair.expected)
+        passed = score.value >= ces.similarity_threshold(sample.eval_case, pair.expected)
         return score, "PASS" if passed else "FAIL"
 
     def golden_outcomes(self, sample: Sample, pair: TurnPair) -> list[ExpectationOutcome]:
@@ -94,8 +81,8 @@ class Judgements:
         outcomes = sample.replay(pair).outcomes
         if not self or sample.eval_case is None:
             return outcomes
-        score = self.of_turn(SemanticMatch.name, pair.index)
-        outcomes = _with_values(sample.eval_case, outcomes, items_of(score))
+        score = self.of_turn(ces.SemanticMatch.name, pair.index)
+        outcomes = _with_values(sample.eval_case, outcomes, ces.items_of(score))
         similarity = self.similarity(sample, pair)
         if similarity is not None:
             for index, outcome in enumerate(outcomes):
@@ -109,15 +96,15 @@ class Judgements:
         outcomes = list(sample.scenario_outcomes)
         if not self or sample.eval_case is None:
             return outcomes
-        outcomes = _with_values(sample.eval_case, outcomes, self.items(SemanticMatch.name))
-        for answer in self.items(ScenarioExpectations.name):
+        outcomes = _with_values(sample.eval_case, outcomes, self.items(ces.SemanticMatch.name))
+        for answer in self.items(ces.ScenarioExpectations.name):
             if answer.score is not None:
                 outcomes[answer.position] = replace(outcomes[answer.position], outcome=_outcome(answer.score))
         return outcomes
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
         """Returns why something a criterion should have said is missing, in brackets; "" without a judge."""
-        score_of = self.hallucination if name == Hallucination.name else partial(self.of_turn, name)
+        score_of = self.hallucination if name == ces.Hallucination.name else partial(self.of_turn, name)
         scores = [score_of(index) for index in indices] or [self.of_whole(name)]
         reasons = [score.reason for score in scores if score is not None and score.reason]
         return f" ({reasons[0]})" if reasons else ""
@@ -133,7 +120,7 @@ def may_have_called(pair: TurnPair) -> bool:
 
 def needs_hallucination_check(pair: TurnPair) -> bool:
     """Returns whether CES computes a pair's hallucination score: it may have calls, and it is not off."""
-    return may_have_called(pair) and not switched_off(pair.expected)
+    return may_have_called(pair) and not ces.switched_off(pair.expected)
 
 
 def is_clean(pair: TurnPair, judgements: Judgements) -> bool | None:
@@ -156,7 +143,7 @@ def _outcome(score: float) -> Outcome:
 
 
 def _with_values(
-    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Sequence[JudgedItem]
+    case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Sequence[ces.JudgedItem]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
     return [
@@ -166,7 +153,7 @@ def _with_values(
 
 
 def _with_verdicts(
-    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[JudgedItem]
+    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[ces.JudgedItem]
 ) -> ExpectationOutcome:
     scores = [value.score for value in values]
     if not any(score is not None for score in scores):
@@ -271,16 +258,18 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
         counts = case.thresholds.scenario_hallucination == "ENABLED"
         gated = [pair for pair in sample.pairs if counts and needs_hallucination_check(pair)]
     clean = {pair.index: is_clean(pair, judgements) for pair in gated}
-    statements = [statement.score for statement in judgements.items(EvaluationExpectations.name)]
+    statements = [statement.score for statement in judgements.items(ces.EvaluationExpectations.name)]
     if "FAIL" in results or False in clean.values() or 0.0 in statements:
         return Verdict("FAIL")
     stated = len(case.evaluation_expectations)
     missing = stated - sum(score is not None for score in statements)
     if missing:
         need = "expectation needs" if missing == 1 else "expectations need"
-        reasons.append(f"{missing} evaluation {need} a judge{judgements.why(EvaluationExpectations.name)}")
+        reasons.append(
+            f"{missing} evaluation {need} a judge{judgements.why(ces.EvaluationExpectations.name)}"
+        )
     if unchecked := [index for index, verdict in clean.items() if verdict is None]:
-        reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
+        reasons.append("hallucination needs a judge" + judgements.why(ces.Hallucination.name, unchecked))
     if not (reasons or stated or gated or "PASS" in results):
         reasons.append(f"the {case.kind} checks nothing")
     return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
@@ -300,7 +289,7 @@ def _checked_turns(
         open_turns += [pair.index] if None in outcomes else []
     if not open_turns:
         return results, []
-    names = (SemanticSimilarity.name, SemanticMatch.name)
+    names = (ces.SemanticSimilarity.name, ces.SemanticMatch.name)
     why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
     need = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
     return results, [f"{need} a judge to compare meaning{why}"]
@@ -313,9 +302,9 @@ def _checked_scenario(
     results = [outcome.outcome for outcome in judgements.scenario_outcomes(sample)]
     reasons = []
     if None in results:
-        reasons.append("expectations need a judge" + judgements.why(ScenarioExpectations.name))
-    goal = judgements.of_whole(UserGoalSatisfaction.name)
+        reasons.append("expectations need a judge" + judgements.why(ces.ScenarioExpectations.name))
+    goal = judgements.of_whole(ces.UserGoalSatisfaction.name)
     reached = goal.outcome if goal else None
     if reached is None and case.user_goal_enabled and case.user_goal != "IGNORED":
-        reasons.append("the user goal needs a judge" + judgements.why(UserGoalSatisfaction.name))
+        reasons.append("the user goal needs a judge" + judgements.why(ces.UserGoalSatisfaction.name))
     return [*results, reached], reasons

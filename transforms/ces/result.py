@@ -209,22 +209,19 @@ def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[
         return
     judgements = _judgements(scored) or UNJUDGED
     for index, pair in enumerate(sample.pairs):
-        text = "" if pair.label else _unmet(sample, pair, judgements)
-        if text:
-            yield index, text
-
-
-def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements) -> str:
-    outcomes = [] if pair.expected is None else judgements.golden_outcomes(sample, pair)
-    failed = [outcome for outcome in outcomes if outcome.outcome == "FAIL"]
-    extra = [outcome.observed for outcome in failed if outcome.expectation is None]
-    calls = [observed for observed in extra if isinstance(observed, ToolCall)]
-    unexpected = [f"Not expected: {calls_text(calls)}."] if calls else []
-    unexpected += [f"Answer not expected: {words_text(words)}." for words in extra if isinstance(words, str)]
-    score = judgements.hallucination(pair.index)
-    if score is not None and score.value == 0.0 and hallucination_gates(sample, pair):
-        unexpected.append(unjustified_text(score))
-    return " ".join(text for text in (not_met(failed), *unexpected) if text)
+        if pair.label:
+            continue
+        outcomes = [] if pair.expected is None else judgements.golden_outcomes(sample, pair)
+        failed = [outcome for outcome in outcomes if outcome.outcome == "FAIL"]
+        extra = [outcome.observed for outcome in failed if outcome.expectation is None]
+        calls = [observed for observed in extra if isinstance(observed, ToolCall)]
+        texts = [not_met(failed), f"Not expected: {calls_text(calls)}." if calls else ""]
+        texts += [f"Answer not expected: {words_text(words)}." for words in extra if isinstance(words, str)]
+        score = judgements.hallucination(pair.index)
+        if score is not None and score.value == 0.0 and hallucination_gates(sample, pair):
+            texts.append(unjustified_text(score))
+        if any(texts):
+            yield index, " ".join(filter(None, texts))
 
 
 # The scenarioResult of a conversation.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, cast
 
 import msgspec
@@ -79,12 +80,9 @@ class Run:
 
     def metrics(self) -> list[MetricsByAppVersionRow]:
         """Returns the metrics of the app versions; in a stream, the newest ones of each window."""
-        newest: dict[tuple[str | None, ...], MetricsByAppVersionRow] = {}
-        for row in self.rows("metrics_by_app_version"):
-            key = row["window_start"], row["app_version"], row["criterion"], row["level"]
-            if key not in newest or (newest[key]["revision"] or 0) < (row["revision"] or 0):
-                newest[key] = row
-        return [*newest.values()]
+        key = itemgetter("window_start", "app_version", "criterion", "level")
+        revisions = grouped((key(row), row) for row in self.rows("metrics_by_app_version"))
+        return [max(rows, key=lambda row: row["revision"] or 0) for rows in revisions.values()]
 
     def check_results(self) -> None:
         """Reads the results, for a command that needs other tables only; raises as reading them does."""
@@ -148,14 +146,12 @@ class RunVersions(Struct):
         )
 
 
-def add_first_time(first_times: dict[str | None, str | None], row: ConversationRow) -> None:
-    """Adds a conversation to the starts of the first conversations of app versions; None: unknown of one."""
-    version, time = row["app_version"], row["event_time"]
-    earlier = first_times.get(version, time)
-    is_known = earlier is not None and time is not None
-    first_times[version] = (
-        min(earlier or "", time or "", key=lambda text: time_seconds(text) or 0.0) if is_known else None
-    )
+def first_starts(starts: Iterable[tuple[_VersionName, str | None]]) -> dict[_VersionName, str | None]:
+    """Returns app version -> start of its first conversation, of those of all; None: unknown of one."""
+    return {
+        version: None if None in times else min(times, key=lambda time: time_seconds(time) or 0.0)
+        for version, times in grouped(starts).items()
+    }
 
 
 def problems_of(document: RunDocument) -> list[str]:
@@ -178,12 +174,12 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 judges.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(judge)
             yield row
 
-    first_times: dict[_VersionName, str | None] = {}
+    starts: list[tuple[_VersionName, str | None]] = []
     destructive: Counter[_VersionName] = Counter()
 
     def summaries() -> Iterator[Summary]:
         for row in run.conversations():
-            add_first_time(first_times, row)
+            starts.append((row["app_version"], row["event_time"]))
             destructive[row["app_version"]] += row["severity_reason"] == DESTRUCTIVE
             turns = recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else []
             yield Summary(
@@ -205,7 +201,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
     columns = {version: columns_of(counts) for version, counts in by_version.items()}
     for of_version in columns.values():
         of_version.add_errors(raised)
-    return RunVersions(run, columns, judges, raised, first_times, destructive)
+    return RunVersions(run, columns, judges, raised, first_starts(starts), destructive)
 
 
 _JUDGE_MISSING = re.compile(r"(?:\w+: )?[\w ]+ needs? a judge(?: to compare meaning)?")

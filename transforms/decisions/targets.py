@@ -23,14 +23,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.ces.result import (
-    agent_message,
-    case_thresholds,
-    golden_expectation,
-    scenario_expectation,
-    tool_call,
-    tool_response,
-)
+from turnwise.transforms.ces import result
 from turnwise.transforms.decisions.conversion import (
     Codec,
     RunOfConversation,
@@ -79,20 +72,20 @@ def _write_ces_conversation(conversation: Conversation) -> JsonObject:
     record = _named(conversation.conversation_id, None) | _stated(tags=conversation.tags or None)
     turns: list[JsonObject] = []
     for turn in conversation.turns:
-        expected: list[JsonObject] = [{"toolCall": tool_call(call)} for call in turn.tool_calls]
+        expected: list[JsonObject] = [{"toolCall": result.tool_call(call)} for call in turn.tool_calls]
         if not turn.tool_calls and not turn.unknown_calls:
             expected.append({"noToolCalls": True})
         expected += [{"mockToolResponse": _answer(response)} for response in turn.tool_responses]
         expected += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.transfers]
         texts = turn.agent_messages or ([turn.agent] if turn.agent else [])
-        expected += [{"agentResponse": agent_message(text)} for text in texts]
+        expected += [{"agentResponse": result.agent_message(text)} for text in texts]
         steps = [*_user_steps(turn.user), *({"expectation": expectation} for expectation in expected)]
         turns.append({"steps": steps})
     return {**record, "golden": {"turns": turns}}
 
 
 def _answer(response: ToolResponse) -> JsonObject:
-    message = tool_response(response)
+    message = result.tool_response(response)
     return message if response.response is not None else {k: v for k, v in message.items() if k != "response"}
 
 
@@ -127,7 +120,7 @@ def _read_ces_conversation(record: JsonObject) -> Conversation:
 def _write_ces_case(case: EvalCase) -> JsonObject:
     record = _named(case.eval_id, case.display_name) | _stated(tags=case.tags or None)
     if case.thresholds != CaseThresholds():
-        record["evaluationMetricsThresholdOverride"] = case_thresholds(case.thresholds)
+        record["evaluationMetricsThresholdOverride"] = result.case_thresholds(case.thresholds)
     # The metrics that a case switches off; those of a golden are stated together.
     tools, steps = case.tool_correctness_enabled, case.step_tool_correctness_enabled
     if not case.user_goal_enabled:
@@ -145,7 +138,7 @@ def _write_ces_case(case: EvalCase) -> JsonObject:
             "task": case.task or "",
             "userFacts": [{"name": fact.name, "value": fact.value} for fact in case.user_facts],
             "rubrics": [rubric.text for rubric in case.rubrics],
-            "scenarioExpectations": [scenario_expectation(e) for e in case.expectations],
+            "scenarioExpectations": [result.scenario_expectation(e) for e in case.expectations],
             "evaluationExpectations": case.evaluation_expectations,
             "userGoalBehavior": _GOALS.get(case.user_goal, ""),
         }
@@ -167,7 +160,9 @@ def _golden_turn(turn: ExpectedTurn) -> JsonObject:
             stated.append(Expectation(kind="no_tool_calls", wire={"noToolCalls": True}))
         texts = [*turn.intermediate_responses, *([turn.response] if turn.response else [])]
         stated += [Expectation(kind="agent_response", text=text) for text in texts]
-    message: JsonObject = {"steps": [*steps, *({"expectation": golden_expectation(e)} for e in stated)]}
+    message: JsonObject = {
+        "steps": [*steps, *({"expectation": result.golden_expectation(e)} for e in stated)]
+    }
     if (limits := turn.thresholds) is not None:
         message["turnLevelMetricsThresholdsOverride"] = _stated(
             semanticSimilaritySuccessThreshold=limits.semantic_similarity,

@@ -290,7 +290,8 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
         held = set(map(id, held_calls(called, by_agent)))
         pairs = (pair for pair in pairs if id(pair[0]) in held or catalog.effect_of(pair[0]).destructive)
     results = list(_results("agent", pairs, catalog))
-    for call in (call for turn in turns for call in recorded_handoffs(turn, catalog, by_agent)):
+    transferring = (turn for turn in turns if turn.transfers)
+    for call in (call for turn in transferring for call in recorded_handoffs(turn, catalog, by_agent)):
         if expected.by_agent is not None or call.name in names:
             results.append(("succeeded", ActorCall(call, "agent")))
     names.update(item.call.name for result, item in results if result == "succeeded")
@@ -403,8 +404,6 @@ def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparis
     A call without effect (`no_ops`) is no change, but can match an expected one that is missing otherwise. A
     call of the user counts only if it matches an expected one.
     """
-    if not work.expected and not work.actual:
-        return Matching([], [], [], [])
     matching = match_same(work.expected, work.actual, compare)
     if matching.missing and work.no_ops:
         without_effect = match_same(matching.missing, work.no_ops, compare)

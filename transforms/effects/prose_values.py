@@ -37,18 +37,14 @@ _BESIDE = word_set("next this coming nächsten kommenden day date time o'clock t
 
 
 class Moment(NamedTuple):
-    """What a text states of a day and a time; several readings where it is ambiguous, empty: none.
-
-    Days are (month, day), 0: not stated; minutes are after midnight, as written first; weekdays 0..6.
-    `is_whole`: all words are read. `has_offset`: from UTC, so that the time is another one elsewhere.
-    """
+    """What a text states of a day and a time; several readings where it is ambiguous, empty: none."""
 
     years: tuple[int, ...]
-    days: tuple[tuple[int, int], ...]
-    minutes: tuple[int, ...]
-    weekdays: frozenset[int]
-    is_whole: bool
-    has_offset: bool = False
+    days: tuple[tuple[int, int], ...]  # (month, day), 0: not stated
+    minutes: tuple[int, ...]  # after midnight, as written first
+    weekdays: frozenset[int]  # 0..6
+    is_whole: bool  # all words are read
+    has_offset: bool = False  # from UTC, so that the time is another one elsewhere
 
 
 def read_moment(text: str, path: str = "") -> Moment:

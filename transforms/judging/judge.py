@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.score import RAISED
+from turnwise.transforms.judging import limits
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, known_sum, read_reply
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,
@@ -29,16 +30,6 @@ from turnwise.transforms.judging.backends.base import (
     Request,
 )
 from turnwise.transforms.judging.judges import JUDGING, Requests
-from turnwise.transforms.judging.limits import (
-    ANSWER_TOKENS,
-    SPENT,
-    Budget,
-    JudgeCounts,
-    JudgeUsage,
-    Pace,
-    estimated_tokens,
-    tokens_of,
-)
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
 _LARGEST_BATCH = 500
@@ -131,7 +122,7 @@ class ReplyCache:
             _LOG.warning("%s; %s", error, needed if self._reply_place.is_needed else asked_anew)
 
 
-_SPENT = Fault("budget", SPENT)
+_SPENT = Fault("budget", limits.SPENT)
 _ENDING = Fault("other", "the run is ending")
 _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
 
@@ -160,9 +151,9 @@ class Judge:
     config: JudgeConfig
     backend: Backend
     requests: Requests
-    counts: JudgeCounts
-    pace: Pace
-    budget: Budget
+    counts: limits.JudgeCounts
+    pace: limits.Pace
+    budget: limits.Budget
     in_flight: asyncio.Semaphore
     cache: ReplyCache | None
     owed: dict[bytes, str] | None
@@ -257,7 +248,7 @@ class Judge:
         if is_joined:
             sample = replace(sample, tokens_in=0, tokens_out=0, is_cached=sample.reply is not None)
         saved = answer.saved if sample.is_cached else 0
-        used = JudgeUsage(samples=1, cached=int(sample.is_cached), tokens_saved=saved)
+        used = limits.JudgeUsage(samples=1, cached=int(sample.is_cached), tokens_saved=saved)
         used.unusable.update([answer.fault] if answer.fault else [])
         self.counts.add(model, used)
         return sample
@@ -276,7 +267,7 @@ class Judge:
         unfit = [number for number in missing if answers[number].fault in again]
         for number, second in (await self._asked(question, request, unfit)).items():
             if second.fault != "budget":
-                self.counts.add(name, JudgeUsage(asked_again=1))
+                self.counts.add(name, limits.JudgeUsage(asked_again=1))
             # It has the tokens of both, and the first one's fault if it is unusable as well.
             first = answers[number]
             better = first if second.fault else second
@@ -335,7 +326,7 @@ class Judge:
                 return [RawReply(None, _ENDING, model)] * count
             if why := (self.owed or {}).get(request.key):
                 return [RawReply(None, Fault("batch", why), model)] * count
-            prompt = estimated_tokens(request.template.instructions, request.evidence)
+            prompt = limits.estimated_tokens(request.template.instructions, request.evidence)
             replies: list[RawReply] = []
             try:
                 expected = await self.budget.reserve(model, prompt, count)
@@ -345,7 +336,7 @@ class Judge:
                     await asyncio.sleep(self.pace.charge())
                     replies = await self._timed(request, count)
                 finally:
-                    self.budget.settle(model, expected, tokens_of(replies))
+                    self.budget.settle(model, expected, limits.tokens_of(replies))
             except PlaceError as error:
                 return [RawReply(None, Fault("connection", str(error)), model)] * count
             return replies
@@ -368,8 +359,8 @@ class Judge:
         finally:
             JUDGING.asking -= 1
             self._asking[request.key] -= 1
-            tokens = tokens_of(replies)
-            used = JudgeUsage(1, latency_ms=round((time.perf_counter() - start) * 1000))
+            tokens = limits.tokens_of(replies)
+            used = limits.JudgeUsage(1, latency_ms=round((time.perf_counter() - start) * 1000))
             used.tokens_in, used.tokens_out = tokens or (0, 0)
             used.uncounted = int(tokens is None)
             self.counts.add(request.template.name, used)
@@ -399,7 +390,7 @@ class Estimator:
 
     config: JudgeConfig
     requests: Requests
-    counts: JudgeCounts
+    counts: limits.JudgeCounts
     cache: ReplyCache | None
     _seen: set[bytes] = field(default_factory=set)
 
@@ -412,10 +403,10 @@ class Estimator:
             missing = 0 if question.if_unsure else sum(number not in kept for number in samples)
             most = sum(number not in kept for number in range(question.options.num_samples))
             calls = min(missing, 1) if self.config.candidates else missing
-            prompt = estimated_tokens(request.template.instructions, request.evidence)
+            prompt = limits.estimated_tokens(request.template.instructions, request.evidence)
             model = request.template.name
-            tokens_in, tokens_out = prompt * calls, ANSWER_TOKENS * missing
-            usage = JudgeUsage(calls, samples=most, tokens_in=tokens_in, tokens_out=tokens_out)
+            tokens_in, tokens_out = prompt * calls, limits.ANSWER_TOKENS * missing
+            usage = limits.JudgeUsage(calls, samples=most, tokens_in=tokens_in, tokens_out=tokens_out)
             self.counts.add(model, usage)
         return [JudgeSample(None, "only estimated")] * len(samples)
 

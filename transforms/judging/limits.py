@@ -186,9 +186,7 @@ def share_to_ask(
     """
     rest = before - came if before > came else came * max(1.0, (1 - gone) / gone) if gone else 0.0
     pairs = [(amount, need * (rest + 1)) for amount, need in zip(left, needed, strict=True)]
-    return min(
-        (max(0.0, amount) / need if need else float(amount > 0) for amount, need in pairs), default=1.0
-    )
+    return min(max(0.0, amount) / need if need else float(amount > 0) for amount, need in pairs)
 
 
 class Reserved(NamedTuple):

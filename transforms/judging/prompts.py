@@ -289,10 +289,9 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
             Section(f"turn {number}, source {i} found by search", "\n".join(_lines(chunk, _DEEPEST)))
             for i, chunk in enumerate(chunks, first)
         )
-        sections += _limited(number, "searches", searches)
-        sections += _limited(number, "sources", sources)
         attributed = _attributed(number, supports, len(chunks), first)
-        sections += _limited(number, "attributed texts", attributed)
+        for word, shown in (("searches", searches), ("sources", sources), ("attributed texts", attributed)):
+            sections += _limited(number, word, shown)
         first += len(chunks)
         left = {k: item for k, item in metadata.items() if k not in _NOT_SHOWN and item not in (None, [])}
         if left or not isinstance(value, dict | None):

@@ -14,19 +14,11 @@ from msgspec import Struct
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_postgresql_url, shown_url
 from turnwise.schemas.registry import hook_errors
+from turnwise.transforms.judging import judges
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.batches import CONCURRENCY, MOST_WAITING, Batches
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
-from turnwise.transforms.judging.judges import (
-    JUDGING,
-    Connections,
-    JudgeKind,
-    Requests,
-    find_judge,
-    route_of,
-    settings_of,
-)
 from turnwise.transforms.judging.limits import Budget, JudgeCounts, JudgeUsage, Pace, price_of
 from turnwise.transforms.judging.shared_places import (
     NOTHING,
@@ -59,7 +51,7 @@ class JudgeSettings(Struct, frozen=True):
     concurrency: int = 64
     run_id: str = ""
     only_estimates: bool = False
-    given_judge: JudgeKind | None = None
+    given_judge: judges.JudgeKind | None = None
     is_named: bool = True
     workers: int = 1
     shares_budget: bool = False
@@ -77,9 +69,9 @@ class JudgeSettings(Struct, frozen=True):
         return divided_limits(self.config, self.workers, self.shares_budget) if self.workers > 1 else {}
 
     @property
-    def kind(self) -> JudgeKind:
+    def kind(self) -> judges.JudgeKind:
         """The judge; raises ConfigError if the config names none that there is."""
-        return self.given_judge or find_judge(self.config)
+        return self.given_judge or judges.find_judge(self.config)
 
     def key(self) -> str:
         """Returns a text that is the same for equal settings."""
@@ -97,7 +89,7 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     if kind.answer:
         return kind.answer()
     assert kind.connect
-    requests = Requests(config, environ, kind)
+    requests = judges.Requests(config, environ, kind)
     reply_place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
     cache = ReplyCache(reply_place) if reply_place else None
     if settings.only_estimates:
@@ -112,12 +104,12 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
         counts.add(model, JudgeUsage(retries=1))
         pace.charge()
 
-    connections = Connections(config, environ, kind, note_retry)
+    connections = judges.Connections(config, environ, kind, note_retry)
     backend: Backend = connections
     owed: dict[bytes, str] | None = None
     budget = Budget(limited, settings.spent, shared, settings.run_id)
     in_flight = asyncio.Semaphore(settings.concurrency)
-    JUDGING.jobs.clear()
+    judges.JUDGING.jobs.clear()
     if settings.batch_wait_s is not None:
         assert config.cache is not None
         batches = Batches(config, connections, open_place(config.cache), settings.batch_wait_s)
@@ -147,13 +139,13 @@ def check_judge(
             raise ConfigError(f"judge.max_cost: there is no price of the model {model} in judge.prices")
     if kind.connect and config.cache:
         open_place(config.cache, patience_s=0.0).close()
-    asked: dict[str, tuple[JudgeKind, list[JudgeModelOptions]]] = {}
+    asked: dict[str, tuple[judges.JudgeKind, list[JudgeModelOptions]]] = {}
     for option in stated:
-        route = route_of(kind, option.judge_model or config.model)
+        route = judges.route_of(kind, option.judge_model or config.model)
         _, options_of_judge = asked.setdefault(route.kind.name, (route.kind, []))
         options_of_judge.append(option.model_copy(update={"judge_model": route.model}))
     for judge, options_of_judge in asked.values():
-        judge_config = settings_of(judge, config, kind)
+        judge_config = judges.settings_of(judge, config, kind)
         judge.endpoint(judge_config, environ)  # an access that fails is refused here
         with hook_errors(f"judge {judge.name}: check"):
             if judge.check:

@@ -46,11 +46,10 @@ from turnwise.transforms.local_judge.evidence import (
 from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.local_judge.named_values import (
     as_spelled,
-    has_code,
     is_denied,
+    may_be_spelled_otherwise,
     missing_codes,
     missing_endings,
-    names_ending,
     other_currency,
 )
 from turnwise.transforms.text.cleaning import plain
@@ -195,7 +194,7 @@ def _as_spelled(
 
     pieces = known.pieces + mentioned.pieces
     missing = missing_of(claim)
-    is_spelled = (missing and has_code(claim.text)) or names_ending(claim.text)
+    is_spelled = may_be_spelled_otherwise(claim.text, bool(missing))
     texts = [piece.spelled for piece in pieces] if is_spelled else []
     respelled = as_spelled(claim.text, texts)
     if respelled != claim.text:

@@ -253,14 +253,10 @@ def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
     return "".join(_respelled(_ENDING.sub(whole, sentence), texts))
 
 
-def names_ending(sentence: str) -> bool:
-    """Returns whether a sentence names a number by its last digits."""
-    return re.search(r"\d{4}", sentence) is not None and _ENDING.search(sentence) is not None
-
-
-def has_code(sentence: str) -> bool:
-    """Returns whether a sentence has a number that may be spelled in several ways."""
-    return _MAY_BE_CODE.search(sentence) is not None
+def may_be_spelled_otherwise(sentence: str, is_missing: bool) -> bool:
+    """Returns whether a sentence names a number by its last digits, or a missing one may have other forms."""
+    names_ending = re.search(r"\d{4}", sentence) and _ENDING.search(sentence)
+    return bool(names_ending or (is_missing and _MAY_BE_CODE.search(sentence)))
 
 
 def missing_endings(sentence: str, texts: Sequence[SpelledText]) -> list[str]:

@@ -55,11 +55,7 @@ def call_key(call: ToolCall) -> Hashable:
 
 
 class PairedCalls:
-    """Expected and made calls, paired once: of the same tool, preferring matching parameters, then order.
-
-    Attributes:
-        are_equal: Whether they are equal one by one, in order; False where only one has a resource.
-    """
+    """Expected and made calls, paired once: of the same tool, preferring matching parameters, then order."""
 
     __slots__ = ("_partners", "are_equal", "expected", "made")
 

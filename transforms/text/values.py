@@ -122,18 +122,15 @@ _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
 
 
 class Mention(NamedTuple):
-    """A value in a text: a number (`is_share`: a percentage), the readings of a moment, or a lower-case code.
-
-    Offsets are half-open, of code points. It `is_denied` if the words beside it negate it (`not 5`).
-    """
+    """A value in a text: a number, the readings of a moment, or a lower-case code."""
 
     start: int
-    end: int
+    end: int  # offsets are half-open, of code points
     amount: Amount | None = None
-    is_share: bool = False
+    is_share: bool = False  # a percentage
     dates: tuple[DateReading, ...] = ()
     code: str = ""
-    is_denied: bool = False
+    is_denied: bool = False  # by the words beside it (`not 5`)
 
     def means(self, other: "Mention") -> bool:
         """Returns whether both have the same value."""

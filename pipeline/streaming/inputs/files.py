@@ -225,10 +225,6 @@ class _LineFile(_WatchedFile):
         self._head, self._tail = head, tail
 
     @property
-    def is_open(self) -> bool:
-        return self._file is not None
-
-    @property
     def backlog(self) -> int:
         """Bytes not yet returned."""
         return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
@@ -647,17 +643,13 @@ class DirectorySource(StreamSource):
     `.json`, `.gz`, `.avro` and `.parquet` are read when they are complete, others line by line as they grow.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[str],
-        checkpoints: Checkpoints,
-        max_record_bytes: int,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    clock: Callable[[], float] = staticmethod(time.time)
+    """Returns seconds since the epoch."""
+
+    def __init__(self, paths: Sequence[str], checkpoints: Checkpoints, max_record_bytes: int) -> None:
         """Checks the paths (files, directories or globs), which the first poll reads; raises ConfigError."""
         check_paths(paths)
-        self._paths, self._labels = paths, _Labels(checkpoints)
-        self._limit, self._clock = max_record_bytes, clock
+        self._paths, self._labels, self._limit = paths, _Labels(checkpoints), max_record_bytes
         self._files: dict[_FileKey, _File] = {}
         self._ready: OrderedDict[_FileKey, None] = OrderedDict()
         self._open: dict[_FileKey, _LineFile] = {}
@@ -673,7 +665,7 @@ class DirectorySource(StreamSource):
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
         """Returns what has arrived, at most `limit` items, file by file."""
-        now = self._clock()
+        now = self.clock()
         if not self._last_scan <= now < self._next_scan:
             self._scan(now)
         items, self._pending = self._pending[:limit], self._pending[limit:]
@@ -709,7 +701,7 @@ class DirectorySource(StreamSource):
             self._queue(key, now)
         for key in gone:
             self._read_removed(key, now)
-        took = max(0.0, self._clock() - now)
+        took = max(0.0, self.clock() - now)
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
 
     def _gone_roots(self, now: float, patience: float) -> list[SourceRecord]:
@@ -757,7 +749,7 @@ class DirectorySource(StreamSource):
             return [], 0
         except Exception as error:
             return self._refuse(key, file, error), 0
-        if isinstance(file, _LineFile) and file.is_open:
+        if isinstance(file, _LineFile):
             # The most recently read files stay open, so that reading continues after a rename.
             self._open.pop(key, None)
             self._open[key] = file
@@ -782,7 +774,7 @@ class DirectorySource(StreamSource):
 
     def last_items(self) -> Sequence[SourceRecord]:
         """Returns unterminated last lines and the remaining documents."""
-        now = self._clock()
+        now = self.clock()
         items, self._pending = [*self._pending, *self._gone_roots(now, 0)], []
         for key, file in list(self._files.items()):
             if key not in self._ready:

@@ -24,26 +24,26 @@ class OtlpSource(Spool):
     """
 
     def __init__(
-        self, uri: str, address: OtlpAddress, options: SourceOptions, checkpoints: Checkpoints, **spool: int
+        self, uri: str, address: OtlpAddress, options: SourceOptions, checkpoints: Checkpoints
     ) -> None:
         """Starts the server, which refuses larger bodies than a record may be. Raises ConfigError."""
         from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
         from turnwise.pipeline.service.serve import Tokens
         from turnwise.pipeline.streaming.inputs.otlp_app import OtlpApp
 
-        super().__init__(options.directory, checkpoints, **spool)
+        super().__init__(options.directory, checkpoints)
         try:
             self._listener = listening(address.host, address.port, f"--input {uri}")
+            self.url = shown_url(self._listener)
+            app, tokens = OtlpApp(self, options.max_record_bytes), Tokens(write=address.token)
+            guarded = AuthMiddleware(app, address.host, address.allowed_hosts, tokens)
+            self._server = web_server(guarded, lifespan=False)
+            sockets = {"sockets": [self._listener]}
+            self._thread = Thread(target=self._server.run, kwargs=sockets, name="turnwise-otlp", daemon=True)
+            self._thread.start()
         except BaseException:
             super().close()
             raise
-        self.url = shown_url(self._listener)
-        app, tokens = OtlpApp(self, options.max_record_bytes), Tokens(write=address.token)
-        guarded = AuthMiddleware(app, address.host, address.allowed_hosts, tokens)
-        self._server = web_server(guarded, lifespan=False)
-        sockets = {"sockets": [self._listener]}
-        self._thread = Thread(target=self._server.run, kwargs=sockets, name="turnwise-otlp", daemon=True)
-        self._thread.start()
 
     def poll(self, limit: int) -> list[SourceRecord]:
         """Returns what was received, at most `limit` requests; raises OSError if the server has ended."""

@@ -21,7 +21,6 @@ INSERT INTO sqlite_sequence SELECT 'received', 0
 CREATE TABLE IF NOT EXISTS refused (spans INTEGER NOT NULL);
 """
 SOURCE = "otlp"
-_MOST_BYTES = 1 << 30
 _MOST_AT_ONCE = 1 << 23
 
 
@@ -89,9 +88,12 @@ class Spool(StreamSource):
     of all processes that could not be used.
     """
 
-    def __init__(self, directory: Path, checkpoints: Checkpoints, most: int = _MOST_BYTES) -> None:
-        """Opens or creates the file; `most` bytes may wait for their outcomes. Raises ConfigError."""
-        self._most, self._lock = most, Lock()
+    most = 1 << 30
+    """Bytes that may wait for their outcomes."""
+
+    def __init__(self, directory: Path, checkpoints: Checkpoints) -> None:
+        """Opens or creates the file; raises ConfigError."""
+        self._lock = Lock()
         self._given, self._settled = 0, list[int]()
         try:
             self._file = sqlite3.connect(
@@ -121,7 +123,7 @@ class Spool(StreamSource):
         """Puts an export and a number of refused spans on disk; raises SpoolFullError or OSError."""
         with self._lock:
             size = 0 if export is None else len(export.data)
-            if size and self._bytes and self._bytes + size > self._most:
+            if size and self._bytes and self._bytes + size > self.most:
                 raise SpoolFullError
             number = 0
             with _disk_errors(), self._file:

@@ -164,19 +164,16 @@ class ConversationStore:
         with self._lock, disk_errors(self._connection):
             return self._connection.execute(query, (key,)).fetchall()
 
-    def segments_with_dead_rows(self) -> list[SegmentId]:
-        """Returns the files with rows of replaced conversations."""
-        rows = self._connection.execute('SELECT DISTINCT "table", number FROM dead')
-        return [SegmentId(*row) for row in rows]
+    def dead_rows(self) -> dict[SegmentId, list[tuple[int, int]]]:
+        """Returns (start, length) of the rows of replaced conversations, by file, in order."""
+        dead: dict[SegmentId, list[tuple[int, int]]] = {}
+        query = 'SELECT "table", number, start, length FROM dead ORDER BY start'
+        for table, number, start, length in self._connection.execute(query):
+            dead.setdefault(SegmentId(table, number), []).append((start, length))
+        return dead
 
-    def dead_spans(self, segment: SegmentId) -> list[tuple[int, int]]:
-        """Returns (start, length) of a file's dead rows, in order."""
-        query = 'SELECT start, length FROM dead WHERE "table" = ? AND number = ? ORDER BY start'
-        return list(self._connection.execute(query, segment))
-
-    def move(self, old: SegmentId, new: SegmentId) -> None:
-        """Updates row positions after a file was rewritten without its dead rows."""
-        dead = self.dead_spans(old)
+    def move(self, old: SegmentId, new: SegmentId, dead: Sequence[tuple[int, int]]) -> None:
+        """Updates row positions after a file was rewritten without its dead rows (start, length)."""
         query = 'SELECT key, start FROM spans WHERE "table" = ? AND number = ? ORDER BY start'
         moved, shift, passed = [], 0, 0
         for key, start in self._connection.execute(query, old).fetchall():

@@ -8,7 +8,6 @@ from time import monotonic, time
 
 from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run_counts
 from turnwise.schemas.conversation import Arrival, Receipt
-from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome, SumsChange
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.scoring.evaluate import GUESS
@@ -74,29 +73,18 @@ def stream_counts(counts: Mapping[str, int]) -> RunCounts:
 
 
 def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
-    """Returns what a conversation adds to the counts: a result or a loss, its failures and findings."""
-    counts = _failure_counts(outcome.failures)
-    counts["results" if outcome.results else "rejected_conversations"] += 1
-    counts.update(f"{GUESS}{guess}" for guess in outcome.guesses)
-    counts.update(dict(outcome.judged))
-    return counts
-
-
-def rejected_counts(outcome: RecordOutcome) -> Counter[str]:
-    """Returns what a record without a conversation adds to the counts."""
-    counts = _failure_counts(outcome.failures)
-    for row in outcome.failures:
-        if row["stage"] not in (STAGE, "alert", "parse_case"):
-            counts["rejected_records" if row["stage"] in _READING else "rejected_conversations"] += 1
-    return counts
-
-
-def _failure_counts(rows: Iterable[FailureRow]) -> Counter[str]:
+    """Returns what an outcome adds to the counts: a result or a loss, its failures and findings."""
     counts: Counter[str] = Counter()
-    for row in rows:
+    for row in outcome.failures:
         counts.update(failure_counters(row))
         if row["stage"] == "parse_case":
             counts["rejected_cases"] += 1
+        elif outcome.contribution is None and row["stage"] not in (STAGE, "alert"):
+            counts["rejected_records" if row["stage"] in _READING else "rejected_conversations"] += 1
+    if outcome.contribution is not None:
+        counts["results" if outcome.results else "rejected_conversations"] += 1
+    counts.update(f"{GUESS}{guess}" for guess in outcome.guesses)
+    counts.update(dict(outcome.judged))
     return counts
 
 

@@ -24,18 +24,8 @@ from turnwise.pipeline.streaming.local.storage import Runtime
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
+from turnwise.transforms.beam import windows
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
-from turnwise.transforms.beam.windows import (
-    AlertRaiser,
-    RaisedWindows,
-    RecordOutcome,
-    StreamScorer,
-    SumsChange,
-    WindowMetrics,
-    failed_outcome,
-    known_watermark,
-    window_start,
-)
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader, parse_record
 from turnwise.transforms.formats.registry import record_time
@@ -71,7 +61,7 @@ class Windows:
     passes its end, and then at every bundle with changes, until its lateness is over.
     """
 
-    def __init__(self, rules: StreamRules, earlier: Iterable[SumsChange] = ()) -> None:
+    def __init__(self, rules: StreamRules, earlier: Iterable[windows.SumsChange] = ()) -> None:
         self._length, self._lateness = rules.window, rules.window_lateness
         self._pane_every = max(1, round(rules.pane_every))
         self._windows: dict[tuple[float, str], _OpenWindow] = {}
@@ -80,10 +70,10 @@ class Windows:
         self._next_end = inf
         self.add(earlier)
 
-    def add(self, changes: Iterable[SumsChange]) -> None:
+    def add(self, changes: Iterable[windows.SumsChange]) -> None:
         """Adds what contributions change; dropped where the lateness of a window is over."""
         for change in changes:
-            key = window_start(change.event_time, self._length), change.app_version
+            key = windows.window_start(change.event_time, self._length), change.app_version
             end = key[0] + self._length
             if self._watermark > end + self._lateness:
                 continue
@@ -94,7 +84,7 @@ class Windows:
             if window.due == inf:
                 window.due = self._clock + self._pane_every
 
-    def panes(self, watermark: float, clock: float) -> Iterator[WindowMetrics]:
+    def panes(self, watermark: float, clock: float) -> Iterator[windows.WindowMetrics]:
         """Yields the panes that are due, and forgets windows that accept no more changes."""
         before, self._watermark, self._clock = self._watermark, watermark, clock
         are_ending = watermark >= self._next_end
@@ -112,7 +102,7 @@ class Windows:
                 self._changed.discard((start, version))
                 sums = MetricsState()
                 sums.merge(window.sums)
-                pane = WindowMetrics(start, end, version, timing, window.panes, sums)
+                pane = windows.WindowMetrics(start, end, version, timing, window.panes, sums)
                 window.due = inf
                 window.panes += 1
                 yield pane
@@ -131,18 +121,18 @@ _ROOM = 64
 class StreamLoop:
     """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
 
-    def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[SumsChange]) -> None:
+    def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[windows.SumsChange]) -> None:
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
-        self._scorer = StreamScorer(settings.selection, settings.run, settings.judge)
+        self._scorer = windows.StreamScorer(settings.selection, settings.run, settings.judge)
         self._windows = Windows(self._rules, sums)
-        self._raiser = AlertRaiser(self._rules, settings.config.alerts)
-        self._raised: dict[str, RaisedWindows] = {}
+        self._raiser = windows.AlertRaiser(self._rules, settings.config.alerts)
+        self._raised: dict[str, windows.RaisedWindows] = {}
         sink = settings.stream.alerts, Path(settings.output) / ALERTS_FILE
         self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
         self._watermark, self._clock, self._held = -inf, 0.0, 0
-        self._outcomes: list[RecordOutcome] = []
+        self._outcomes: list[windows.RecordOutcome] = []
         self._counts: Counter[str] = Counter()
 
     def run(self, events: Iterable[StreamEvent]) -> None:
@@ -170,7 +160,7 @@ class StreamLoop:
         outcomes, self._outcomes = self._outcomes, []
         if outcomes:
             self._windows.add(store.commit(outcomes, in_flight))
-        unsent: list[RecordOutcome] = []
+        unsent: list[windows.RecordOutcome] = []
         for pane in self._windows.panes(self._watermark, self._clock):
             self._runtime.metrics.put(pane)
             if self._alerts is None:
@@ -179,12 +169,12 @@ class StreamLoop:
             alerts, self._raised[pane.app_version] = self._raiser.raised(pane, earlier)
             failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
             self._runtime.alerts.extend(alert.message for alert in alerts)
-            unsent += [failed_outcome(failure, self._run) for failure in failures]
+            unsent += [windows.failed_outcome(failure, self._run) for failure in failures]
         if unsent:
             store.commit(unsent, in_flight)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
-        watermark = known_watermark(arrival)
+        watermark = windows.known_watermark(arrival)
         record = Record(arrival.source, arrival.position, arrival.data)
         for content in parse_record(self._reader, record, self._counts):
             if not isinstance(content, ConversationEvent):
@@ -237,29 +227,16 @@ _TICK = 0.2
 _T = TypeVar("_T")
 
 
-class StalledError(OSError):
-    """The source does not answer."""
-
-
-class IncompleteError(OSError):
-    """The stream ended with records that have no outcome."""
-
-
 class Engine:
     """The events of a local stream, whose time goes on during slow calls; `problem` ended it early."""
 
+    patience = 60.0
+    """Seconds that a source without an answer has when the stream must end."""
+
     def __init__(
-        self,
-        source: StreamSource,
-        runtime: Runtime,
-        stream: StreamSettings,
-        run: RunInfo,
-        stop: Event,
-        patience: float = 60.0,
-    ):
-        """Creates the engine; when `stop` is set, a source without an answer has `patience` seconds."""
-        self._source, self._stream, self._run = source, stream, run
-        self._stop, self._patience = stop, patience
+        self, source: StreamSource, runtime: Runtime, stream: StreamSettings, run: RunInfo, stop: Event
+    ) -> None:
+        self._source, self._stream, self._run, self._stop = source, stream, run, stop
         self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
         self._watermark = Watermark(patience=stream.rules.longest_wait)
         self._started = self._ticked = monotonic()
@@ -274,7 +251,7 @@ class Engine:
         self._stop.set()
 
     def events(self) -> Iterator[StreamEvent]:
-        """Yields the events of the stream; each is processed before the next is asked for."""
+        """Yields the events, each processed before the next is asked for; `check` raises what ended them."""
         self._started = self._ticked = monotonic()
         try:
             yield from self._refresh_cases()
@@ -293,7 +270,7 @@ class Engine:
             yield StreamEvent(watermark=self._watermark.value)
             if waiting := self._in_flight.waiting:
                 lost = f"{waiting} records were not completed; start the stream again to read them again"
-                self.fail(IncompleteError(lost))
+                self.fail(OSError(lost))
         except Exception as error:
             self.fail(error)
 
@@ -306,11 +283,11 @@ class Engine:
         if self._cases is None or not self._cases.is_due:
             return
         failures = (yield from self._in_worker(self._cases.refresh)) or ()
-        if rejected := [failed_outcome(failure, self._run) for failure in failures]:
+        if rejected := [windows.failed_outcome(failure, self._run) for failure in failures]:
             yield from self._in_worker(partial(self._store.commit, rejected, self._in_flight))
 
     def _in_worker(self, call: Callable[[], _T]) -> Generator[StreamEvent, None, _T]:
-        """Calls in a thread while the clock advances; raises StalledError if the stream must end."""
+        """Calls in a thread while the clock advances; raises OSError if the stream must end meanwhile."""
         result: Future[_T] = Future()
 
         def answer() -> None:
@@ -326,9 +303,9 @@ class Engine:
             yield from self._tick()
             if ending_since is None and self._must_end():
                 ending_since = monotonic()
-            if ending_since is not None and monotonic() - ending_since > self._patience:
-                raise StalledError(
-                    f"the input or the disk did not answer for {self._patience:.0f} s; start the stream "
+            if ending_since is not None and monotonic() - ending_since > self.patience:
+                raise OSError(
+                    f"the input or the disk did not answer for {self.patience:.0f} s; start the stream "
                     "again to read the rest"
                 )
         return result.result()
@@ -355,7 +332,7 @@ class Engine:
                 continue
             if item.error is not None:
                 failure = record_failure("read", item.error, Record(item.source, item.position, item.data))
-                unread.append(failed_outcome(failure, self._run))
+                unread.append(windows.failed_outcome(failure, self._run))
                 continue
             elements.append(TimestampedValue(arrival, Timestamp.of(arrival.event_time)))
         if unread:

@@ -14,17 +14,8 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import calm_collector, drained_by_signal
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
+from turnwise.pipeline.io import run_writer
 from turnwise.pipeline.io.case_book import CaseBook, case_places
-from turnwise.pipeline.io.run_writer import (
-    ALERTS_FILE,
-    PROGRESS_FILE,
-    check_directory,
-    clear_directory,
-    clear_unfinished,
-    locked,
-    name_full_disk,
-    write_run_file,
-)
 from turnwise.pipeline.io.sinks import open_changes, prepare_service
 from turnwise.pipeline.io.terminal import clipped, complain, printable, wrapped
 from turnwise.pipeline.report.ending import end_run, report
@@ -55,7 +46,7 @@ def run_stream(settings: RunSettings) -> int:
     are wrong (nothing was run then), and OSError if the source or the output failed.
     """
     check_stream_directory(settings)
-    open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
+    open_alert_sink(settings.stream.alerts, Path(settings.output) / run_writer.ALERTS_FILE)
     try_judge(settings)
     for sink_place in settings.places:
         is_new = settings.overwrite or not _holds_stream(settings)
@@ -63,13 +54,13 @@ def run_stream(settings: RunSettings) -> int:
     keep_inputs(settings)
     open_own_judge(settings)
     stop = Event()
-    with locked(settings.output, settings.run), ExitStack() as stack:
+    with run_writer.locked(settings.output, settings.run), ExitStack() as stack:
         stack.enter_context(drained_by_signal(stop.set))
         if settings.overwrite:
-            clear_directory(settings.output)
+            run_writer.clear_directory(settings.output)
         is_new = not _holds_stream(settings)
         if is_new:
-            clear_unfinished(settings.output)
+            run_writer.clear_unfinished(settings.output)
         try:
             store = StreamStorage(Path(settings.output), settings.stream.rules)
         except ValueError as error:
@@ -87,7 +78,7 @@ def run_stream(settings: RunSettings) -> int:
             source = open_source(settings.input, options, store.checkpoints)
         except ConfigError:
             if is_new:
-                clear_directory(settings.output)
+                run_writer.clear_directory(settings.output)
             raise
         stack.callback(source.close)
         # What an earlier process concluded does not hold any more, also if this one is killed.
@@ -97,11 +88,11 @@ def run_stream(settings: RunSettings) -> int:
             store.compact()
             return _report(settings, store, late, source.unread(), [*left, *source.refused()])
         except OSError as error:
-            raise name_full_disk(error, settings.output) from None
+            raise run_writer.name_full_disk(error, settings.output) from None
 
 
 def _holds_stream(settings: RunSettings) -> bool:
-    return (Path(settings.output) / PROGRESS_FILE).is_file()
+    return (Path(settings.output) / run_writer.PROGRESS_FILE).is_file()
 
 
 def check_stream_directory(settings: RunSettings) -> None:
@@ -111,7 +102,7 @@ def check_stream_directory(settings: RunSettings) -> None:
             f"--output {settings.output}: a stream in this process writes into a local directory; "
             "other runners write to any filesystem"
         )
-    check_directory(settings.output, settings.overwrite or _holds_stream(settings))
+    run_writer.check_directory(settings.output, settings.overwrite or _holds_stream(settings))
     output = Path(settings.output).resolve()
     for path in settings.input:
         if is_local(path) and path != "-" and Path(path).resolve() in (output, *output.parents):
@@ -183,7 +174,7 @@ def _report(
         unread=unread,
         lost=problems,
     )
-    write_run_file(settings.output, document)
+    run_writer.write_run_file(settings.output, document)
     return report(settings, rows, document)
 
 

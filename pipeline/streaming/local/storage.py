@@ -26,23 +26,13 @@ from turnwise.pipeline.streaming.alerts import (
     window_thing,
 )
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
+from turnwise.pipeline.streaming.local import database
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
 from turnwise.pipeline.streaming.local.counts import (
     InFlightRecords,
     Place,
     WindowSums,
     outcome_counts,
-    rejected_counts,
-)
-from turnwise.pipeline.streaming.local.database import (
-    TABLES,
-    Committed,
-    SegmentId,
-    Segments,
-    check_rows,
-    disk_errors,
-    open_database,
-    prune,
 )
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
@@ -84,15 +74,17 @@ class StreamStorage:
         self.service: ChangeWriter | None = None
         self._changes: list[StreamChange] = []
         self.lock, self._directory = RLock(), directory
-        self._connection = open_database(directory)
+        self._connection = database.open_database(directory)
         committed = self._committed()
         run_id = self._connection.execute("SELECT value FROM meta WHERE name = 'run_id'").fetchone()
         try:
-            check_rows(directory, committed, run_id and run_id[0])
+            database.check_rows(directory, committed, run_id and run_id[0])
         except ValueError:
             self._connection.close()
             raise
-        self._segments = Segments(directory, {segment: length for segment, (length, _) in committed.items()})
+        self._segments = database.Segments(
+            directory, {segment: length for segment, (length, _) in committed.items()}
+        )
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
@@ -101,14 +93,14 @@ class StreamStorage:
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
         self._problem: BaseException | None = None
 
-    def _committed(self) -> dict[SegmentId, Committed]:
+    def _committed(self) -> dict[database.SegmentId, database.Committed]:
         rows = self._connection.execute('SELECT "table", number, length, tail FROM segments')
-        return {SegmentId(t, n): (length, tail) for t, n, length, tail in rows}
+        return {database.SegmentId(t, n): (length, tail) for t, n, length, tail in rows}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Commits the changes of the body. After an error, no later transaction is accepted."""
-        with self.lock, disk_errors(self._connection):
+        with self.lock, database.disk_errors(self._connection):
             if self._problem is not None:
                 raise self._problem
             self._connection.execute("BEGIN IMMEDIATE")
@@ -133,16 +125,13 @@ class StreamStorage:
         changes, self._changes = self._changes, []
         if self.service is None or not changes:
             return
-        refused = self.service.write(changes)
-        things = {change.thing: change for change in changes}
+        refused = defaultdict[str, list[str]](list)
+        for row in self.service.write(changes):
+            refused[row.change_id].append(row.why)
+        things = {change.thing: refused.get(change.change_id) for change in changes}
         self._connection.executemany("DELETE FROM refused WHERE thing = ?", [(thing,) for thing in things])
-        if refused:
-            why = {row.change_id: row.why for row in reversed(refused)}
-            numbers = Counter(row.change_id for row in refused)
-            for thing, change in things.items():
-                if number := numbers[change.change_id]:
-                    entry = thing, number, why[change.change_id]
-                    self._connection.execute("INSERT INTO refused VALUES (?, ?, ?)", entry)
+        entries = [(thing, len(why), why[0]) for thing, why in things.items() if why]
+        self._connection.executemany("INSERT INTO refused VALUES (?, ?, ?)", entries)
 
     def send(self, changes: Sequence[StreamChange]) -> None:
         """Writes changes to the service; raises OSError if that fails."""
@@ -159,7 +148,7 @@ class StreamStorage:
 
     def meta(self, name: str, value: str) -> str:
         """Returns the stored value of a name; stores `value` if there is none."""
-        with self.lock, disk_errors(self._connection):
+        with self.lock, database.disk_errors(self._connection):
             self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(row[0])
@@ -186,7 +175,7 @@ class StreamStorage:
     def _prune(self, every: int = _PRUNED_EVERY) -> None:
         if self.conversations.changes - self._pruned_at >= every:
             self._pruned_at = self.conversations.changes
-            prune(self._connection, self._rules, self.now, time())
+            database.prune(self._connection, self._rules, self.now, time())
 
     def _store(self, outcome: RecordOutcome) -> None:
         contribution = outcome.contribution
@@ -223,7 +212,7 @@ class StreamStorage:
         rows = _rows(outcome, written)
         if self.service is not None:
             self._changes.append(conversation_change(contribution, self.run.run_id, written, rows))
-        spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
+        spans = [span for table in database.TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
@@ -232,7 +221,7 @@ class StreamStorage:
         """Stores what is rejected for the first time; a source may return its records again."""
         parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
         if not parts or self._new("rejected VALUES (?, ?, ?, ?)", parts):
-            self.counts.update(rejected_counts(rejected))
+            self.counts.update(outcome_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
             if self.service is not None and (change := outcome_change(rejected, self.run.run_id)):
                 self._changes.append(change)
@@ -257,10 +246,9 @@ class StreamStorage:
         """Rewrites files without the rows of replaced conversations, and prunes the database."""
         with self._transaction():
             self._prune(every=0)
-            old = self.conversations.segments_with_dead_rows()
-            for segment in old:
-                new = self._segments.rewrite(segment, self.conversations.dead_spans(segment))
-                self.conversations.move(segment, new)
+            old = self.conversations.dead_rows()
+            for segment, dead in old.items():
+                self.conversations.move(segment, self._segments.rewrite(segment, dead), dead)
                 self._connection.execute('DELETE FROM segments WHERE "table" = ? AND number = ?', segment)
         for segment in old:
             (self._directory / segment.name).unlink(missing_ok=True)
@@ -284,7 +272,7 @@ def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
         scores = [structs.replace(row, revision=revision) for row in scores]
         conversations = [{**row, "revision": revision} for row in conversations]
     results = [row["result"] for row in outcome.results]
-    return dict(zip(TABLES, (scores, results, conversations, outcome.failures), strict=True))
+    return dict(zip(database.TABLES, (scores, results, conversations, outcome.failures), strict=True))
 
 
 class SourceCheckpoints:
@@ -321,7 +309,7 @@ class SourceCheckpoints:
 
     def set_note(self, source: str, note: str) -> None:
         """Stores the note of a source; raises OSError."""
-        with self._lock, disk_errors(self._connection):
+        with self._lock, database.disk_errors(self._connection):
             self._notes[source] = note
             self._connection.execute(
                 "INSERT INTO sources (source, note) VALUES (?, ?) "

@@ -8,18 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from turnwise.schemas.comparison import (
-    Bounds,
-    Comparison,
-    CriterionComparison,
-    JudgeNoise,
-    PairedBy,
-    QuantileRatio,
-    SettingsChange,
-    Side,
-    SliceDifference,
-    TurnDifference,
-)
+from turnwise.schemas import comparison
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import listed
 from turnwise.transforms.decisions.comparison import estimates, words
@@ -36,13 +25,13 @@ from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolate
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
 
 
-def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions) -> Comparison:
+def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions) -> comparison.Comparison:
     """Compares a candidate (b) with a baseline (a), each with at least one conversation."""
     short = words.short_names((a.name, b.name))
     sides, (a, b) = (a, b), (msgspec.structs.replace(side, name=short[side.name]) for side in (a, b))
     matched = match(a.conversations, b.conversations, options.by)
     pairing = matched.pairing
-    changes: list[SettingsChange] = words.settings_changes(a, b)
+    changes: list[comparison.SettingsChange] = words.settings_changes(a, b)
     base, other = a.conversations.criteria, b.conversations.criteria
     documents = [side.document for side in (a, b) if side.document is not None]
     thresholds = {name for document in documents for name in document.thresholds}
@@ -72,7 +61,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         of_turns = turns.get(measure.criterion, [])
         result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
         criteria.append(estimates.with_correction(result, a, b))
-    return Comparison(
+    return comparison.Comparison(
         baseline=_side(sides[0], pairing.by),
         candidate=_side(sides[1], pairing.by),
         pairing=pairing,
@@ -94,7 +83,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
     )
 
 
-def _side(side: ComparedSide, by: PairedBy) -> Side:
+def _side(side: ComparedSide, by: comparison.PairedBy) -> comparison.Side:
     conversations = side.conversations
     outcomes: Counter[str | None] = Counter()
     if STATUS in conversations.criteria:
@@ -104,7 +93,7 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
     names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
     counted = zip(names.values, names.counts().tolist(), strict=True)
     sizes = [number for name, number in counted if number and name is not None]
-    return Side(
+    return comparison.Side(
         name=side.name,
         source=side.source,
         run_ids=side.run_ids,
@@ -133,7 +122,7 @@ def _compare(
     whole: estimates.Estimate,
     other_p: Sequence[float],
     options: estimates.CompareOptions,
-) -> CriterionComparison:
+) -> comparison.CriterionComparison:
     adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
     sides, pairing = (matched.baseline, matched.candidate), matched.pairing
     is_share, is_paired = measure.measure == "pass_rate", pairing.by != "nothing"
@@ -163,8 +152,8 @@ def _compare(
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     has_quantiles = options.details and measure.unit != "score"
     quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else ()
-    judge = JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
-    return CriterionComparison(
+    judge = comparison.JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
+    return comparison.CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
         unit=measure.unit,
@@ -210,7 +199,7 @@ def _compare_parts(
     matched: MatchedValues,
     measured: Sequence[tuple[CriterionMeasure, estimates.Estimate]],
     options: estimates.CompareOptions,
-) -> tuple[list[SliceDifference], dict[str, list[TurnDifference]], int]:
+) -> tuple[list[comparison.SliceDifference], dict[str, list[comparison.TurnDifference]], int]:
     """Compares every slice and turn index, with q-values over all of them together.
 
     Returns the slices, those that stand out first and then by p-value, the turns by criterion, and the number
@@ -231,8 +220,8 @@ def _compare_parts(
     q_values = iter(benjamini_hochberg([p for part in parts if (p := part.estimate.p) is not None]))
     overall = {measure.criterion: whole for measure, whole in measured}
     shrunk = _shrunk([part for part in parts if part.slice], overall, options)
-    differences: list[SliceDifference] = []
-    turns: dict[str, list[TurnDifference]] = {}
+    differences: list[comparison.SliceDifference] = []
+    turns: dict[str, list[comparison.TurnDifference]] = {}
     for part in parts:
         q = None if part.estimate.p is None else next(q_values)
         # A part is better or worse where it stands out.
@@ -240,7 +229,7 @@ def _compare_parts(
         difference = part.estimate.as_part(estimates.word_for(part.estimate, scaled, part.measure, options))
         criterion, stands_out = part.measure.criterion, q is not None and q < options.q
         if part.slice:
-            of_slice = SliceDifference(
+            of_slice = comparison.SliceDifference(
                 slice=part.slice,
                 criterion=criterion,
                 difference=difference,
@@ -250,7 +239,7 @@ def _compare_parts(
             )
             differences.append(of_slice)
         else:
-            turn = TurnDifference(
+            turn = comparison.TurnDifference(
                 turn_index=part.turn_index, difference=difference, q=q, stands_out=stands_out
             )
             turns.setdefault(criterion, []).append(turn)
@@ -358,7 +347,7 @@ _FEWEST_CASES = 10
 
 def _quantile_ratios(
     matched: MatchedValues, measure: CriterionMeasure, options: estimates.CompareOptions
-) -> Iterator[QuantileRatio]:
+) -> Iterator[comparison.QuantileRatio]:
     """Yields the ratios of the quantiles over all single values, those of turns where there are any.
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.
@@ -395,8 +384,8 @@ def _quantile_ratios(
             of_replicates = np.sort(drawn[1][index] / drawn[0][index])
             known = of_replicates[~np.isnan(of_replicates)]
             tails = options.alpha / 2, 1 - options.alpha / 2
-            interval = Bounds(*(interpolated_quantile(known, share) for share in tails))
-        yield QuantileRatio(
+            interval = comparison.Bounds(*(interpolated_quantile(known, share) for share in tails))
+        yield comparison.QuantileRatio(
             quantile=quantile,
             baseline_value=baseline_value,
             candidate_value=candidate_value,

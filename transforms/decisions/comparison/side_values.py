@@ -11,21 +11,8 @@ from msgspec import Struct
 from turnwise.schemas.comparison import ComparedMeasure, PairedBy, Pairing
 from turnwise.schemas.config import STATUS
 from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.comparison import sides
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sides import (
-    Bools,
-    CaseNames,
-    CaseRows,
-    ConversationColumns,
-    CriterionColumn,
-    Integers,
-    TurnScores,
-    are_binary,
-    common,
-    distinct_pairs,
-    empty_column,
-    rows_by_case,
-)
 from turnwise.transforms.statistics.resampling import Numbers
 
 _EXACT = 2.0**53
@@ -34,10 +21,10 @@ _EXACT = 2.0**53
 class Runs(NamedTuple):
     """Number of values of the runs of every case, and their mean; without any, 0."""
 
-    counts: Integers
+    counts: sides.Integers
     means: Numbers
 
-    def at(self, kept: Bools) -> "Runs":
+    def at(self, kept: sides.Bools) -> "Runs":
         """Returns those of some cases."""
         return Runs(self.counts[kept], self.means[kept])
 
@@ -47,7 +34,7 @@ class Runs(NamedTuple):
         return int(self.counts.sum())
 
 
-def _runs_at(values: Numbers, places: Integers, size: int) -> Runs:
+def _runs_at(values: Numbers, places: sides.Integers, size: int) -> Runs:
     """Returns counts and means of values whose places of cases ascend; means as `fmean` gives them."""
     counts = np.bincount(places, minlength=size).astype(np.int64)
     means = np.zeros(size)
@@ -106,7 +93,7 @@ class CriterionMeasure(Struct, frozen=True):
         scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
         return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
-    def applies(self, column: CriterionColumn) -> Bools:
+    def applies(self, column: sides.CriterionColumn) -> sides.Bools:
         """Returns which scores count at all.
 
         A value outside the scale (CES's -1: no claim) does not. Where outcomes are compared, one that only
@@ -117,14 +104,14 @@ class CriterionMeasure(Struct, frozen=True):
             return always | column.is_within(self.scale)
         return always | (column.where(lambda kind: kind.threshold is not None) & column.is_within(self.scale))
 
-    def values_of(self, column: CriterionColumn) -> Numbers:
+    def values_of(self, column: sides.CriterionColumn) -> Numbers:
         """Returns what is compared of every score; NaN: no score."""
         if self.is_of_values:
             return np.where(column.has_value, column.values, np.nan)
         outcomes = [None if kind is None else kind.outcome for kind in column.kinds.values]
         return _shares(outcomes, column.kinds.places)
 
-    def turn_values_of(self, turns: TurnScores) -> Numbers:
+    def turn_values_of(self, turns: sides.TurnScores) -> Numbers:
         """Returns what is compared of every score of a turn; NaN: no score, or outside the scale."""
         if not self.is_of_values:
             return _shares(turns.outcomes.values, turns.outcomes.places)
@@ -135,11 +122,13 @@ class CriterionMeasure(Struct, frozen=True):
         return np.where(is_within, turns.values, np.nan)
 
 
-def _shares(outcomes: Sequence[str | None], places: Integers) -> Numbers:
+def _shares(outcomes: Sequence[str | None], places: sides.Integers) -> Numbers:
     return np.asarray([SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
 
 
-def measure_of(criterion: str, columns: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
+def measure_of(
+    criterion: str, columns: Sequence[sides.CriterionColumn], has_threshold: bool
+) -> CriterionMeasure:
     """Returns what of a criterion is compared, of what it gave the conversations of both sides."""
     kind = CRITERIA.get(criterion)
     unit = kind.unit if kind else "score"
@@ -151,7 +140,7 @@ def measure_of(criterion: str, columns: Sequence[CriterionColumn], has_threshold
         criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
     )
     values = np.concatenate([column.values[column.has_value] for column in columns])
-    is_share = has_outcomes or (unit == "score" and bool(len(values)) and are_binary(values))
+    is_share = has_outcomes or (unit == "score" and bool(len(values)) and sides.are_binary(values))
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
     side = "more" if has_outcomes else better_side(criterion)
@@ -176,14 +165,14 @@ class _RowValues(NamedTuple):
     """What a criterion gave every conversation (missing: 0), whether it applies, whether it gave a value."""
 
     values: Numbers
-    is_seen: Bools
-    is_decided: Bools
+    is_seen: sides.Bools
+    is_decided: sides.Bools
 
 
 class _ObservedColumns:
     """What criteria gave the conversations of a side; each is looked at once."""
 
-    def __init__(self, conversations: ConversationColumns) -> None:
+    def __init__(self, conversations: sides.ConversationColumns) -> None:
         self.conversations = conversations
         self._values: dict[CriterionMeasure, _RowValues] = {}
 
@@ -199,32 +188,32 @@ class _ObservedColumns:
     def is_binary(self, measure: CriterionMeasure) -> bool:
         """Returns whether all values of a criterion are 0 or 1, where it applies."""
         column = self.column(measure)
-        return are_binary(column.values[self.values(measure).is_seen])
+        return sides.are_binary(column.values[self.values(measure).is_seen])
 
-    def column(self, measure: CriterionMeasure) -> CriterionColumn:
+    def column(self, measure: CriterionMeasure) -> sides.CriterionColumn:
         """Returns what a criterion gave every conversation."""
         column = self.conversations.criteria.get(measure.criterion)
-        return empty_column(len(self.conversations)) if column is None else column
+        return sides.empty_column(len(self.conversations)) if column is None else column
 
 
 class SideValues:
     """The conversations of a side, or of a slice of it, by case; `observed` is of all of the side."""
 
-    def __init__(self, observed: _ObservedColumns, rows: Integers, cases: CaseRows) -> None:
+    def __init__(self, observed: _ObservedColumns, rows: sides.Integers, cases: sides.CaseRows) -> None:
         self.observed, self.rows, self.cases = observed, rows, cases
         self._runs: dict[tuple[CriterionMeasure, float | None], Runs] = {}
         self._places = np.repeat(np.arange(len(cases)), cases.sizes)
 
-    def count(self, is_counted: Bools) -> Integers:
+    def count(self, is_counted: sides.Bools) -> sides.Integers:
         """Returns the number of conversations of each case that are counted."""
         counted = self._places[is_counted[self.cases.rows]]
         return np.bincount(counted, minlength=len(self.cases)).astype(np.int64)
 
-    def count_seen(self, measure: CriterionMeasure) -> Integers:
+    def count_seen(self, measure: CriterionMeasure) -> sides.Integers:
         """Returns the number of conversations of each case that a criterion applies to."""
         return self.count(self.observed.values(measure).is_seen)
 
-    def count_drawn(self, measure: CriterionMeasure) -> Integers:
+    def count_drawn(self, measure: CriterionMeasure) -> sides.Integers:
         """Returns the number of conversations of each case that a sample rate did not leave out."""
         sampled_out = self.observed.conversations.sampled_out
         is_drawn = [measure.criterion not in left_out for left_out in sampled_out.values]
@@ -271,7 +260,9 @@ class SideValues:
         rows = self.rows[self.observed.values(measure).is_seen[self.rows]]
         return int(details.voted[rows].sum()), int(details.flipped[rows].sum())
 
-    def single_values(self, measure: CriterionMeasure, rows: Integers) -> tuple[Integers, Numbers]:
+    def single_values(
+        self, measure: CriterionMeasure, rows: sides.Integers
+    ) -> tuple[sides.Integers, Numbers]:
         """Returns all values of conversations, those of turns where there are any, each with its place."""
         column = self.observed.column(measure)
         whole = np.where(column.has_value, column.values, np.nan)[rows]
@@ -300,10 +291,10 @@ class SideValues:
     @cached_property
     def alone(self) -> "SideValues":
         """The same conversations by the cases of the side alone; see `ConversationColumns.own_cases`."""
-        grouped = rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
-        return SideValues(self.observed, self.rows, CaseRows(self.rows[grouped.rows], grouped.sizes))
+        grouped = sides.rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
+        return SideValues(self.observed, self.rows, sides.CaseRows(self.rows[grouped.rows], grouped.sizes))
 
-    def within(self, is_in: Bools, is_kept: Bools) -> "SideValues":
+    def within(self, is_in: sides.Bools, is_kept: sides.Bools) -> "SideValues":
         """Returns a slice: its conversations, and the cases that are kept."""
         return SideValues(
             self.observed, self.rows[is_in[self.rows]], self.cases.take(np.flatnonzero(is_kept))
@@ -328,26 +319,28 @@ class MatchedValues(NamedTuple):
 class _Cases:
     """The cases of a side; `places`: name -> its place in the values of the column that names cases."""
 
-    def __init__(self, side: ConversationColumns, by: PairedBy) -> None:
+    def __init__(self, side: sides.ConversationColumns, by: PairedBy) -> None:
         names = side.case_names(by)
-        self.rows = rows_by_case(names)
+        self.rows = sides.rows_by_case(names)
         self.places = {
             name: code
             for code, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
             if name and size
         }
         self._digests: list[set[str | None]] = [set() for _ in names.values]
-        for case, code in distinct_pairs(names, side.case_digests):
+        for case, code in sides.distinct_pairs(names, side.case_digests):
             self._digests[case].add(side.case_digests.values[code])
 
-    def of(self, names: Sequence[str]) -> CaseRows:
+    def of(self, names: Sequence[str]) -> sides.CaseRows:
         return self.rows.take([self.places[name] for name in names])
 
     def digests(self, name: str) -> set[str | None]:
         return self._digests[self.places[name]]
 
 
-def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> MatchedValues:
+def match(
+    a: sides.ConversationColumns, b: sides.ConversationColumns, by: PairedBy | None = None
+) -> MatchedValues:
     """Pairs conversations by an id; by default, by the one that pairs most cases, `nothing` if none does.
 
     Copies are not cases: if tasks bring as many conversations together, and several are runs of one, they do.
@@ -393,8 +386,8 @@ class _Common(NamedTuple):
     conversations: int
 
 
-def _common(a: CaseNames, b: CaseNames) -> _Common:
-    names = common(a, b) - {None, ""}
+def _common(a: sides.CaseNames, b: sides.CaseNames) -> _Common:
+    names = sides.common(a, b) - {None, ""}
     counts = (
         (name, n) for side in (a, b) for name, n in zip(side.values, side.counts().tolist(), strict=True)
     )

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -18,7 +19,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.side_values import SHARES
 from turnwise.transforms.decisions.comparison.words import in_table_order
-from turnwise.transforms.decisions.run import Run, add_first_time, cases_of, failure_sentence, shared_reason
+from turnwise.transforms.decisions.run import Run, cases_of, failure_sentence, first_starts, shared_reason
 from turnwise.transforms.metrics.state import independent_trials, rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
@@ -81,6 +82,7 @@ class CollectedRuns(Struct, frozen=True):
 def collect(runs: Sequence[Run]) -> CollectedRuns:
     """Reads the rows of runs and joins them."""
     entries: list[Entry] = []
+    first_times: list[dict[str | None, str | None]] = []
     units: dict[str, str] = {}
     sampled_out: list[int] = []
     idle: list[list[str]] = []
@@ -88,25 +90,23 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
     for number, run in enumerate(runs):
         joined = _joined(number, run)
         entries += joined
+        starts = ((entry.row["app_version"], entry.row["event_time"]) for entry in joined)
+        first_times.append(first_starts(starts))
         rows = run.metrics()
         units |= {row["criterion"]: row["unit"] for row in rows}
         # What sampling left out: of the criterion with most, by version and window.
-        most: dict[tuple[str | None, str | None], int] = {}
+        version_and_window = itemgetter("app_version", "window_start")
+        left_out = grouped((version_and_window(row), row["sampled_out"] or 0) for row in rows)
+        sampled_out.append(sum(map(max, left_out.values())))
         for row in rows:
-            key = row["window_start"], row["app_version"]
-            most[key] = max(most.get(key, 0), row["sampled_out"] or 0)
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             if row["window_start"] is None and low is not None and high is not None:
                 version = VersionKey(number, row["app_version"] or "")
                 bounds[row["criterion"], row["level"] == "conversation", version] = Bounds(low, high)
-        sampled_out.append(sum(most.values()))
         # Nobody asked for the criteria of the default config.
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
         idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
-    first_times: list[dict[str | None, str | None]] = [{} for _ in runs]
-    for entry in entries:
-        add_first_time(first_times[entry.version.run], entry.row)
     versions = in_display_order({entry.version for entry in entries}, first_times)
     failures = [[dict(row) for row in run.failures()] for run in runs]
     return CollectedRuns(versions, entries, failures, units, sampled_out, idle, bounds)

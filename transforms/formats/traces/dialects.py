@@ -128,9 +128,8 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
         given = with_system(held.get("gen_ai.system_instructions"), given)
         if step.input is None or (given and not parts.is_spoken(step.input)):
             step.input = [*(step.input or []), *given] if given else given
-        step.output = step.output or _first_choice(
-            only_messages_at(held.get("gen_ai.output.messages"), AGENT)
-        )
+        output = only_messages_at(held.get("gen_ai.output.messages"), AGENT)
+        step.output = step.output or _first_choice(output)
     elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
     elif name == _CHOICE and not held.get("index"):
@@ -152,9 +151,8 @@ def _with_choice(before: list[parts.SpanMessage], added: list[parts.SpanMessage]
     begun, other = before[0], added[0]
     role = begun.role if begun.role == parts.UNKNOWN else other.role
     texts = ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else []
-    whole = parts.SpanMessage(
-        role, texts, stated_role=begun.stated_role or other.stated_role, finish=other.finish
-    )
+    whole = parts.SpanMessage(role, texts, finish=other.finish)
+    whole.stated_role = begun.stated_role or other.stated_role
     for name in ("calls", "results", "parts", "keys"):
         setattr(whole, name, [*getattr(begun, name), *getattr(other, name)])
     return [whole]
@@ -252,24 +250,21 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
         given, stated = value_at(held, "input.value"), value_at(held, "tool.parameters")
         schema = as_object(stated)
         is_schema = schema.get("type") == "object" and isinstance(schema.get("properties"), dict)
-        # The input of a hand-off is the agent that hands over.
-        step.args = (
-            {} if step.target else parts.call_arguments(stated if given is None and not is_schema else given)
-        )
+        made = parts.call_arguments(stated if given is None and not is_schema else given)
+        step.args = {} if step.target else made  # the input of a hand-off is the agent that hands over
         add_result(step, value_at(held, "output.value"))
     elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
         step.kind = "other"
     elif step.kind == "model":
         step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
-        step.output = _reply(held) or _value(held, "output", AGENT)
+        left = _value(held, "output", AGENT)
+        step.output = _reply(held) or left
         step.usage = usage_at(held, "llm.token_count.")
         if _AUTOMATIC in str(held.get("output.value")):
             # Google's SDK made calls by itself; the tokens are those of the last of its requests alone.
             history = as_object(value_at(held, "output.value")).get(_AUTOMATIC)
             step.input, step.usage = spellings.read_messages(history, USER) or step.input, None
-        step.finish = text_at(held, "llm.finish_reason") or parts.finish_of(
-            _value(held, "output", AGENT) or ()
-        )
+        step.finish = text_at(held, "llm.finish_reason") or parts.finish_of(left or ())
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)

@@ -357,10 +357,6 @@ class ClientBackend(ApiBackend):
         if self.client is not None:
             await self.client.close()
 
-    async def find(self, model: str) -> None:
-        """Asks for a model; see ApiBackend."""
-        await self.client.models.with_raw_response.retrieve(model)
-
     def refuses(self, error: Any, *words: str) -> bool:
         """Returns whether a server does not take a part of a request that one of these words names."""
         return error.status_code in _REFUSED_PART and any(

@@ -14,6 +14,7 @@ import orjson
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.judging.backends import calling
 from turnwise.transforms.judging.backends.base import (
     EMPTY,
     BatchState,
@@ -26,14 +27,6 @@ from turnwise.transforms.judging.backends.base import (
     one_line,
     withheld,
     without_key,
-)
-from turnwise.transforms.judging.backends.calling import (
-    FINAL_STATUSES,
-    PASSING_STATUSES,
-    BatchBackend,
-    CallError,
-    asked_wait,
-    register_api,
 )
 from turnwise.transforms.judging.judges import HOW_TO, Access, Environ, OnRetry, key_in
 
@@ -48,7 +41,7 @@ _LASTS_S = 60.0
 _OF_ONE_REQUEST = ("Host", "Content-Length")
 _MOST_PREPARED = 1024
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
-_FINAL_CODES = FINAL_STATUSES | {3, 11}
+_FINAL_CODES = calling.FINAL_STATUSES | {3, 11}
 """Codes of lines that are wrong by themselves: as HTTP's, and as gRPC's INVALID_ARGUMENT and OUT_OF_RANGE."""
 _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
 """A part of aiohttp's messages without information, which differs between runs."""
@@ -102,7 +95,7 @@ async def _prepared(call: Awaitable[object]) -> PreparedRequest:
     return PreparedRequest(request.url, headers, body, request.ssl, made)
 
 
-class GeminiBackend(BatchBackend):
+class GeminiBackend(calling.BatchBackend):
     """One client of the Gemini API or of Vertex AI, for one event loop; made at the first call."""
 
     batch_bytes = 15_000_000  # of 20 MB, and JSON escapes some characters
@@ -210,29 +203,29 @@ class GeminiBackend(BatchBackend):
             )
         return ReadAnswer(texts, tokens, answer.get("modelVersion"), why)
 
-    def failure(self, error: Exception) -> CallError:
+    def failure(self, error: Exception) -> calling.CallError:
         if isinstance(error, self._genai.errors.APIError):
             words = " ".join(str(part) for part in (error.status, error.message) if part)
             reason = self._clean(f"HTTP {error.code} {words}")
             is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
             is_refused = error.code in (401, 403) or is_bad_key
-            return CallError(
+            return calling.CallError(
                 Fault("http", reason),
-                may_pass=error.code in PASSING_STATUSES,
+                may_pass=error.code in calling.PASSING_STATUSES,
                 status=error.code,
-                asked_s=asked_wait(getattr(error.response, "headers", None) or {}, error.details),
+                asked_s=calling.asked_wait(getattr(error.response, "headers", None) or {}, error.details),
                 refusal=f"the credentials are refused: {reason}" if is_refused else None,
             )
         is_auth = isinstance(error, self._auth.GoogleAuthError)
         if is_auth and not (error.retryable or isinstance(error, self._auth.TransportError)):  # type: ignore[attr-defined]
             reason = self._clean(str(error))
-            return CallError(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
+            return calling.CallError(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
         if is_auth or isinstance(error, self._http.ClientError | OSError):
             reason = self._clean(f"no connection: {type(error).__name__}: {error}")
-            return CallError(Fault("connection", reason), may_pass=True)
+            return calling.CallError(Fault("connection", reason), may_pass=True)
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
-        return CallError(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
+        return calling.CallError(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
 
     async def aclose(self) -> None:
         if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running
@@ -363,7 +356,7 @@ def _check_settings(model: str, settings: JsonObject) -> None:
     types.GenerateContentConfig.model_validate(settings)
 
 
-register_api(
+calling.register_api(
     _NAME,
     "a model, through google-genai",
     find_access,

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.judging.backends import calling
 from turnwise.transforms.judging.backends.base import (
     BatchState,
     Fault,
@@ -23,17 +24,6 @@ from turnwise.transforms.judging.backends.base import (
     stated_tokens,
     withheld,
     without_thoughts,
-)
-from turnwise.transforms.judging.backends.calling import (
-    FINAL_STATUSES,
-    NO_CREDIT,
-    BatchBackend,
-    ClientBackend,
-    ClientSettings,
-    OtherFormError,
-    instructions_with_schema,
-    register_api,
-    strict_schema,
 )
 from turnwise.transforms.judging.judges import Access, Environ, OnRetry, keyed_access, needing, server_access
 
@@ -53,7 +43,7 @@ _FINISHED = (None, "", "stop", "end_turn", "eos", "eos_token", "stop_sequence")
 _BROKEN_OFF = ("abort", "error")
 
 
-class _ChatSettings(ClientSettings):
+class _ChatSettings(calling.ClientSettings):
     stop_sequences: list[str] = Field(default_factory=list, serialization_alias="stop")
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -63,7 +53,7 @@ class _ChatSettings(ClientSettings):
 def _settings(model: str, settings: JsonObject, limit: str = "max_completion_tokens") -> JsonObject:
     """Returns generation settings by OpenAI's names; raises ValidationError for those it does not have."""
     is_chat = not model.startswith(_RESPONSES)
-    valid = (_ChatSettings if is_chat else ClientSettings).model_validate(settings)
+    valid = (_ChatSettings if is_chat else calling.ClientSettings).model_validate(settings)
     named = valid.model_dump(by_alias=True, exclude_unset=True)
     if is_chat and "max_output_tokens" in named:
         named[limit] = named.pop("max_output_tokens")
@@ -72,7 +62,7 @@ def _settings(model: str, settings: JsonObject, limit: str = "max_completion_tok
     return named
 
 
-class OpenAiBackend(ClientBackend, BatchBackend):
+class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
     """OpenAI's API.
 
     A server of one's own is told the schema of the answer twice: as `response_format`, which not all enforce,
@@ -108,7 +98,7 @@ class OpenAiBackend(ClientBackend, BatchBackend):
                 refuses_format = self.refuses(error, *_FORMAT_WORDS)
             if has_format and refuses_format:
                 self._without_format.add(kind if self.refuses(error, *_WRONG_SCHEMA) else model)
-                raise OtherFormError from None
+                raise calling.OtherFormError from None
             if count > 1 and self.refuses(error, *_COUNT_WORDS):
                 raise OneCandidateError from None
             raise
@@ -224,7 +214,7 @@ class OpenAiBackend(ClientBackend, BatchBackend):
     def _instructions(self, request: Request, has_format: bool) -> str:
         if has_format and self._is_newest:
             return request.template.instructions
-        return instructions_with_schema(request.template)
+        return calling.instructions_with_schema(request.template)
 
 
 def _batch_line(line: bytes) -> tuple[str, str | bytes | Fault]:
@@ -237,13 +227,15 @@ def _batch_line(line: bytes) -> tuple[str, str | bytes | Fault]:
     error = error or (body.get("error") if isinstance(body, dict) else None) or {}
     words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     status = f"HTTP {response['status_code']} " if response.get("status_code") else ""
-    is_final = response.get("status_code") in FINAL_STATUSES and error.get("code") not in NO_CREDIT
+    is_final = (
+        response.get("status_code") in calling.FINAL_STATUSES and error.get("code") not in calling.NO_CREDIT
+    )
     reason = one_line(f"{status}{words}" or "the request failed")
     return str(stated["custom_id"]), Fault("http", reason, is_final)
 
 
 def _format(schema: JsonObject) -> JsonObject:
-    strict = strict_schema(schema)
+    strict = calling.strict_schema(schema)
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
@@ -289,7 +281,7 @@ def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
     return access
 
 
-register_api(
+calling.register_api(
     _NAME,
     "a model of OpenAI, or of any server with its API",
     partial(server_access, _NAME, "OPENAI", "api.openai.com", ("/chat/completions", "/responses")),
@@ -298,7 +290,7 @@ register_api(
     extra=_NAME,
     has_batches=True,
 )
-register_api(
+calling.register_api(
     "azure",
     "a model of OpenAI at Azure",
     _azure_access,
@@ -321,7 +313,7 @@ _CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 _TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class _Settings(ClientSettings):
+class _Settings(calling.ClientSettings):
     temperature: float = Field(default=0.0, ge=0, le=1)
     top_k: int = Field(default=0, ge=0)
     stop_sequences: list[str] = Field(default_factory=list)
@@ -336,7 +328,7 @@ def _settings_anthropic(model: str, settings: JsonObject) -> JsonObject:
     return named
 
 
-class AnthropicBackend(ClientBackend):
+class AnthropicBackend(calling.ClientBackend):
     """Anthropic's API. The answer is the input of a tool that the model must call.
 
     A model or server that refuses the tool gets its schema in the instructions.
@@ -366,7 +358,7 @@ class AnthropicBackend(ClientBackend):
         try:
             response = await self.client.messages.with_raw_response.create(
                 model=template.model,
-                system=template.instructions if has_tool else instructions_with_schema(template),
+                system=template.instructions if has_tool else calling.instructions_with_schema(template),
                 messages=[{"role": "user", "content": request.evidence}],
                 extra_body=settings,  # the client does not know the temperature, which older models have
                 **body,
@@ -374,9 +366,12 @@ class AnthropicBackend(ClientBackend):
         except self.library.APIStatusError as error:
             if has_tool and self.refuses(error, "tool"):
                 self._without_tool.add(template.model)
-                raise OtherFormError from None
+                raise calling.OtherFormError from None
             raise
         return response.http_response.content
+
+    async def find(self, model: str) -> None:
+        await self.client.models.with_raw_response.retrieve(model)
 
     def read(self, answer: JsonObject, model: str) -> ReadAnswer:
         return ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model"))
@@ -395,7 +390,7 @@ def _text(answer: JsonObject) -> str | Fault:
     return without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
 
 
-register_api(
+calling.register_api(
     _ANTHROPIC_NAME,
     "a model of Anthropic",
     partial(server_access, _ANTHROPIC_NAME, "ANTHROPIC", "api.anthropic.com", ("/messages", "/v1")),

@@ -32,7 +32,8 @@ class Watch:
     """A source over a directory, and what it has given so far."""
 
     def __init__(self, paths, checkpoints, clock, limit=100):
-        self.source = DirectorySource([str(path) for path in paths], checkpoints, LIMIT, clock)
+        self.source = DirectorySource([str(path) for path in paths], checkpoints, LIMIT)
+        self.source.clock = clock
         self.checkpoints, self.clock, self.limit, self.items = checkpoints, clock, limit, []
 
     def look(self, after=0.2):
@@ -188,7 +189,8 @@ def test_a_text_too_deep_to_read_ends_nothing(tmp_path, checkpoints, clock, name
     data = text.encode()
     (tmp_path / name).write_bytes(data)
     watch = Watch([tmp_path / "*"], checkpoints, clock)
-    watch.source = DirectorySource([str(tmp_path / "*")], checkpoints, len(text) + 1, clock)
+    watch.source = DirectorySource([str(tmp_path / "*")], checkpoints, len(text) + 1)
+    watch.source.clock = clock
     append(tmp_path / "good.jsonl", '{"n":1}\n')
     if is_last:
         watch.items = [*watch.source.poll(100), *watch.source.last_items()]

@@ -202,7 +202,8 @@ def test_what_is_wrong_is_answered_with_a_status_and_not_stored(receive):
 def test_a_full_spool_asks_to_try_again(tmp_path, checkpoints):
     body = exported(span())
     options = SourceOptions(LIMIT, directory=tmp_path)
-    with closing(OtlpSource("otlp://...", LOCAL, options, checkpoints, most=len(body) + 1)) as source:
+    small = type("SmallSource", (OtlpSource,), {"most": len(body) + 1})
+    with closing(small("otlp://...", LOCAL, options, checkpoints)) as source:
         assert post(source.url, body).status == 200
         full = post(source.url, body)
         assert (full.status, full.headers["retry-after"]) == (503, "5")
