@@ -531,11 +531,11 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> 
     invocation["invocation_id"] = name
     if isinstance(turn.timestamp, int | float):
         invocation["creation_timestamp"] = turn.timestamp
-    for name, value in (("", turn.latency_ms), ("model_", turn.model_ms), ("tool_", turn.tool_ms)):
+    for part, value in (("", turn.latency_ms), ("model_", turn.model_ms), ("tool_", turn.tool_ms)):
         if value is not None:
-            invocation[f"{name}duration"] = value / 1000
+            invocation[f"{part}duration"] = value / 1000
     if isinstance(app_details, dict):
-        agents = {name: {"name": name, **content} for name, content in app_details.items()}
+        agents = {agent: {"name": agent, **content} for agent, content in app_details.items()}
         invocation["app_details"] = {"agent_details": agents}
     return invocation
 
