@@ -16,6 +16,7 @@ from turnwise.pipeline.batch import execution
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.processes import run_in_workers
+from turnwise.pipeline.io import sinks
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import file_patterns, list_inputs
 from turnwise.pipeline.io.run_writer import (
@@ -28,14 +29,6 @@ from turnwise.pipeline.io.run_writer import (
     locked,
     name_full_disk,
     read_run_file,
-)
-from turnwise.pipeline.io.sinks import (
-    RunRecord,
-    complete_service,
-    discarding,
-    find_service,
-    prepare_service,
-    recorded,
 )
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, say
@@ -267,7 +260,7 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         else:
             build(pipeline, logs, cases, settings, sink)
             work = show_progress()(partial(execution.run_to_the_end, pipeline))
-        with discarding(settings.store_place, goes_on=settings.is_distributed):
+        with sinks.discarding(settings.store_place, goes_on=settings.is_distributed):
             return _run_checked(pipeline, settings, work)
 
 
@@ -276,7 +269,7 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
     for service in settings.places:
-        prepare_service(service)
+        sinks.prepare_service(service)
     try_judge(settings)
     if settings.stream.alerts is not None:
         if not settings.config.alerts:
@@ -297,7 +290,7 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
             record.break_off(of_killed, "ERROR", "its process was killed")
         try:
             begun, goes_on = begun_document(settings), settings.is_distributed
-            with recorded(record, sink_place, begun, goes_on), interrupted_by_signal():
+            with sinks.recorded(record, sink_place, begun, goes_on), interrupted_by_signal():
                 work()
                 return report_batch(settings)
         except Interrupted as error:
@@ -318,10 +311,10 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
             raise
 
 
-def _record(settings: RunSettings) -> RunRecord | None:
+def _record(settings: RunSettings) -> sinks.RunRecord | None:
     """Returns what keeps the state of the run in its store."""
     sink_place = settings.store_place
-    return find_service("--store", sink_place.url).record if sink_place else None
+    return sinks.find_service("--store", sink_place.url).record if sink_place else None
 
 
 def _kept(settings: RunSettings) -> str:
@@ -332,7 +325,7 @@ def _kept(settings: RunSettings) -> str:
     elif not is_local(settings.output):
         kept = "; its files are named by no run.json, and removed later"
     sink_place = settings.store_place
-    left = find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
+    left = sinks.find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
     return f"{kept}; {left}" if left else kept
 
 
@@ -350,7 +343,9 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     lost = [
         line
         for number, service in enumerate(settings.places)
-        for line in complete_service(service, [stored for of, stored in finished.stored if of == number])
+        for line in sinks.complete_service(
+            service, [stored for of, stored in finished.stored if of == number]
+        )
     ]
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
     document = end_run(

@@ -14,16 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from turnwise.pipeline.io import containers
 from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
-from turnwise.pipeline.io.containers import (
-    AS_CSV,
-    KIND_BYTES,
-    TABLES,
-    check_container,
-    check_database,
-    check_text,
-    open_path,
-)
 from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, SizedPath, file_records
 from turnwise.pipeline.settings.options import check_google, is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
@@ -78,7 +70,7 @@ def _patterns_of(path: str) -> list[str]:
     if is_sqlite_url(path):
         path = path.partition(":///")[2]
     elif is_store_url(path):
-        check_database(path)
+        containers.check_database(path)
         return [path]
     if not is_local(path):
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
@@ -107,7 +99,7 @@ def _beside(path: str) -> str:
         return ""
     try:
         with open(others[0], "rb") as file:
-            is_json = file.read(KIND_BYTES).lstrip()[:1] in (b"{", b"[")
+            is_json = file.read(containers.KIND_BYTES).lstrip()[:1] in (b"{", b"[")
     except OSError:
         is_json = False
     kind = "begins with JSON: name the file itself" if is_json else "holds no JSON"
@@ -120,15 +112,15 @@ def check_file(path: str) -> None:
         if isinstance(seen, Unreadable):
             raise seen.error
     suffix = Path(path).suffix.lower()
-    if suffix in TABLES:
-        raise ValueError(f"is {TABLES[suffix]}; {AS_CSV}")
+    if suffix in containers.TABLES:
+        raise ValueError(f"is {containers.TABLES[suffix]}; {containers.AS_CSV}")
     if suffix in OTHER_SUFFIXES:
         raise ValueError(f"is none of {', '.join(SUFFIXES)}")
     with open(path, "rb") as file:
-        head = file.read(KIND_BYTES)
+        head = file.read(containers.KIND_BYTES)
     is_other = path.endswith(".avro") or head.startswith(GZIP_MAGIC)
-    if not is_other and not check_container(path, head):
-        check_text(head)
+    if not is_other and not containers.check_container(path, head):
+        containers.check_text(head)
 
 
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
@@ -187,7 +179,7 @@ def content_digest(path: str) -> str:
     for listed in listed_files(file_patterns("--eval_cases", [path])):
         if isinstance(listed, Failure):  # the run says why
             continue
-        with open_path(listed.path) as file:
+        with containers.open_path(listed.path) as file:
             digests.append(file_digest(file, partial(blake2b, digest_size=16)).hexdigest())
     return " ".join(sorted(digests))
 

@@ -15,6 +15,7 @@ from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store import runs
 from turnwise.pipeline.store.database import (
     FAILURE_ROWS,
     LOCAL_APP,
@@ -25,19 +26,6 @@ from turnwise.pipeline.store.database import (
     try_store,
 )
 from turnwise.pipeline.store.rows import ROW_TABLES, store_records, write_replaced
-from turnwise.pipeline.store.runs import (
-    Execution,
-    begin,
-    break_off,
-    complete,
-    count_written,
-    delete_superseded,
-    delete_unread,
-    is_current,
-    own_names,
-    touch,
-    write_rows,
-)
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken, StoreError
 from turnwise.schemas.ces.names import app_of
@@ -53,7 +41,7 @@ _BYTES = 8 * 1024 * 1024
 class _StoreFn(beam.DoFn):
     """Writes rows in batches. Writes are idempotent, so that a bundle can be repeated."""
 
-    def __init__(self, url: str, execution: Execution, table: str) -> None:
+    def __init__(self, url: str, execution: runs.Execution, table: str) -> None:
         self._url, self._execution, self._table = url, execution, table
 
     def start_bundle(self) -> None:
@@ -78,13 +66,13 @@ class _StoreFn(beam.DoFn):
         if rows:
             table, execution, now = ROW_TABLES[self._table][0], self._execution, time_ns()
             store = shared_store(self._url)
-            store.write(lambda connection: write_rows(connection, execution, table, rows, now))
-            store.write(lambda connection: touch(connection, execution, time_ns()))
+            store.write(lambda connection: runs.write_rows(connection, execution, table, rows, now))
+            store.write(lambda connection: runs.touch(connection, execution, time_ns()))
 
 
-def _execution(sink_place: SinkPlace) -> Execution:
+def _execution(sink_place: SinkPlace) -> runs.Execution:
     number, app = timestamp_nanos(sink_place.create_time), sink_place.app or LOCAL_APP
-    return Execution(sink_place.run_id, number, app, sink_place.date)
+    return runs.Execution(sink_place.run_id, number, app, sink_place.date)
 
 
 def open_sink(sink_place: SinkPlace) -> TableSink:
@@ -96,20 +84,20 @@ def open_sink(sink_place: SinkPlace) -> TableSink:
 def begin_run(sink_place: SinkPlace, document: JsonObject) -> None:
     """Writes that a run has begun, and what is known of its `run.json`; raises StoreError."""
     with closing(open_store(sink_place.url)) as store:
-        store.write(lambda connection: begin(connection, _execution(sink_place), document, time_ns()))
+        store.write(lambda connection: runs.begin(connection, _execution(sink_place), document, time_ns()))
 
 
 def complete_run(sink_place: SinkPlace, document: JsonObject) -> None:
     """Writes how a run ended, in place of its earlier executions; StoreError: a later one is complete."""
     store, execution = shared_store(sink_place.url), _execution(sink_place)
     try:
-        store.write(lambda connection: complete(connection, execution, document, time_ns()))
+        store.write(lambda connection: runs.complete(connection, execution, document, time_ns()))
     except StoreError:
-        delete_unread(store, execution)
+        runs.delete_unread(store, execution)
         raise
-    delete_superseded(store, execution)
+    runs.delete_superseded(store, execution)
     try:  # so that the first comparison does not have to read the rows
-        names = store.read(lambda connection: own_names(connection, execution))
+        names = store.read(lambda connection: runs.own_names(connection, execution))
         for app in {app_of(name) for name in names}:
             keep_summaries(store, app, names)
     except (ConfigError, StoreError) as error:
@@ -122,8 +110,8 @@ def break_off_run(sink_place: SinkPlace, state: Broken, why: str) -> None:
     execution = _execution(sink_place)
     try:
         with closing(open_store(sink_place.url)) as store:
-            store.write(lambda connection: break_off(connection, execution, state, why, time_ns()))
-            delete_unread(store, execution)
+            store.write(lambda connection: runs.break_off(connection, execution, state, why, time_ns()))
+            runs.delete_unread(store, execution)
     except (ConfigError, StoreError) as error:
         _LOG.warning("the store still holds run %s as RUNNING: %s", printable(sink_place.run_id), error)
     close_shared_stores()
@@ -134,10 +122,10 @@ def left_in_store(sink_place: SinkPlace) -> str:
     execution, run = _execution(sink_place), printable(sink_place.run_id)
     try:
         with closing(open_store(sink_place.url, read_only=True)) as store:
-            if not store.read(lambda connection: is_current(connection, execution)):
+            if not store.read(lambda connection: runs.is_current(connection, execution)):
                 return f"the store keeps the earlier execution of run {run}"
             count = store.read(
-                lambda connection: count_written(connection, execution, RESULT_ROWS, FAILURE_ROWS)
+                lambda connection: runs.count_written(connection, execution, RESULT_ROWS, FAILURE_ROWS)
             )
     except (ConfigError, StoreError):
         count = 0
@@ -150,7 +138,7 @@ def replaced_in_store(sink_place: SinkPlace, results: int) -> int | None:
     execution = _execution(sink_place)
 
     def work(connection: Connection) -> int:
-        replaced = max(0, results - count_written(connection, execution, RESULT_ROWS))
+        replaced = max(0, results - runs.count_written(connection, execution, RESULT_ROWS))
         if replaced:
             write_replaced(connection, execution, replaced, time_ns())
         return replaced
