@@ -25,16 +25,8 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.run import InputFile, InputFiles, input_files
 from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
+from turnwise.transforms.formats import reading
 from turnwise.transforms.formats.events import ConversationEvent, named_events
-from turnwise.transforms.formats.reading import (
-    AnyReader,
-    CaseReader,
-    FoundCase,
-    LoggedConversation,
-    ReadRecord,
-    join_session,
-    parse_case,
-)
 from turnwise.transforms.matching.sample import CaseIndex, packed_case
 from turnwise.transforms.text.patterns import path_glob_matches
 
@@ -223,15 +215,15 @@ class JoinedEvents(NamedTuple):
     """A conversation of events of one format, or failures; with the files of the events, in order."""
 
     format: str
-    contents: Sequence[LoggedConversation | Failure]
+    contents: Sequence[reading.LoggedConversation | Failure]
     sources: Sequence[str]
 
 
 F = TypeVar("F")
-Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
+Read: TypeAlias = OpenedFile | reading.ReadRecord | JoinedEvents
 
 
-def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
+def read_files(option: str, paths: Sequence[str], reader: reading.AnyReader, limit: int) -> Iterator[Read]:
     """Yields every file and what its records hold, redacted; at the end joined events. Raises ConfigError."""
     with EventJoin() as joining:
         contents: list[str] = []
@@ -247,7 +239,9 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
                 continue
             yield OpenedFile(shown_place(file.path))
             for record in file_records(file, limit):
-                read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
+                read = (
+                    reading.ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
+                )
                 for item in read.contents:
                     if isinstance(item, ConversationEvent):
                         joining.add(item)
@@ -268,15 +262,15 @@ def _redacted(items: Sequence[F], config: RedactConfig | None) -> Sequence[F]:
     for index, item in enumerate(done):
         if isinstance(item, Failure):
             redact_failure(item, config)
-        elif isinstance(item, LoggedConversation):
+        elif isinstance(item, reading.LoggedConversation):
             name = item.conversation.conversation_id
             done[index] = item._replace(conversation=redacted(item.conversation, config, [name]))
-        elif isinstance(item, FoundCase):
+        elif isinstance(item, reading.FoundCase):
             done[index] = item._replace(case=redacted(item.case, config, [item.case.eval_id]))
     return done
 
 
-def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:
+def whole_items(reads: Iterator[Read]) -> Iterator[reading.LoggedConversation | reading.FoundCase | Failure]:
     """Yields the conversations, cases and failures of what was read, without the files."""
     for read in reads:
         if isinstance(read, OpenedFile):
@@ -288,7 +282,7 @@ def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCas
 
 def read_cases(
     records: Iterable[tuple[Record, EvalCase] | Record | Failure],
-    reader: CaseReader,
+    reader: reading.CaseReader,
     counts: Counter[str],
     match_by: MatchCasesBy | None = None,
 ) -> tuple[CaseIndex, list[Failure]]:
@@ -300,7 +294,7 @@ def read_cases(
             failures.append(item)
             continue
         record, given = (item, None) if isinstance(item, Record) else item
-        for case in parse_case(reader, record, counts, given):
+        for case in reading.parse_case(reader, record, counts, given):
             if isinstance(case, Failure):
                 failures.append(case)
             else:
@@ -566,7 +560,7 @@ class EventJoin:
 
     def joined(
         self, counts: Counter[str]
-    ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]]:
+    ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[reading.LoggedConversation | Failure]]]:
         """Yields events and their conversation, in order of the first; before them what belongs to none."""
         for group, events in self.sessions(True):
             named = named_events(group, events, counts)
@@ -575,4 +569,4 @@ class EventJoin:
             if named.failures:
                 yield events, named.failures
         for session_id, events in self.sessions(False):
-            yield events, join_session(session_id, events, counts)
+            yield events, reading.join_session(session_id, events, counts)
