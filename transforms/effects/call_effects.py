@@ -228,12 +228,14 @@ _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
 
 
+_may_be_action = lru_cache(4096)(lambda key: last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH)
+
+
 def may_state_effect(args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
     for key, value in args.items():
         if isinstance(value, str):
-            may_be_action = last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH
-            if may_be_action or _may_be_query(value.lower()):
+            if _may_be_action(key) or _may_be_query(value.lower()):
                 return True
         elif isinstance(value, dict):
             if may_state_effect(value):
