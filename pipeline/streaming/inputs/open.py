@@ -139,7 +139,7 @@ INPUT_KINDS = (
         "otlp://HOST:PORT (receives OTLP/HTTP)",
         deferred("streaming.inputs.otlp", "open_receiver"),
         True,
-        deferred("streaming.inputs.otlp", "refused_before"),
+        deferred("streaming.inputs.otlp_spool", "refused_before"),
     ),
 )
 
