@@ -24,11 +24,7 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonValue, counted, dump_json, grouped, listed
 from turnwise.schemas.run import RunDocument, redacted_text
-from turnwise.transforms.decisions.comparison.side_values import (
-    CriterionMeasure,
-    MatchedValues,
-    scale_of,
-)
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, scale_of
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, distinct_pairs
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -83,11 +79,7 @@ _NAMES_SHOWN = 5
 
 
 def comparison_notes(
-    a: ComparedSide,
-    b: ComparedSide,
-    matched: MatchedValues,
-    changes: Sequence[SettingsChange],
-    left_out: int,
+    a: ComparedSide, b: ComparedSide, matched: MatchedValues, changes: Sequence[SettingsChange], left_out: int
 ) -> list[str]:
     """Returns the notes, one line each; `left_out` slices were not compared."""
     notes = [*_pairing(a, b, matched)]
