@@ -320,10 +320,7 @@ _Thresholds = set[float | None]
 
 
 def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[SettingsChange]:
-    """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
-
-    Thresholds that differ from case to case are compared where both sides have the case.
-    """
+    """Yields thresholds that differ, and the criteria with a threshold if they are not the same."""
     base, other = map(_thresholds_by_case, (a, b))
     gates, other_gates = (
         sorted(name for name, cases in side.items() if _all(cases) != {None}) for side in (base, other)
@@ -335,6 +332,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
         cases, other_cases = base[criterion], other[criterion]
         pairs = [(_all(cases), _all(other_cases))]
         if any(len(thresholds) > 1 for thresholds in pairs[0]):
+            # Those that differ from case to case are compared where both sides have the case.
             common = sorted(cases.keys() & other_cases.keys(), key=str)
             pairs = [(cases[case], other_cases[case]) for case in common]
         change = next(((before, after) for before, after in pairs if before != after), None)
