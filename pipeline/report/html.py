@@ -12,12 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import (
-    first_page,
-    nothing_common,
-    settings_problem,
-    versions_named,
-)
+from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem, versions_named
 from turnwise.pipeline.runs.directory import REPORT_DATA, write_whole
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
