@@ -92,8 +92,7 @@ def _conversation(
         log.general.add("OtherBranch", message, calls=True)
     for kind in sorted({kind_of(e) for e in entries} - _CLAUDE_STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
-    is_left = _is_interrupted(kept[-1])
-    end = End("user_left", str(_content_of(kept[-1]))[:100]) if is_left else None
+    end = End("user_left", str(_content_of(kept[-1]))[:100]) if _is_interrupted(kept[-1]) else None
     first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
     stem = PurePosixPath(record.source).name.split(".")[0]
     name = as_text(first.get("sessionId")) or stem

@@ -183,10 +183,7 @@ def own_result(call: JsonValue) -> ToolResponse | None:
 
 
 def add_own_results(
-    turn: Turn,
-    results: Sequence[ToolResponse | None],
-    users: Sequence[ToolResponse | None],
-    unread: Unread,
+    turn: Turn, results: Sequence[ToolResponse | None], users: Sequence[ToolResponse | None], unread: Unread
 ) -> None:
     """Adds to a turn the results that its calls, and those of the user, hold.
 
