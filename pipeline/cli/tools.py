@@ -303,9 +303,7 @@ def _json(value: str | JsonObject) -> str:
 
 
 def _add_tools(
-    tools: dict[str, ToolEffect],
-    item: LoggedConversation | FoundCase,
-    settings: Mapping[str, ToolSetting],
+    tools: dict[str, ToolEffect], item: LoggedConversation | FoundCase, settings: Mapping[str, ToolSetting]
 ) -> None:
     """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
     case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)

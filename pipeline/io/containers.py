@@ -562,10 +562,7 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
 )
 _TEXT = frozenset(b"{[ \t\r\n")
 AS_CSV = "save it as CSV, divided by commas, under a name that ends in .csv"
-TABLES = {
-    ".tsv": "a table divided by tabs",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet"),
-}
+TABLES = {".tsv": "a table divided by tabs", **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet")}
 """Suffix of a file of a table that is not read -> what it is."""
 _COLUMN = re.compile(r"[^\W\d][\w.:/-]{0,40}")
 

@@ -11,11 +11,7 @@ from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn
 from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.local_judge.grounding import (
-    GroundingVerdict,
-    TooLargeError,
-    supported,
-)
+from turnwise.transforms.local_judge.grounding import GroundingVerdict, TooLargeError, supported
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.cleaning import TextRange, Utf8Text
 from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences

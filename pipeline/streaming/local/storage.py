@@ -28,12 +28,7 @@ from turnwise.pipeline.streaming.alerts import (
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local import database
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
-from turnwise.pipeline.streaming.local.counts import (
-    InFlightRecords,
-    Place,
-    WindowSums,
-    outcome_counts,
-)
+from turnwise.pipeline.streaming.local.counts import InFlightRecords, Place, WindowSums, outcome_counts
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
