@@ -330,10 +330,9 @@ def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
     if words in (("command",), ("cmd",)) and len(action.split()) > 1 and action.split()[0] in _SHELL:
         action = action.split()[0]
     if words[-1] == "method" and (len(words_of(action)) == 1 or action.upper() in _HTTP):
-        is_http = (
-            action.isupper() or len(words) > 1 or any(not _ADDRESSES.isdisjoint(words_of(k)) for k in args)
-        )
-        return infer_effect(action) if action.upper() in _HTTP and is_http else None
+        has_address = any(not _ADDRESSES.isdisjoint(words_of(name)) for name in args)
+        is_http = action.upper() in _HTTP and (action.isupper() or len(words) > 1 or has_address)
+        return infer_effect(action) if is_http else None
     if action.lower() in _ASKED_FOR:
         return READ
     verb = verb_of_name(action) if _ACTION.fullmatch(action) else None

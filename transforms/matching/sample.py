@@ -765,9 +765,8 @@ def joined_turns(
     joined: list[ExpectedTurn] = []
     for i, j in align(given, recorded):
         if i is None and j is not None and stated_turns[j] != _NOTHING:
-            joined.append(
-                msgspec.structs.replace(stated_turns[j], user=stated_turns[j].user or recorded[j].user)
-            )
+            user = stated_turns[j].user or recorded[j].user
+            joined.append(msgspec.structs.replace(stated_turns[j], user=user))
         elif i is not None:
             joined.append(given[i] if j is None else _joined(given[i], stated_turns[j]))
     return joined
