@@ -168,8 +168,6 @@ def _classes(annotation: Any) -> list[type]:
 
 # Figures of panels and cascades, made of what a run counted.
 
-_DOUBTS = ("votes", "confidence", "no_score")
-
 
 def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[str]]:
     """Returns the counts whose names begin with a prefix: criterion -> rest of the name -> number."""
@@ -237,7 +235,7 @@ def cascade_figures(
     `candidates`, where several samples are one call.
     """
     number = Counter(counts)
-    unsure = {kind: number[kind] for kind in _DOUBTS}
+    unsure = {kind: number[kind] for kind in ("votes", "confidence", "no_score")}
     spared: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, amount in counts.items():
         figure, _, model = name.partition(" ")

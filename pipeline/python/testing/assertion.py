@@ -208,10 +208,7 @@ def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
 def _compared(
     expected: Sequence[ToolCall], made: Sequence[ToolCall], compare: ToolTrajectory
 ) -> tuple[list[ShownText], list[ShownText]]:
-    """Returns the calls that were made, and those that were expected, in order if it counts.
-
-    An expected call that the criterion takes for met is shown as the call that meets it.
-    """
+    """Returns calls made and expected, in order if it counts; one that is met, as the call that meets it."""
     partners = compare.partners(expected, made)
     places = list(range(len(expected)))
     if compare.match_type not in _ORDERED:
