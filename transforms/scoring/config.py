@@ -274,7 +274,6 @@ JUDGED, VERDICTS, INAPPLICABLE = "judged ", "verdicts", "not_applicable"
 NO_VERDICT = "U"
 SHORT_OF_BUDGET, LEFT_BY_BUDGET = "short_of_budget", "left_by_budget"
 """Counters of conversations with no score, and of those with no verdict, for a budget of the judge."""
-_BUDGET = "budget"
 SHORT_OF_BATCH, LEFT_BY_BATCH = "short_of_batch", "left_by_batch"
 """The same for batch jobs that failed or are late."""
 
@@ -290,7 +289,7 @@ def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str
         if isinstance(entry.criterion, base.JudgedCriterion):
             scores = [score for _, score in entry.scores()]
             counts += joint_counts((name, score.details) for score in scores)
-            if any(score.reason and _BUDGET in score.reason for score in scores):
+            if any(score.reason and "budget" in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BUDGET: 1, LEFT_BY_BUDGET: int(status is None)})
             if any(score.reason and BATCH_JOB in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BATCH: 1, LEFT_BY_BATCH: int(status is None)})

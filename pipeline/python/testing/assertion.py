@@ -28,7 +28,6 @@ from turnwise.transforms.scoring.evaluate import (
 )
 
 _MOST_TURNS = 10
-_ORDERED = ("EXACT", "IN_ORDER")
 _T = TypeVar("_T")
 
 
@@ -211,7 +210,7 @@ def _compared(
     """Returns calls made and expected, in order if it counts; one that is met, as the call that meets it."""
     partners = compare.partners(expected, made)
     places = list(range(len(expected)))
-    if compare.match_type not in _ORDERED:
+    if compare.match_type not in ("EXACT", "IN_ORDER"):
         places.sort(key=lambda i: len(made) if (j := partners[i]) is None else j)
     shown = [_shown(call) for call in made]
     return shown, [_shown(expected[i]) if (j := partners[i]) is None else shown[j] for i in places]
