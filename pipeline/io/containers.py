@@ -387,8 +387,7 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    tables = grouped((table, column) for table, column in columns)
-    return tables
+    return grouped((table, column) for table, column in columns)
 
 
 def _parquet_texts(path: str, file: Any, limit: int) -> Texts:

@@ -195,13 +195,10 @@ def holds_unread(path: str) -> bool:
     if os.path.isdir(path):
         return bool(other_files([path]))
     folder, name = os.path.split(path.rstrip("/"))
-    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE:
+    if sum(map(str.isdecimal, name)) > 4:  # digits, as in a date
         return False
     names = (os.path.basename(seen.path) for seen in matches(os.path.join(folder, "*")))
     return any(not name.startswith(".") for name in names)
-
-
-_DIGITS_OF_DATE = 5
 
 
 class OpenedFile(NamedTuple):

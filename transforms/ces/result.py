@@ -111,10 +111,7 @@ def _judgements(scored: ScoredConversation) -> Judgements | None:
 
 
 def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObject]:
-    """Returns the criteria of the config by which a conversation fails that no CES case decides.
-
-    They are EvaluationExpectationResults.
-    """
+    """Returns EvaluationExpectationResults: criteria of the config that fail, which no CES case decides."""
     case = scored.sample.eval_case
     if verdict.status != "FAIL" or (case is not None and case.dialect == "ces"):
         return []
@@ -565,8 +562,6 @@ def _span_latency(span: TimedSpan) -> JsonObject:
 
 # What an EvaluationResult adds to the sums.
 
-_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
-
 
 def result_parts(result: JsonObject) -> list[SumPart]:
     """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
@@ -587,12 +582,12 @@ def result_parts(result: JsonObject) -> list[SumPart]:
 def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
     parts: list[SumPart] = []
     for outcome in turn.get("expectationOutcome", ()):
-        sides = _PLACES.get(outcome.get("outcome"))
-        if sides is not None:
+        state = outcome.get("outcome")
+        if state in ("PASS", "FAIL"):
             expectation = outcome.get("expectation")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
             if call is not None:
-                parts.append(((index, "tool", _tool_name(call)), sides[0], sides[1]))
+                parts.append(((index, "tool", _tool_name(call)), int(state == "PASS"), int(state == "FAIL")))
     if "semanticSimilarityResult" in turn:
         parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
     if "hallucinationResult" in turn:

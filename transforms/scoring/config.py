@@ -168,8 +168,6 @@ def _classes(annotation: Any) -> list[type]:
 
 # Figures of panels and cascades, made of what a run counted.
 
-_DOUBTS = ("votes", "confidence", "no_score")
-
 
 def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[str]]:
     """Returns the counts whose names begin with a prefix: criterion -> rest of the name -> number."""
@@ -237,7 +235,7 @@ def cascade_figures(
     `candidates`, where several samples are one call.
     """
     number = Counter(counts)
-    unsure = {kind: number[kind] for kind in _DOUBTS}
+    unsure = {kind: number[kind] for kind in ("votes", "confidence", "no_score")}
     spared: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, amount in counts.items():
         figure, _, model = name.partition(" ")
@@ -276,7 +274,6 @@ JUDGED, VERDICTS, INAPPLICABLE = "judged ", "verdicts", "not_applicable"
 NO_VERDICT = "U"
 SHORT_OF_BUDGET, LEFT_BY_BUDGET = "short_of_budget", "left_by_budget"
 """Counters of conversations with no score, and of those with no verdict, for a budget of the judge."""
-_BUDGET = "budget"
 SHORT_OF_BATCH, LEFT_BY_BATCH = "short_of_batch", "left_by_batch"
 """The same for batch jobs that failed or are late."""
 
@@ -292,7 +289,7 @@ def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str
         if isinstance(entry.criterion, base.JudgedCriterion):
             scores = [score for _, score in entry.scores()]
             counts += joint_counts((name, score.details) for score in scores)
-            if any(score.reason and _BUDGET in score.reason for score in scores):
+            if any(score.reason and "budget" in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BUDGET: 1, LEFT_BY_BUDGET: int(status is None)})
             if any(score.reason and BATCH_JOB in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BATCH: 1, LEFT_BY_BATCH: int(status is None)})

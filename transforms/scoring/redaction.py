@@ -73,7 +73,6 @@ _ID_COLUMNS = frozenset(
         *("conversation", "sessionId", "displayName", "language", "event_time"),
     )
 )
-_VERSION_COLUMNS = ("app_version", "appVersion")
 _IDS = ("eval_id", "eval_set_id")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 _OF_VERSION = re.compile(r"[\d._-]+")
@@ -480,7 +479,7 @@ class Redactor:
             else _mapped(value, lambda leaf: self.identity(leaf) if isinstance(leaf, str) else leaf)
             if name in _ID_COLUMNS
             else self.version(value)
-            if name in _VERSION_COLUMNS
+            if name in ("app_version", "appVersion")
             else self.row(value)
             if name == "result"
             else self.redact(value, (name,))

@@ -28,7 +28,6 @@ from turnwise.transforms.scoring.evaluate import (
 )
 
 _MOST_TURNS = 10
-_ORDERED = ("EXACT", "IN_ORDER")
 _T = TypeVar("_T")
 
 
@@ -208,13 +207,10 @@ def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
 def _compared(
     expected: Sequence[ToolCall], made: Sequence[ToolCall], compare: ToolTrajectory
 ) -> tuple[list[ShownText], list[ShownText]]:
-    """Returns the calls that were made, and those that were expected, in order if it counts.
-
-    An expected call that the criterion takes for met is shown as the call that meets it.
-    """
+    """Returns calls made and expected, in order if it counts; one that is met, as the call that meets it."""
     partners = compare.partners(expected, made)
     places = list(range(len(expected)))
-    if compare.match_type not in _ORDERED:
+    if compare.match_type not in ("EXACT", "IN_ORDER"):
         places.sort(key=lambda i: len(made) if (j := partners[i]) is None else j)
     shown = [_shown(call) for call in made]
     return shown, [_shown(expected[i]) if (j := partners[i]) is None else shown[j] for i in places]
