@@ -185,6 +185,9 @@ def names_nothing(path: str) -> bool:
     return is_local(path) and next(files_at(path), None) is None
 
 
+_DIGITS_OF_DATE = 5
+
+
 def holds_unread(path: str) -> bool:
     """Returns whether the local folder of a path that names no file holds other files than hidden ones.
 
@@ -195,7 +198,7 @@ def holds_unread(path: str) -> bool:
     if os.path.isdir(path):
         return bool(other_files([path]))
     folder, name = os.path.split(path.rstrip("/"))
-    if sum(map(str.isdecimal, name)) > 4:  # digits, as in a date
+    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE:
         return False
     names = (os.path.basename(seen.path) for seen in matches(os.path.join(folder, "*")))
     return any(not name.startswith(".") for name in names)

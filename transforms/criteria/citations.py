@@ -188,6 +188,9 @@ def listed(details: Sequence[JsonObject], name: str) -> JsonObject:
     return {name: list(details[:LISTED]), **more}
 
 
+_QUOTED_BYTES = 200
+
+
 class CitationValidity(OfAnswer):
     """Share of an answer's citations that are valid, 0..1.
 
@@ -213,7 +216,7 @@ class CitationValidity(OfAnswer):
                 problems.append(NO_SOURCE)
             checked.append({"citation": index, **mark.details(), "problems": problems})
             if mark.span.problem:
-                end = min(mark.end, mark.start + 200)  # bytes: what is quoted at most
+                end = min(mark.end, mark.start + _QUOTED_BYTES)
                 checked[-1]["text"] = marks.text.cut(mark.start, end)
         if not checked:
             return None
