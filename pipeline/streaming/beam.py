@@ -105,8 +105,7 @@ def _source(
     is_directory = name.endswith("/") or Path(name).is_dir()
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # The default is the time at which the module was loaded.
-    now = Timestamp.now()
-    matches = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now)
+    matches = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=Timestamp.now())
     return matches, partial(records_of_file, limit=options.max_record_bytes)
 
 
@@ -215,8 +214,7 @@ def build_stream(
         | "CountOnce" >> windows.CountOnce(rules)
         | "WindowedMetrics" >> windows.WindowedMetrics(rules)
     )
-    metric_lines = partial(_metric_lines, run_id=settings.run.run_id)
-    sinks.write(metrics, "Metric", metric_lines, window_change)
+    sinks.write(metrics, "Metric", partial(_metric_lines, run_id=settings.run.run_id), window_change)
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> windows.RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))

@@ -30,7 +30,7 @@ from turnwise.pipeline.streaming.local import database
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
 from turnwise.pipeline.streaming.local.counts import InFlightRecords, Place, WindowSums, outcome_counts
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.transforms.beam import windows
@@ -113,9 +113,7 @@ class StreamStorage:
         changes, self._changes = self._changes, []
         if self.service is None or not changes:
             return
-        refused = defaultdict[str, list[str]](list)
-        for row in self.service.write(changes):
-            refused[row.change_id].append(row.why)
+        refused = grouped((row.change_id, row.why) for row in self.service.write(changes))
         things = {change.thing: refused.get(change.change_id) for change in changes}
         self._connection.executemany("DELETE FROM refused WHERE thing = ?", [(thing,) for thing in things])
         entries = [(thing, len(why), why[0]) for thing, why in things.items() if why]
@@ -270,15 +268,12 @@ class SourceCheckpoints:
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
         self._connection, self._lock = connection, lock
-        self._through: dict[str, int] = {}
+        sources = connection.execute("SELECT source, through, note FROM sources").fetchall()
+        self._through: dict[str, int] = {source: through for source, through, _ in sources}
+        self._notes: dict[str, str] = {source: note for source, _, note in sources if note is not None}
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)
-        self._notes: dict[str, str] = {}
         self.tracked: set[str] = set()
         self._empty: defaultdict[str, set[int]] = defaultdict(set)
-        for source, through, note in connection.execute("SELECT source, through, note FROM sources"):
-            self._through[source] = through
-            if note is not None:
-                self._notes[source] = note
         for source, position in connection.execute("SELECT source, position FROM beyond"):
             self._beyond[source].add(position)
 
