@@ -72,8 +72,9 @@ def _conversation(
             first = answer[0] if isinstance(answer, list) and answer else answer
             text = first.get("text") if isinstance(first, dict) else first
             args = _ARGS.search(str(content))
-            if not (isinstance(text, str) and _CAVEAT.match(text)):
-                log.user(f"{command[1]} {args[1].strip() if args else ''}".strip(), entry.get("timestamp"))
+            typed = f"{command[1]} {args[1].strip() if args else ''}".strip()
+            if typed and not (isinstance(text, str) and _CAVEAT.match(text)):
+                log.user(typed, entry.get("timestamp"))
         _add(entry, log)
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
