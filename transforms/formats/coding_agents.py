@@ -208,11 +208,8 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
             log.failure = entry.get("error") or log.failure
         elif kind == "result":
             # It ends a turn, with its tokens and times; its text repeats the last one.
-            text, structured, subtype = (
-                entry.get("result"),
-                entry.get("structured_output"),
-                entry.get("subtype"),
-            )
+            text, subtype = entry.get("result"), entry.get("subtype")
+            structured = entry.get("structured_output")
             if not text and structured is not None:
                 text = structured if isinstance(structured, str) else dump_json(structured).decode()
             text = text if isinstance(text, str) else ""
