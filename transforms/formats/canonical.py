@@ -604,6 +604,7 @@ def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
                 item = unknown.value
                 is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
                 is_argument = is_object or unknown.near(NEAR) in endings.ARGUMENTS
-                if is_argument if is_call else item is not None:
+                may_hold = is_argument if is_call else item is not None
+                if may_hold:
                     message = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
                     unread.add(UNREAD, message, calls=True)

@@ -339,7 +339,7 @@ def _content(side: JsonValue) -> JsonValue:
     messages = as_object(side).get("messages")
     if isinstance(messages, list) and len(messages) == 1:
         return loaded(messages[0].get("content")) if isinstance(messages[0], dict) else messages[0]
-    return [] if messages is None else messages if isinstance(messages, list) else loaded(messages)
+    return (messages or []) if isinstance(messages, list | None) else loaded(messages)
 
 
 # Spans without a word for what they are: by the keys of their content.
