@@ -167,7 +167,7 @@ class ConversationStore:
     def dead_rows(self) -> dict[SegmentId, list[tuple[int, int]]]:
         """Returns (start, length) of the rows of replaced conversations, by file, in order."""
         dead: dict[SegmentId, list[tuple[int, int]]] = {}
-        query = 'SELECT "table", number, start, length FROM dead ORDER BY start'
+        query = 'SELECT "table", number, start, length FROM dead ORDER BY "table", number, start'
         for table, number, start, length in self._connection.execute(query):
             dead.setdefault(SegmentId(table, number), []).append((start, length))
         return dead
