@@ -475,7 +475,8 @@ _FROM_101 = rf"(?:(?:{_ONES}[ -])?hundred[ -](?:and[ -])?|{_HUNDREDS}[ -]){_TO_9
 _TO_999 = rf"(?:{_FROM_101}|{_TO_99}|{_HUNDREDS})"
 _THOUSANDS = rf"(?:{_TO_999}[ -](?:{_LARGE})|thousand|tausend)(?:[ -](?:and[ -])?{_TO_999})?"
 _IN_WORDS = rf"(?i)\b(?:{_THOUSANDS}|{_FROM_101}|{_FROM_21})\b"
-_OF_NEXT = re.compile(rf"(?i) \w+-[^\W\d_]|[ -]\w+[ -](?:hundred|{_LARGE})\b")
+_LARGER = rf"(?:hundred|{_LARGE})\b"
+_OF_NEXT = re.compile(rf"(?i) (?!{_LARGER})\w+-[^\W\d_]|[ -]\w+[ -]{_LARGER}")
 """The last word of a run that belongs to what follows: `twenty two-bedroom`, `hundred and two hundred`."""
 
 
