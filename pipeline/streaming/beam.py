@@ -123,15 +123,15 @@ class ArrivalsFn(CountingDoFn):
     def process(self, element: Any) -> Iterator[Any]:
         """Yields the arrivals and failures of an element."""
         for record, stated, published in self._find(element):
-            if isinstance(record, Record) and len(record.data) <= self._limit:
-                event_time = record_time(record.data) if stated is None else stated
-                time = published if event_time is None else event_time
-                yield TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
+            if isinstance(record, Failure) or len(record.data) > self._limit:
+                self.count(_REJECTED)
+                error = oversized_error(self._limit)
+                failure = record if isinstance(record, Failure) else record_failure("read", error, record)
+                yield TaggedOutput(FAILURES, failure)
                 continue
-            if isinstance(record, Record):
-                record = record_failure("read", oversized_error(self._limit), record)
-            self.count(_REJECTED)
-            yield TaggedOutput(FAILURES, record)
+            event_time = record_time(record.data) if stated is None else stated
+            time = published if event_time is None else event_time
+            yield TimestampedValue(Arrival(record.source, record.position, record.data, time), time)
 
 
 def records_of_file(file: FileMetadata, limit: int) -> _Found:

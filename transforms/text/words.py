@@ -211,8 +211,8 @@ def tokenize(text: str) -> list[str]:
     find = (_ASCII_TOKEN if text.isascii() else _token()).findall
     tokens, end = list[str](), 0
     for run in _numbers_in_words().finditer(encodable(text)):
-        start = run.start()
-        if not text[start - 7 : start].lower().startswith("quatre"):  # of 82
+        start, last = run.start(), run.start() + max(map(run[0].rfind, " -"))
+        if not (text[start - 7 : start].lower().startswith("quatre") or _OF_NEXT.match(text, last)):  # of 82
             tokens += [*find(text[end:start]), text[start : run.end()]]
             end = run.end()
     return [*tokens, *find(text[end:])]
@@ -463,17 +463,21 @@ NUMBERS_IN_WORDS = {word: value for word, value in NUMBER_WORDS.items() if word 
 LARGE_NUMBERS = {word: 10**power for word, power in SCALES.items() if len(word) > 1} | {"hundred": 100}
 
 
-def _any_number(least: int, most: int) -> str:
-    known = (word for word, value in NUMBERS_IN_WORDS.items() if least <= value <= most)
+def _any_number(values: range) -> str:
+    known = (word for word, value in NUMBERS_IN_WORDS.items() if value in values)
     return f"(?:{'|'.join(sorted(known, key=len, reverse=True))})"
 
 
-_ONES, _LARGE = _any_number(1, 9), "|".join(word for word in LARGE_NUMBERS if word != "hundred")
-_FROM_21 = rf"{_any_number(20, 90)}[ -](?:(?:et|y)[ -](?:une?|uno)|(?:(?:et|y)[ -])?{_ONES})"
-_TO_99 = rf"(?:{_FROM_21}|{_any_number(1, 90)})"
-_FROM_101 = rf"(?:{_ONES}[ -])?hundred[ -](?:and[ -])?{_TO_99}|{_ONES}[ -]hundred"
-_TO_999 = rf"(?:{_FROM_101}|{_TO_99}|hundred)"
-_IN_WORDS = rf"(?i)\b(?:{_TO_999}[ -](?:{_LARGE})(?:[ -](?:and[ -])?{_TO_999})?|{_FROM_101}|{_FROM_21})\b"
+_ONES, _LARGE = _any_number(range(1, 10)), "|".join(word for word in LARGE_NUMBERS if word != "hundred")
+_FROM_21 = rf"{_any_number(range(20, 91, 10))}[ -](?:(?:et|y)[ -](?:une?|uno)|(?:(?:et|y)[ -])?{_ONES})"
+_TO_99, _HUNDREDS = rf"(?:{_FROM_21}|{_any_number(range(1, 100))})", _any_number(range(100, 901, 100))
+_FROM_101 = rf"(?:(?:{_ONES}[ -])?hundred[ -](?:and[ -])?|{_HUNDREDS}[ -]){_TO_99}|{_ONES}[ -]hundred"
+_TO_999 = rf"(?:{_FROM_101}|{_TO_99}|{_HUNDREDS})"
+_THOUSANDS = rf"(?:{_TO_999}[ -](?:{_LARGE})|thousand|tausend)(?:[ -](?:and[ -])?{_TO_999})?"
+_IN_WORDS = rf"(?i)\b(?:{_THOUSANDS}|{_FROM_101}|{_FROM_21})\b"
+_LARGER = rf"(?:hundred|{_LARGE})\b"
+_OF_NEXT = re.compile(rf"(?i) (?!{_LARGER})\w+-[^\W\d_]|[ -]\w+[ -]{_LARGER}")
+"""The last word of a run that belongs to what follows: `twenty two-bedroom`, `hundred and two hundred`."""
 
 
 def _numbers_in_words() -> Any:

@@ -166,7 +166,8 @@ class ConversationStore:
 
     def dead_rows(self) -> dict[SegmentId, list[tuple[int, int]]]:
         """Returns (start, length) of the rows of replaced conversations, by file, in order."""
-        rows = self._connection.execute('SELECT "table", number, start, length FROM dead ORDER BY start')
+        query = 'SELECT "table", number, start, length FROM dead ORDER BY "table", number, start'
+        rows = self._connection.execute(query)
         return grouped((SegmentId(table, number), (start, length)) for table, number, start, length in rows)
 
     def move(self, old: SegmentId, new: SegmentId, dead: Sequence[tuple[int, int]]) -> None:
