@@ -291,9 +291,9 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
         pairs = (pair for pair in pairs if id(pair[0]) in held or catalog.effect_of(pair[0]).destructive)
     results = list(_results("agent", pairs, catalog))
     transferring = (turn for turn in turns if turn.transfers)
-    for call in (call for turn in transferring for call in recorded_handoffs(turn, catalog, by_agent)):
-        if expected.by_agent is not None or call.name in names:
-            results.append(("succeeded", ActorCall(call, "agent")))
+    handoffs = (call for turn in transferring for call in recorded_handoffs(turn, catalog, by_agent))
+    counted = (call for call in handoffs if expected.by_agent is not None or call.name in names)
+    results += _results("agent", ((call, None) for call in counted), catalog)
     names.update(item.call.name for result, item in results if result == "succeeded")
     by_users = ((turn.user_tool_calls, turn.user_tool_responses) for turn in turns)
     pairs = chain.from_iterable(zip(side[0], pair_responses(*side), strict=True) for side in by_users)
