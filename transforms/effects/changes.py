@@ -323,9 +323,9 @@ def _results(
     """Yields the calls that are no look-ups, each with its result: succeeded, failed, or no_ops."""
     for call, response in pairs:
         if catalog.effect_of(call).effect != "read":
+            done = "no_ops" if changed_nothing(response) else "succeeded"
             has_failed_call = has_failed(response, called_tool(call), call.args)
-            result = "failed" if has_failed_call else "no_ops" if changed_nothing(response) else "succeeded"
-            yield result, ActorCall(call, actor)
+            yield "failed" if has_failed_call else done, ActorCall(call, actor)
 
 
 def _last_set(
