@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from benchmarks.figures import Found, Row, Table, run_benchmark
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.statistics.agreement import Confusion
-from turnwise.transforms.statistics.corrected import (
+from turnwise.transforms.statistics.agreement import (
+    Confusion,
     SampleDesign,
     corrected_mean,
     corrected_rate,

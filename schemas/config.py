@@ -23,16 +23,9 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from turnwise.schemas import jsonio
 from turnwise.schemas.ces.evaluation import EvaluationMetricsThresholds, check_thresholds
 from turnwise.schemas.conversation import Settings, ToolSetting
-from turnwise.schemas.jsonio import (
-    JsonObject,
-    did_you_mean,
-    no_items,
-    short_repr,
-    unique_pairs,
-    without_passwords,
-)
 
 _SHOWN = 200
 
@@ -46,7 +39,7 @@ def _checked(expression: str) -> str:
     except RecursionError:
         problem = "it nests too deeply"
     if problem is not None:
-        raise ValueError(f"{short_repr(expression, _SHOWN)} is no JMESPath expression: {problem}")
+        raise ValueError(f"{jsonio.short_repr(expression, _SHOWN)} is no JMESPath expression: {problem}")
     return expression
 
 
@@ -59,7 +52,7 @@ def _fault(node: dict[str, Any]) -> str | None:
         return None
     name, table = node["value"], Functions.FUNCTION_TABLE
     if name not in table:
-        return f"there is no function {name}(){did_you_mean(name, table)}"
+        return f"there is no function {name}(){jsonio.did_you_mean(name, table)}"
     wanted = table[name]["signature"]
     is_open = bool(wanted and wanted[-1].get("variadic"))
     if len(children) == len(wanted) or (is_open and len(children) > len(wanted)):
@@ -158,7 +151,7 @@ _NOT_SETTINGS = {
 }  # fmt: skip
 
 
-def generation_settings(value: JsonObject) -> JsonObject:
+def generation_settings(value: jsonio.JsonObject) -> jsonio.JsonObject:
     """Returns settings in snake_case; raises ValueError for one spelt twice, and for parts of the request."""
     named = {snake_case(key): item for key, item in value.items()}
     if len(named) < len(value):
@@ -291,7 +284,7 @@ class JudgeConfig(Settings):
     location: str | None = None
     base_url: Annotated[str, AfterValidator(_plain_url)] | None = None
     api_key_secret: str | None = Field(default=None, pattern=_SECRET_FORM)
-    generation_config: Annotated[JsonObject, AfterValidator(generation_settings)] = Field(
+    generation_config: Annotated[jsonio.JsonObject, AfterValidator(generation_settings)] = Field(
         default_factory=dict
     )
     requests_per_minute: float | None = Field(default=None, gt=0)
@@ -319,7 +312,7 @@ REDACTED_KINDS = ("email", "phone", "card", "iban", "ip", "secret", "national_id
 def _known_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
     for kind in kinds:
         if kind not in REDACTED_KINDS:
-            hint = did_you_mean(kind, REDACTED_KINDS)
+            hint = jsonio.did_you_mean(kind, REDACTED_KINDS)
             raise ValueError(f"{kind!r} is unknown{hint}; there are {', '.join(REDACTED_KINDS)}")
     return tuple(dict.fromkeys(kinds))
 
@@ -548,7 +541,7 @@ class Alert(Struct, frozen=True):
     message: str
 
 
-DEFAULT_CRITERIA: JsonObject = {
+DEFAULT_CRITERIA: jsonio.JsonObject = {
     "tool_trajectory_avg_score": {"threshold": 1.0, "informs_with_actions": True},
     "response_match_score": {"threshold": 0.8, "informs_with_actions": True},
     "tool_effects_v1": 1.0,
@@ -573,7 +566,7 @@ class ConfigError(ValueError):
 
     def __init__(self, *args: object) -> None:
         """Keeps the passwords of addresses out of the message."""
-        super().__init__(*(without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(*(jsonio.without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class CesConfig(Settings):
@@ -583,12 +576,12 @@ class CesConfig(Settings):
         evaluation_metrics_thresholds: The app's message in proto3 JSON; a case overrides single fields.
     """
 
-    evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)
+    evaluation_metrics_thresholds: jsonio.JsonObject = Field(default_factory=dict)
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
 
     @field_validator("evaluation_metrics_thresholds")
     @classmethod
-    def _within_their_ranges(cls, value: JsonObject) -> JsonObject:
+    def _within_their_ranges(cls, value: jsonio.JsonObject) -> jsonio.JsonObject:
         check_thresholds(EvaluationMetricsThresholds.from_value(value))
         return value
 
@@ -651,12 +644,12 @@ class EvalConfig(Settings):
     True
     """
 
-    criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
+    criteria: jsonio.JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
     custom_metrics: dict[str, CustomMetricConfig] = Field(default_factory=dict)
     adk_compat: StrictBool = False
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()
-    alerts: list[AlertRule] = Field(default_factory=no_items)
+    alerts: list[AlertRule] = Field(default_factory=jsonio.no_items)
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
     discovery_engine: DiscoveryEngineConfig = DiscoveryEngineConfig()
     app_version_from: tuple[NamePath, ...] = ()
@@ -668,8 +661,8 @@ class EvalConfig(Settings):
     gate: GateConfig = GateConfig()
     redact: RedactConfig | None = Field(default=None, exclude_if=lambda redact: redact is None)
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
-    user_simulator_config: JsonObject | None = None
-    live_model_config: JsonObject | None = None
+    user_simulator_config: jsonio.JsonObject | None = None
+    live_model_config: jsonio.JsonObject | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -692,10 +685,10 @@ class EvalConfig(Settings):
         return self
 
 
-def load_json_object(text: str, name: str) -> JsonObject:
+def load_json_object(text: str, name: str) -> jsonio.JsonObject:
     """Parses a JSON object; raises ConfigError for any other value, and a key that stands in it twice."""
     try:
-        value = json.loads(text, object_pairs_hook=unique_pairs)
+        value = json.loads(text, object_pairs_hook=jsonio.unique_pairs)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: {error}") from None
     if not isinstance(value, dict):

@@ -596,11 +596,7 @@ class _Made(msgspec.Struct, gc=False):
 
 
 MadeScoreRow: Any = msgspec.defstruct(
-    "MadeScoreRow",
-    list(get_type_hints(ScoreRow).items()),
-    bases=(_Made,),
-    module=__name__,
-    gc=False,
+    "MadeScoreRow", list(get_type_hints(ScoreRow).items()), bases=(_Made,), module=__name__, gc=False
 )
 """Makes a `ScoreRow` of the values of all its columns, in their order."""
 

@@ -104,9 +104,8 @@ def files_changed(before: InputFiles, now: InputFiles) -> str:
         "changed": [name for name in new if name in old and new[name] != old[name]],
         "gone": [name for name in old if name not in new],
     }
-    return "; ".join(
-        f"{len(names)} {kind} ({listed(names, _SHOWN)})" for kind, names in kinds.items() if names
-    )
+    parts = (f"{len(names)} {kind} ({listed(names, _SHOWN)})" for kind, names in kinds.items() if names)
+    return "; ".join(parts)
 
 
 RUN_FILE = "run.json"

@@ -1,7 +1,6 @@
 """Wires a batch run: sources, parsing, matching, scoring, metrics, sinks."""
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, Sink, Told
 from turnwise.pipeline.io.sources import ParseAndJoin, Source
 from turnwise.pipeline.report.run_counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
@@ -169,9 +168,7 @@ class _MetricRowsFn(InspectedDoFn):
 
     def process(self, element: tuple[str, Iterable[tuple[str, AnySums]]]) -> Iterator[Any]:
         # There may be as many versions as conversations: sums and rows of some are held at a time.
-        versions: defaultdict[str, list[AnySums]] = defaultdict(list)
-        for version, state in element[1]:
-            versions[version].append(state)
+        versions = grouped(element[1])
         names, aggregated = list(versions), dict[str, VersionSums]()
         for start in range(0, len(names), _VERSIONS_TOGETHER):
             entries: list[tuple[str, MetricsState]] = []

@@ -21,15 +21,9 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from turnwise.pipeline.batch.process import calm_collector
+from turnwise.pipeline.io import run_writer
 from turnwise.pipeline.io.bigquery_source import bounded, prepare_query
 from turnwise.pipeline.io.files import file_patterns, holds_unread, list_inputs, names_nothing
-from turnwise.pipeline.io.run_writer import (
-    ALERTS_FILE,
-    PROGRESS_FILE,
-    RECEIVED_FILE,
-    earlier_files,
-    read_run_file,
-)
 from turnwise.pipeline.io.sources import BigQuerySource, FileSource, Source
 from turnwise.pipeline.io.terminal import complain, complain_at_length
 from turnwise.pipeline.report.terminal import UsageByModel
@@ -130,7 +124,7 @@ def made_pipeline(options: PipelineOptions) -> Iterator[beam.Pipeline]:
         shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)
 
 
-_OF_STREAMS = (PROGRESS_FILE, RECEIVED_FILE, ALERTS_FILE)
+_OF_STREAMS = (run_writer.PROGRESS_FILE, run_writer.RECEIVED_FILE, run_writer.ALERTS_FILE)
 
 
 def replaces_earlier(settings: RunSettings) -> bool:
@@ -141,11 +135,11 @@ def replaces_earlier(settings: RunSettings) -> bool:
     """
     if settings.overwrite or settings.date is None:
         return settings.overwrite
-    names = [path.rsplit("/", 1)[-1] for path in earlier_files(settings.output)]
+    names = [path.rsplit("/", 1)[-1] for path in run_writer.earlier_files(settings.output)]
     if RUN_FILE not in names:
         return not any(name.startswith(_OF_STREAMS) for name in names)
     try:
-        document = read_run_file(settings.output)
+        document = run_writer.read_run_file(settings.output)
         run_id, date = document.get("run_id"), document.get("date")
     except (ValueError, AttributeError):
         run_id, date = "of a broken run.json", None
@@ -209,7 +203,9 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     try:
         before = open_run(settings.output).document
     except ConfigError as error:
-        return Again(True, f"there is no run: {error}" if earlier_files(settings.output) else FIRST_RUN)
+        return Again(
+            True, f"there is no run: {error}" if run_writer.earlier_files(settings.output) else FIRST_RUN
+        )
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
     if left := before.counts.get("short_of_batch"):
@@ -229,7 +225,7 @@ def why_empty(inputs: Sequence[str], output: str) -> Again | None:
     now = _inputs_now(inputs)
     if now is None or _holds_something(now, inputs):
         return None
-    if any(map(holds_unread, inputs)) and not earlier_files(output):
+    if any(map(holds_unread, inputs)) and not run_writer.earlier_files(output):
         return None
     return _stays_without_input(output, True, now)
 
@@ -250,7 +246,7 @@ def _stays_without_input(output: str, may_be_empty: bool, now: InputFiles) -> Ag
     try:
         return _stays(f"{gone}; its run stays", open_run(output).document)
     except ConfigError as error:
-        if earlier_files(output):
+        if run_writer.earlier_files(output):
             return Again(False, f"{gone}, and no run: {error}", 2)
         if may_be_empty:
             return Again(False, f"{gone}, and no run: nothing was due", is_quiet=True)

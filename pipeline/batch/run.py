@@ -16,27 +16,9 @@ from turnwise.pipeline.batch import execution
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.processes import run_in_workers
+from turnwise.pipeline.io import run_writer, sinks
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import file_patterns, list_inputs
-from turnwise.pipeline.io.run_writer import (
-    Finished,
-    RunSink,
-    Sink,
-    check_directory,
-    clear_unfinished,
-    folder_name,
-    locked,
-    name_full_disk,
-    read_run_file,
-)
-from turnwise.pipeline.io.sinks import (
-    RunRecord,
-    complete_service,
-    discarding,
-    find_service,
-    prepare_service,
-    recorded,
-)
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.report.comparison import may_name_version, open_baseline
@@ -255,9 +237,11 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
             baseline = find_baseline(settings.baseline, *places, begun_document(settings))
             settings = replace(settings, baseline=baseline)
         inputs = _listed(settings) if settings.date and not execution.only_translates(options) else None
-        folder = folder_name() if settings.workers > 1 else None
+        folder = run_writer.folder_name() if settings.workers > 1 else None
         concluded = partial(conclude, settings, inputs=inputs)
-        sink = RunSink(settings.output, settings.output_format, concluded, settings.places, folder=folder)
+        sink = run_writer.RunSink(
+            settings.output, settings.output_format, concluded, settings.places, folder=folder
+        )
         if execution.only_translates(options):
             build(pipeline, logs, cases, settings, sink)
             execution.translate(pipeline)
@@ -267,16 +251,16 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         else:
             build(pipeline, logs, cases, settings, sink)
             work = show_progress()(partial(execution.run_to_the_end, pipeline))
-        with discarding(settings.store_place, goes_on=settings.is_distributed):
+        with sinks.discarding(settings.store_place, goes_on=settings.is_distributed):
             return _run_checked(pipeline, settings, work)
 
 
 def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], object]) -> int:
-    check_directory(settings.output, execution.replaces_earlier(settings), settings.is_distributed)
+    run_writer.check_directory(settings.output, execution.replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
     for service in settings.places:
-        prepare_service(service)
+        sinks.prepare_service(service)
     try_judge(settings)
     if settings.stream.alerts is not None:
         if not settings.config.alerts:
@@ -284,12 +268,12 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         open_alert_sink(settings.stream.alerts, None)
     keep_inputs(settings)
     open_own_judge(settings)
-    with locked(settings.output, settings.run) as killed:
-        check_directory(
+    with run_writer.locked(settings.output, settings.run) as killed:
+        run_writer.check_directory(
             *(settings.output, execution.replaces_earlier(settings), settings.is_distributed),
             was_killed=killed is not None,
         )
-        clear_unfinished(settings.output)
+        run_writer.clear_unfinished(settings.output)
         record, sink_place = _record(settings), settings.store_place
         if killed and killed.run_id and record and sink_place:
             # A process that was killed could not write itself that its run broke off.
@@ -297,31 +281,31 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
             record.break_off(of_killed, "ERROR", "its process was killed")
         try:
             begun, goes_on = begun_document(settings), settings.is_distributed
-            with recorded(record, sink_place, begun, goes_on), interrupted_by_signal():
+            with sinks.recorded(record, sink_place, begun, goes_on), interrupted_by_signal():
                 work()
                 return report_batch(settings)
         except Interrupted as error:
-            clear_unfinished(settings.output)
+            run_writer.clear_unfinished(settings.output)
             raise Interrupted(error.number, _kept(settings)) from None
         except execution.RemoteRunError as error:
-            clear_unfinished(settings.output)
+            run_writer.clear_unfinished(settings.output)
             if settings.workers == 1:
                 raise
             raise execution.RemoteRunError(f"{error}{_kept(settings)}") from None
         except OSError as error:
-            named = name_full_disk(error, settings.output)
+            named = run_writer.name_full_disk(error, settings.output)
             if not settings.is_distributed:
-                clear_unfinished(settings.output)
+                run_writer.clear_unfinished(settings.output)
             raise named from None
         except (KeyboardInterrupt, AuthenticationError):
-            clear_unfinished(settings.output)
+            run_writer.clear_unfinished(settings.output)
             raise
 
 
-def _record(settings: RunSettings) -> RunRecord | None:
+def _record(settings: RunSettings) -> sinks.RunRecord | None:
     """Returns what keeps the state of the run in its store."""
     sink_place = settings.store_place
-    return find_service("--store", sink_place.url).record if sink_place else None
+    return sinks.find_service("--store", sink_place.url).record if sink_place else None
 
 
 def _kept(settings: RunSettings) -> str:
@@ -332,7 +316,7 @@ def _kept(settings: RunSettings) -> str:
     elif not is_local(settings.output):
         kept = "; its files are named by no run.json, and removed later"
     sink_place = settings.store_place
-    left = find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
+    left = sinks.find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
     return f"{kept}; {left}" if left else kept
 
 
@@ -344,13 +328,17 @@ def _listed(settings: RunSettings) -> InputFiles | None:
     return list_inputs(settings.input)
 
 
-def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | None = None) -> JsonObject:
+def conclude(
+    settings: RunSettings, finished: run_writer.Finished, inputs: InputFiles | None = None
+) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     sink_place = settings.store_place
     lost = [
         line
         for number, service in enumerate(settings.places)
-        for line in complete_service(service, [stored for of, stored in finished.stored if of == number])
+        for line in sinks.complete_service(
+            service, [stored for of, stored in finished.stored if of == number]
+        )
     ]
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
     document = end_run(
@@ -373,7 +361,9 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
 def report_batch(settings: RunSettings) -> int:
     """Reports on a batch by what it wrote; raises OSError if that is not there, or of another run."""
     run_of_batch = settings.run
-    document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
+    document = (
+        run_writer.read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
+    )
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""
     # Every execution of a date has the same run_id.
     if (run_id, create_time) != (run_of_batch.run_id, run_of_batch.create_time):
@@ -393,7 +383,7 @@ def report_batch(settings: RunSettings) -> int:
 
 
 def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:
-    build(pipeline, logs, cases, settings, Sink())
+    build(pipeline, logs, cases, settings, run_writer.Sink())
     with interrupted_by_signal(), show_progress():
         result = execution.run_to_the_end(pipeline)
     say(estimate_text(settings, execution.judge_usage(execution.counters(result))))

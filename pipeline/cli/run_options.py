@@ -171,10 +171,7 @@ def _check_extras(settings: RunSettings) -> None:
 
 
 def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
-    """Raises ConfigError if an option that the runner requires is missing or wrong.
-
-    For Dataflow, Beam contacts Google Cloud Storage here and can wait for minutes.
-    """
+    """Raises ConfigError for a missing or wrong option; for Dataflow, Beam may wait minutes for Storage."""
     try:
         problems = PipelineOptionsValidator(options, runner).validate()
     except Exception as error:  # of Beam's validators, or of Google's clients

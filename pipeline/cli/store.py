@@ -102,16 +102,9 @@ def _overwrite(store: "Store") -> list[str]:
 
 
 def _tell_left(left: list[str]) -> int:
-    """Prints what is left in the store; returns the exit status."""
     for line in left:
         complain(printable(f"left: {line}"))
     return 1 if left else 0
-
-
-_NOT_REACHED = (
-    "not reached: output directories, reports, backups and caches of judges' replies; "
-    "what was deleted comes back if its log is scored again"
-)
 
 
 def _delete(options: Namespace) -> int:
@@ -145,7 +138,10 @@ def _delete(options: Namespace) -> int:
     what = "would be deleted or emptied" if options.dry_run else "deleted or emptied"
     for table, number in sorted(done.items()):
         say(f"{table}: {number} {what}")
-    say(_NOT_REACHED)
+    say(
+        "not reached: output directories, reports, backups and caches of judges' replies; "
+        "what was deleted comes back if its log is scored again"
+    )
     return _tell_left(left) or int(not done)
 
 

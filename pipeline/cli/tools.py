@@ -303,9 +303,7 @@ def _json(value: str | JsonObject) -> str:
 
 
 def _add_tools(
-    tools: dict[str, ToolEffect],
-    item: LoggedConversation | FoundCase,
-    settings: Mapping[str, ToolSetting],
+    tools: dict[str, ToolEffect], item: LoggedConversation | FoundCase, settings: Mapping[str, ToolSetting]
 ) -> None:
     """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
     case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
@@ -348,9 +346,7 @@ def inspect_files(argv: Sequence[str]) -> int:
     reader = AnyReader(options.input_format, config)
     reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
     files = _collected(reads, criteria)
-    unversioned = Counter[str]()
-    for file in files:
-        unversioned.update(file.without_version)
+    unversioned = sum((Counter(file.without_version) for file in files), Counter[str]())
     is_none = unversioned and unversioned.total() == sum(file.conversations for file in files)
     no_version = no_version_text(unversioned, config.app_version_from) if is_none else None
     inspection = Inspection(files, other_files(options.path), no_version)

@@ -387,8 +387,7 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    tables = grouped((table, column) for table, column in columns)
-    return tables
+    return grouped((table, column) for table, column in columns)
 
 
 def _parquet_texts(path: str, file: Any, limit: int) -> Texts:
@@ -562,10 +561,7 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
 )
 _TEXT = frozenset(b"{[ \t\r\n")
 AS_CSV = "save it as CSV, divided by commas, under a name that ends in .csv"
-TABLES = {
-    ".tsv": "a table divided by tabs",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet"),
-}
+TABLES = {".tsv": "a table divided by tabs", **dict.fromkeys((".xlsx", ".xls", ".ods"), "a spreadsheet")}
 """Suffix of a file of a table that is not read -> what it is."""
 _COLUMN = re.compile(r"[^\W\d][\w.:/-]{0,40}")
 

@@ -14,16 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from turnwise.pipeline.io import containers
 from turnwise.pipeline.io.bigquery_source import prepare_query, table_state
-from turnwise.pipeline.io.containers import (
-    AS_CSV,
-    KIND_BYTES,
-    TABLES,
-    check_container,
-    check_database,
-    check_text,
-    open_path,
-)
 from turnwise.pipeline.io.records import GZIP_MAGIC, OTHER_SUFFIXES, SUFFIXES, SizedPath, file_records
 from turnwise.pipeline.settings.options import check_google, is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
@@ -33,16 +25,8 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.run import InputFile, InputFiles, input_files
 from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
+from turnwise.transforms.formats import reading
 from turnwise.transforms.formats.events import ConversationEvent, named_events
-from turnwise.transforms.formats.reading import (
-    AnyReader,
-    CaseReader,
-    FoundCase,
-    LoggedConversation,
-    ReadRecord,
-    join_session,
-    parse_case,
-)
 from turnwise.transforms.matching.sample import CaseIndex, packed_case
 from turnwise.transforms.text.patterns import path_glob_matches
 
@@ -78,7 +62,7 @@ def _patterns_of(path: str) -> list[str]:
     if is_sqlite_url(path):
         path = path.partition(":///")[2]
     elif is_store_url(path):
-        check_database(path)
+        containers.check_database(path)
         return [path]
     if not is_local(path):
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
@@ -107,7 +91,7 @@ def _beside(path: str) -> str:
         return ""
     try:
         with open(others[0], "rb") as file:
-            is_json = file.read(KIND_BYTES).lstrip()[:1] in (b"{", b"[")
+            is_json = file.read(containers.KIND_BYTES).lstrip()[:1] in (b"{", b"[")
     except OSError:
         is_json = False
     kind = "begins with JSON: name the file itself" if is_json else "holds no JSON"
@@ -120,15 +104,15 @@ def check_file(path: str) -> None:
         if isinstance(seen, Unreadable):
             raise seen.error
     suffix = Path(path).suffix.lower()
-    if suffix in TABLES:
-        raise ValueError(f"is {TABLES[suffix]}; {AS_CSV}")
+    if suffix in containers.TABLES:
+        raise ValueError(f"is {containers.TABLES[suffix]}; {containers.AS_CSV}")
     if suffix in OTHER_SUFFIXES:
         raise ValueError(f"is none of {', '.join(SUFFIXES)}")
     with open(path, "rb") as file:
-        head = file.read(KIND_BYTES)
+        head = file.read(containers.KIND_BYTES)
     is_other = path.endswith(".avro") or head.startswith(GZIP_MAGIC)
-    if not is_other and not check_container(path, head):
-        check_text(head)
+    if not is_other and not containers.check_container(path, head):
+        containers.check_text(head)
 
 
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
@@ -187,7 +171,7 @@ def content_digest(path: str) -> str:
     for listed in listed_files(file_patterns("--eval_cases", [path])):
         if isinstance(listed, Failure):  # the run says why
             continue
-        with open_path(listed.path) as file:
+        with containers.open_path(listed.path) as file:
             digests.append(file_digest(file, partial(blake2b, digest_size=16)).hexdigest())
     return " ".join(sorted(digests))
 
@@ -199,6 +183,9 @@ def _time(seconds: float) -> str:
 def names_nothing(path: str) -> bool:
     """Returns whether a local path or glob names no file."""
     return is_local(path) and next(files_at(path), None) is None
+
+
+_DIGITS_OF_DATE = 5
 
 
 def holds_unread(path: str) -> bool:
@@ -217,9 +204,6 @@ def holds_unread(path: str) -> bool:
     return any(not name.startswith(".") for name in names)
 
 
-_DIGITS_OF_DATE = 5
-
-
 class OpenedFile(NamedTuple):
     """A file whose records follow, or why it cannot be read at all."""
 
@@ -231,15 +215,15 @@ class JoinedEvents(NamedTuple):
     """A conversation of events of one format, or failures; with the files of the events, in order."""
 
     format: str
-    contents: Sequence[LoggedConversation | Failure]
+    contents: Sequence[reading.LoggedConversation | Failure]
     sources: Sequence[str]
 
 
 F = TypeVar("F")
-Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
+Read: TypeAlias = OpenedFile | reading.ReadRecord | JoinedEvents
 
 
-def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
+def read_files(option: str, paths: Sequence[str], reader: reading.AnyReader, limit: int) -> Iterator[Read]:
     """Yields every file and what its records hold, redacted; at the end joined events. Raises ConfigError."""
     with EventJoin() as joining:
         contents: list[str] = []
@@ -255,7 +239,9 @@ def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int)
                 continue
             yield OpenedFile(shown_place(file.path))
             for record in file_records(file, limit):
-                read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
+                read = (
+                    reading.ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
+                )
                 for item in read.contents:
                     if isinstance(item, ConversationEvent):
                         joining.add(item)
@@ -276,15 +262,15 @@ def _redacted(items: Sequence[F], config: RedactConfig | None) -> Sequence[F]:
     for index, item in enumerate(done):
         if isinstance(item, Failure):
             redact_failure(item, config)
-        elif isinstance(item, LoggedConversation):
+        elif isinstance(item, reading.LoggedConversation):
             name = item.conversation.conversation_id
             done[index] = item._replace(conversation=redacted(item.conversation, config, [name]))
-        elif isinstance(item, FoundCase):
+        elif isinstance(item, reading.FoundCase):
             done[index] = item._replace(case=redacted(item.case, config, [item.case.eval_id]))
     return done
 
 
-def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:
+def whole_items(reads: Iterator[Read]) -> Iterator[reading.LoggedConversation | reading.FoundCase | Failure]:
     """Yields the conversations, cases and failures of what was read, without the files."""
     for read in reads:
         if isinstance(read, OpenedFile):
@@ -296,7 +282,7 @@ def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCas
 
 def read_cases(
     records: Iterable[tuple[Record, EvalCase] | Record | Failure],
-    reader: CaseReader,
+    reader: reading.CaseReader,
     counts: Counter[str],
     match_by: MatchCasesBy | None = None,
 ) -> tuple[CaseIndex, list[Failure]]:
@@ -308,7 +294,7 @@ def read_cases(
             failures.append(item)
             continue
         record, given = (item, None) if isinstance(item, Record) else item
-        for case in parse_case(reader, record, counts, given):
+        for case in reading.parse_case(reader, record, counts, given):
             if isinstance(case, Failure):
                 failures.append(case)
             else:
@@ -574,7 +560,7 @@ class EventJoin:
 
     def joined(
         self, counts: Counter[str]
-    ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[LoggedConversation | Failure]]]:
+    ) -> Iterator[tuple[Sequence[ConversationEvent], Sequence[reading.LoggedConversation | Failure]]]:
         """Yields events and their conversation, in order of the first; before them what belongs to none."""
         for group, events in self.sessions(True):
             named = named_events(group, events, counts)
@@ -583,4 +569,4 @@ class EventJoin:
             if named.failures:
                 yield events, named.failures
         for session_id, events in self.sessions(False):
-            yield events, join_session(session_id, events, counts)
+            yield events, reading.join_session(session_id, events, counts)

@@ -26,7 +26,6 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import plain_rows
 
-_EVENT = "gen_ai.evaluation.result"
 _COLUMNS = (
     *("run_id", "score_id", "revision", "turn_index", "threshold"),
     *("eval_id", "app_version", "label", "event_time", "language"),
@@ -89,7 +88,7 @@ def _event(row: JsonObject) -> LogRecord:
         context=_context(row["span"] or ""),
         severity_number=SeverityNumber.INFO,
         attributes={name: value for name, value in attributes.items() if value is not None},
-        event_name=_EVENT,
+        event_name="gen_ai.evaluation.result",
     )
 
 

@@ -13,16 +13,8 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from pydantic_core import from_json
 
+from turnwise.pipeline.io import containers
 from turnwise.pipeline.io.bigquery_source import query_records
-from turnwise.pipeline.io.containers import (
-    KIND_BYTES,
-    READ_BYTES,
-    Texts,
-    check_text,
-    container,
-    database_texts,
-    open_path,
-)
 from turnwise.pipeline.io.sinks import plain_value
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
@@ -119,7 +111,7 @@ class ArrayText:
     def _more(self) -> bool:
         """Reads as much again as is held, at least a block; returns whether there was more."""
         held = self._text[self._position :]
-        data = self._file.read(max(READ_BYTES, len(held)))
+        data = self._file.read(max(containers.READ_BYTES, len(held)))
         self._text, self._position = held + self._decoder.decode(data, final=not data), 0
         return bool(data)
 
@@ -258,12 +250,12 @@ class SizedPath(NamedTuple):
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
     """Yields the records of a path or URL; raises IncompleteReadError: it is shorter than when listed."""
     if is_store_url(path):
-        yield from contained_records(database_texts(path), limit)
+        yield from contained_records(containers.database_texts(path), limit)
         return
     if is_bigquery(path):
         yield from query_records(path, limit)
         return
-    with open_path(path) as whole:
+    with containers.open_path(path) as whole:
         size = max(size, os.fstat(whole.fileno()).st_size if is_local(path) else 0)
         is_gzip = whole.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         whole.seek(0)
@@ -320,20 +312,20 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
         rows: Any = fastavro.reader(cast(BinaryIO, file))
         texts = (json.dumps(row, default=plain_value, ensure_ascii=False) for row in rows)
         return (Record(path, position, text.encode()) for position, text in enumerate(texts, 1))
-    head = file.read(KIND_BYTES)
+    head = file.read(containers.KIND_BYTES)
     if not head and path.endswith(".gz") and not isinstance(file, gzip.GzipFile):
         raise ValueError("the file is empty; a gzip file never is")
     file.seek(0)
-    open_container = container(path, head)
+    open_container = containers.container(path, head)
     if open_container:
         return contained_records(open_container(path, file, limit), limit)
-    check_text(head)
+    containers.check_text(head)
     if path.removesuffix(".gz").endswith(".json"):
         return _document_records(path, file, limit)
     return _line_records(path, file, limit)
 
 
-def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
+def contained_records(texts: containers.Texts, limit: int) -> Iterator[Record | Failure]:
     """Yields the records of the texts in a container; positions count on within its name."""
     positions: dict[str, int] = {}
     for name, text in texts:
@@ -350,11 +342,11 @@ def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
 
 def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
     """Returns whether an open file is one record a line, and not compressed; NotTextError: it is binary."""
-    head = file.read(KIND_BYTES)
+    head = file.read(containers.KIND_BYTES)
     file.seek(0)
-    if not named_as_lines(path) or head.startswith(GZIP_MAGIC) or container(path, head):
+    if not named_as_lines(path) or head.startswith(GZIP_MAGIC) or containers.container(path, head):
         return False
-    check_text(head)
+    containers.check_text(head)
     return not (_is_one_file(file, limit) or _is_document(file, limit))
 
 
@@ -441,9 +433,9 @@ def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
 
 
 def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
-    block = file.read(READ_BYTES).removeprefix(BOM)
+    block = file.read(containers.READ_BYTES).removeprefix(BOM)
     while block.isspace():
-        block = file.read(READ_BYTES)
+        block = file.read(containers.READ_BYTES)
     file.seek(0)
     is_array = block.lstrip().startswith(b"[")
     if is_array and not _holds_array_lines(file):
@@ -510,7 +502,7 @@ def _events(path: str, events: Sequence[JsonValue], limit: int) -> Iterator[Reco
 
 def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:
     """Returns whether the first line of a text is an array and others follow; goes back to the beginning."""
-    lines = (line for line in iter(lambda: file.readline(READ_BYTES), b"") if not line.isspace())
+    lines = (line for line in iter(lambda: file.readline(containers.READ_BYTES), b"") if not line.isspace())
     is_array = isinstance(_value(next(lines, b"").removeprefix(BOM)), list)
     is_one_of_several = is_array and next(lines, None) is not None
     file.seek(0)

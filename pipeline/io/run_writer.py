@@ -29,6 +29,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from msgspec import Struct
 
+from turnwise.pipeline.io import sinks
 from turnwise.pipeline.io.containers import (
     RUN_FOLDER,
     FolderFile,
@@ -37,16 +38,6 @@ from turnwise.pipeline.io.containers import (
     list_run_folders,
     open_path,
     path_exists,
-)
-from turnwise.pipeline.io.sinks import (
-    RowWriter,
-    completes,
-    discard_services,
-    document_content,
-    file_formats,
-    open_service,
-    row_writer,
-    write_table,
 )
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, SinkPlace
@@ -119,7 +110,7 @@ def _flat_files(directory: str) -> list[str]:
 
 
 def _of_runs(directory: str, files: Iterable[FolderFile]) -> list[str]:
-    names = re.compile(_OURS.replace("SUFFIX", "|".join(file_formats())))
+    names = re.compile(_OURS.replace("SUFFIX", "|".join(sinks.file_formats())))
     return [join_path(directory, file.name) for file in files if names.fullmatch(file.name)]
 
 
@@ -234,7 +225,7 @@ def name_full_disk(error: OSError, directory: str) -> OSError:
 
 def write_run_file(directory: str, document: JsonObject, folder: str = "") -> None:
     """Writes or replaces `run.json`, which marks a finished run, in one step (by a file in `folder`)."""
-    path, content = join_path(directory, RUN_FILE), document_content(document)
+    path, content = join_path(directory, RUN_FILE), sinks.document_content(document)
     if not is_local(directory):
         with FileSystems.create(path) as file:
             file.write(content)
@@ -494,19 +485,19 @@ def _published(directory: str, output_format: str, file: _NamedFile) -> _NamedFi
             if file.table == AGGREGATED:
                 out.writelines(_aggregated_content(chain.from_iterable(parts)))
             else:
-                write_table(out, parts, file.table, output_format)
+                sinks.write_table(out, parts, file.table, output_format)
     publish(folder, [(path, file.name)])
     return file._replace(parts=())
 
 
 def _aggregated_content(documents: Iterable[JsonObject]) -> Iterator[bytes]:
     """Yields the document of all app versions, given those of some in order."""
-    head, tail = document_content({"metricsByAppVersion": [0]}).split(b"0")
+    head, tail = sinks.document_content({"metricsByAppVersion": [0]}).split(b"0")
     before = head
     for document in filter(None, documents):
-        yield before + document_content(document)[len(head) : -len(tail)]
+        yield before + sinks.document_content(document)[len(head) : -len(tail)]
         before = b"," + head[head.rindex(b"\n") :]
-    yield document_content({}) if before is head else tail
+    yield sinks.document_content({}) if before is head else tail
 
 
 class ConcludeFn(InspectedDoFn):
@@ -593,8 +584,8 @@ class RunSink(Sink):
         alike.
         """
         self._directory, self._format, self._conclude = directory, output_format, conclude
-        self._services = [open_service(sink_place) for sink_place in places]
-        self._completed = [sink_place for sink_place in places if completes(sink_place)]
+        self._services = [sinks.open_service(sink_place) for sink_place in places]
+        self._completed = [sink_place for sink_place in places if sinks.completes(sink_place)]
         self._chosen: PCollection[Any] | None = None
         self._write = _WriteRowsFn(directory, output_format, number)
         self.folder_name = folder
@@ -633,7 +624,7 @@ class RunSink(Sink):
             )
             publish = beam.Map(publish_named, self._directory, self._format)
             parts.append(named | "Write_Publish" >> publish)
-        discard = partial(discard_services, self._completed)
+        discard = partial(sinks.discard_services, self._completed)
         conclude = ConcludeFn(self._directory, self._format, self._conclude, discard)
         over = gathered(parts, "Write_Told", "Write_End")
         _ = over | "Write_Run" >> beam.ParDo(conclude, folder).with_output_types(Any)
@@ -678,7 +669,7 @@ class _WriteRowsFn(InspectedDoFn):
         if table not in self._files:
             path = partial_path(join_path(self._directory, folder[1]), table, self._number)
             file = FileSystems.create(path)
-            self._files[table] = _Shard(path, file, row_writer(file, table, self._format))
+            self._files[table] = _Shard(path, file, sinks.row_writer(file, table, self._format))
         shard = self._files[table]
         shard.writer.write(rows if self._format == DEFAULT_OUTPUT_FORMAT else plain_rows(rows))
         shard.row_count += len(rows)
@@ -694,5 +685,5 @@ class _WriteRowsFn(InspectedDoFn):
 class _Shard(Struct):
     path: str
     file: BinaryIO
-    writer: RowWriter
+    writer: sinks.RowWriter
     row_count: int = 0

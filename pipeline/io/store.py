@@ -15,29 +15,8 @@ from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.database import (
-    FAILURE_ROWS,
-    LOCAL_APP,
-    RESULT_ROWS,
-    close_shared_stores,
-    open_store,
-    shared_store,
-    try_store,
-)
+from turnwise.pipeline.store import database, runs
 from turnwise.pipeline.store.rows import ROW_TABLES, store_records, write_replaced
-from turnwise.pipeline.store.runs import (
-    Execution,
-    begin,
-    break_off,
-    complete,
-    count_written,
-    delete_superseded,
-    delete_unread,
-    is_current,
-    own_names,
-    touch,
-    write_rows,
-)
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken, StoreError
 from turnwise.schemas.ces.names import app_of
@@ -53,7 +32,7 @@ _BYTES = 8 * 1024 * 1024
 class _StoreFn(beam.DoFn):
     """Writes rows in batches. Writes are idempotent, so that a bundle can be repeated."""
 
-    def __init__(self, url: str, execution: Execution, table: str) -> None:
+    def __init__(self, url: str, execution: runs.Execution, table: str) -> None:
         self._url, self._execution, self._table = url, execution, table
 
     def start_bundle(self) -> None:
@@ -77,67 +56,69 @@ class _StoreFn(beam.DoFn):
         rows, self._waiting, self._bytes = self._waiting, [], 0
         if rows:
             table, execution, now = ROW_TABLES[self._table][0], self._execution, time_ns()
-            store = shared_store(self._url)
-            store.write(lambda connection: write_rows(connection, execution, table, rows, now))
-            store.write(lambda connection: touch(connection, execution, time_ns()))
+            store = database.shared_store(self._url)
+            store.write(lambda connection: runs.write_rows(connection, execution, table, rows, now))
+            store.write(lambda connection: runs.touch(connection, execution, time_ns()))
 
 
-def _execution(sink_place: SinkPlace) -> Execution:
-    number, app = timestamp_nanos(sink_place.create_time), sink_place.app or LOCAL_APP
-    return Execution(sink_place.run_id, number, app, sink_place.date)
+def _execution(sink_place: SinkPlace) -> runs.Execution:
+    number, app = timestamp_nanos(sink_place.create_time), sink_place.app or database.LOCAL_APP
+    return runs.Execution(sink_place.run_id, number, app, sink_place.date)
 
 
 def open_sink(sink_place: SinkPlace) -> TableSink:
     """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
-    try_store("--store", sink_place.url).close()
+    database.try_store("--store", sink_place.url).close()
     return StepSink("Store", ROW_TABLES, partial(_StoreFn, sink_place.url, _execution(sink_place)))
 
 
 def begin_run(sink_place: SinkPlace, document: JsonObject) -> None:
     """Writes that a run has begun, and what is known of its `run.json`; raises StoreError."""
-    with closing(open_store(sink_place.url)) as store:
-        store.write(lambda connection: begin(connection, _execution(sink_place), document, time_ns()))
+    with closing(database.open_store(sink_place.url)) as store:
+        store.write(lambda connection: runs.begin(connection, _execution(sink_place), document, time_ns()))
 
 
 def complete_run(sink_place: SinkPlace, document: JsonObject) -> None:
     """Writes how a run ended, in place of its earlier executions; StoreError: a later one is complete."""
-    store, execution = shared_store(sink_place.url), _execution(sink_place)
+    store, execution = database.shared_store(sink_place.url), _execution(sink_place)
     try:
-        store.write(lambda connection: complete(connection, execution, document, time_ns()))
+        store.write(lambda connection: runs.complete(connection, execution, document, time_ns()))
     except StoreError:
-        delete_unread(store, execution)
+        runs.delete_unread(store, execution)
         raise
-    delete_superseded(store, execution)
+    runs.delete_superseded(store, execution)
     try:  # so that the first comparison does not have to read the rows
-        names = store.read(lambda connection: own_names(connection, execution))
+        names = store.read(lambda connection: runs.own_names(connection, execution))
         for app in {app_of(name) for name in names}:
             keep_summaries(store, app, names)
     except (ConfigError, StoreError) as error:
         _LOG.warning("the run was not summarised: %s", error)
-    close_shared_stores()
+    database.close_shared_stores()
 
 
 def break_off_run(sink_place: SinkPlace, state: Broken, why: str) -> None:
     """Writes that a run broke off, unless it was complete; what cannot be written is logged."""
     execution = _execution(sink_place)
     try:
-        with closing(open_store(sink_place.url)) as store:
-            store.write(lambda connection: break_off(connection, execution, state, why, time_ns()))
-            delete_unread(store, execution)
+        with closing(database.open_store(sink_place.url)) as store:
+            store.write(lambda connection: runs.break_off(connection, execution, state, why, time_ns()))
+            runs.delete_unread(store, execution)
     except (ConfigError, StoreError) as error:
         _LOG.warning("the store still holds run %s as RUNNING: %s", printable(sink_place.run_id), error)
-    close_shared_stores()
+    database.close_shared_stores()
 
 
 def left_in_store(sink_place: SinkPlace) -> str:
     """Describes an interrupted run's rows in its store, as part of a sentence; threads may still write."""
     execution, run = _execution(sink_place), printable(sink_place.run_id)
     try:
-        with closing(open_store(sink_place.url, read_only=True)) as store:
-            if not store.read(lambda connection: is_current(connection, execution)):
+        with closing(database.open_store(sink_place.url, read_only=True)) as store:
+            if not store.read(lambda connection: runs.is_current(connection, execution)):
                 return f"the store keeps the earlier execution of run {run}"
             count = store.read(
-                lambda connection: count_written(connection, execution, RESULT_ROWS, FAILURE_ROWS)
+                lambda connection: runs.count_written(
+                    connection, execution, database.RESULT_ROWS, database.FAILURE_ROWS
+                )
             )
     except (ConfigError, StoreError):
         count = 0
@@ -150,13 +131,13 @@ def replaced_in_store(sink_place: SinkPlace, results: int) -> int | None:
     execution = _execution(sink_place)
 
     def work(connection: Connection) -> int:
-        replaced = max(0, results - count_written(connection, execution, RESULT_ROWS))
+        replaced = max(0, results - runs.count_written(connection, execution, database.RESULT_ROWS))
         if replaced:
             write_replaced(connection, execution, replaced, time_ns())
         return replaced
 
     try:
-        return shared_store(sink_place.url).write(work)
+        return database.shared_store(sink_place.url).write(work)
     except (ConfigError, StoreError):
         return None
 
@@ -183,5 +164,5 @@ def with_stores(files: Source | None, settings: RunSettings) -> Source:
     """Returns the source of all eval cases of a run; raises ConfigError if a store cannot be opened."""
     urls = list(dict.fromkeys(path for path in settings.eval_cases if is_store_url(path)))
     for url in urls:
-        try_store("--eval_cases", url, read_only=True).close()
+        database.try_store("--eval_cases", url, read_only=True).close()
     return StoreSource(urls, settings.store_app, files)

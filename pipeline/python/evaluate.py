@@ -55,14 +55,7 @@ from turnwise.transforms.judging.judges import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
 from turnwise.transforms.judging.setup import JudgeSettings, build_judge, cancel_others, close_judge, run_loop
 from turnwise.transforms.matching.sample import USED_CASE, Sample, match_case
-from turnwise.transforms.metrics.state import (
-    MetricsState,
-    add_conversation,
-    failure_rows,
-    slice_rows,
-    turn_rows,
-    version_rows,
-)
+from turnwise.transforms.metrics import state
 from turnwise.transforms.review.problems import to_read
 from turnwise.transforms.review.row import decide
 from turnwise.transforms.scoring.config import judged_counts, parse_config
@@ -284,7 +277,7 @@ def read_cases(
 
 
 def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
-    rows = [row for failure in failures for row in failure_rows(failure, "")]
+    rows = [row for failure in failures for row in state.failure_rows(failure, "")]
     if on_failure is None:
         if rows:
             raise ReadError(rows)
@@ -484,9 +477,9 @@ def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 _METRICS: dict[str, Callable[..., Iterable[Any]]] = {
-    "metrics_by_app_version": version_rows,
-    "metrics_by_turn": turn_rows,
-    "metrics_by_slice": slice_rows,
+    "metrics_by_app_version": state.version_rows,
+    "metrics_by_turn": state.turn_rows,
+    "metrics_by_slice": state.slice_rows,
 }
 
 
@@ -497,7 +490,7 @@ class Collected:
         self._settings = settings
         self._counts: Counter[str] = Counter()
         self._guesses = GuessCounts()
-        self._sums: dict[str, MetricsState] = {}
+        self._sums: dict[str, state.MetricsState] = {}
         self._tables: dict[str, list[Any]] = {
             name: [] for name in ("scores", "results", "conversations", "failures")
         }
@@ -537,7 +530,7 @@ class Collected:
         self._tables["scores"] += plain_rows(evaluated.scores)
         self._tables["results"] += evaluated.results
         self._tables["conversations"] += evaluated.conversations
-        add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)
+        state.add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)
 
     def reject(self, sample: Sample, error: BaseException) -> None:
         """Adds the failure of a conversation that could not be scored."""
@@ -582,6 +575,6 @@ class Collected:
         """Adds failures."""
         for failure in failures:
             run = self._settings.run
-            for row in failure_rows(failure, run.run_id, run.redact, self._counts):
+            for row in state.failure_rows(failure, run.run_id, run.redact, self._counts):
                 self._tables["failures"].append(row)
                 self._counts.update(failure_counters(row))

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.files import (
-    UNREAD_FILES,
-    EventJoin,
-    case_records,
-    file_patterns,
-    listed_files,
-    read_cases,
-)
+from turnwise.pipeline.io import files
 from turnwise.pipeline.io.records import file_records
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
@@ -44,15 +37,8 @@ from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.decisions.report.figures import collect, criterion_rows, run_names, short_names
 from turnwise.transforms.decisions.run import Run
+from turnwise.transforms.formats import reading
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.reading import (
-    CaseReader,
-    LoggedConversation,
-    LogReader,
-    is_one_record,
-    parse_conversation,
-    parse_record,
-)
 from turnwise.transforms.matching.sample import CaseIndex
 
 if TYPE_CHECKING:
@@ -87,7 +73,7 @@ def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
         given: list[object] = [values]
     elif isinstance(values, Iterable) and not isinstance(values, bytes):
         given = list(values)
-        given = [given] if isinstance(values, list) and is_one_record(given) else given
+        given = [given] if isinstance(values, list) and reading.is_one_record(given) else given
     else:
         raise TypeError(f"{name}: {type(values).__name__} is no path, dict or {kind.__name__}, nor several")
     inputs: Inputs[T] = Inputs(name, [], [])
@@ -111,26 +97,26 @@ def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
 
 
 def logged_conversations(
-    inputs: Inputs[Conversation], reader: LogReader, limit: int, counts: Counter[str]
-) -> Iterator[LoggedConversation | Failure]:
+    inputs: Inputs[Conversation], reader: reading.LogReader, limit: int, counts: Counter[str]
+) -> Iterator[reading.LoggedConversation | Failure]:
     """Yields conversations and failures: of files by name, then of values in order, then joined events.
 
     A record of more bytes than `limit` in a file is a failure. Raises ConfigError if a path names nothing.
     """
-    patterns = file_patterns(inputs.name, inputs.paths)
+    patterns = files.file_patterns(inputs.name, inputs.paths)
     opened = (
-        file_records(file, limit, named=patterns, unread=lambda: counts.update([UNREAD_FILES]))
-        for file in listed_files(patterns)
+        file_records(file, limit, named=patterns, unread=lambda: counts.update([files.UNREAD_FILES]))
+        for file in files.listed_files(patterns)
     )
-    with EventJoin() as joining:
+    with files.EventJoin() as joining:
         for record in chain(chain.from_iterable(opened), inputs.items):
             if isinstance(record, Failure):
                 counts["unread_records"] += 1
                 yield record
             elif not isinstance(record, Record):
-                yield parse_conversation(record[1], record[0], counts)
+                yield reading.parse_conversation(record[1], record[0], counts)
             else:
-                for content in parse_record(reader, record, counts):
+                for content in reading.parse_record(reader, record, counts):
                     if isinstance(content, ConversationEvent):
                         joining.add(content)
                     else:
@@ -143,8 +129,8 @@ def eval_cases(
     inputs: Inputs[EvalCase], config: EvalConfig, limit: int, counts: Counter[str]
 ) -> tuple[CaseIndex, list[Failure]]:
     """Returns eval cases and failures of reading; raises ConfigError if a path names nothing."""
-    records = chain(case_records(inputs.name, inputs.paths, limit), inputs.items)
-    return read_cases(records, CaseReader(config.ces), counts, config.match_cases_by)
+    records = chain(files.case_records(inputs.name, inputs.paths, limit), inputs.items)
+    return files.read_cases(records, reading.CaseReader(config.ces), counts, config.match_cases_by)
 
 
 Row = TypeVar("Row")

@@ -184,11 +184,7 @@ NOT_NAMED: NamedSides = (None, None)
 
 
 def end_comparison(
-    run: Run,
-    versions: Sequence[str],
-    named: NamedSides,
-    width: int,
-    most: int = MOST_CONVERSATIONS,
+    run: Run, versions: Sequence[str], named: NamedSides, width: int, most: int = MOST_CONVERSATIONS
 ) -> EndComparison:
     """Compares the first and the last version of a run, or with a baseline: a version of it, or another run.
 

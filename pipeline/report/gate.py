@@ -61,10 +61,7 @@ from turnwise.transforms.text.cleaning import natural_order
 
 
 def gate_report(
-    run: Run,
-    rules: GateConfig,
-    named: NamedSides = NOT_NAMED,
-    unused: Iterable[str] = (),
+    run: Run, rules: GateConfig, named: NamedSides = NOT_NAMED, unused: Iterable[str] = ()
 ) -> GateReport:
     """Applies the rules, at least one, to a finished run.
 

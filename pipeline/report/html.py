@@ -12,12 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import (
-    first_page,
-    nothing_common,
-    settings_problem,
-    versions_named,
-)
+from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem, versions_named
 from turnwise.pipeline.runs.directory import REPORT_DATA, write_whole
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
@@ -28,15 +23,8 @@ from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.first_page import NAMED
+from turnwise.transforms.decisions.report import figures
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
-from turnwise.transforms.decisions.report.figures import (
-    Compared,
-    VersionKey,
-    exact_json,
-    in_display_order,
-    run_names,
-    short_names,
-)
 from turnwise.transforms.decisions.run import Run, read_versions
 
 INLINE_CHARACTERS = 5_000_000
@@ -68,7 +56,7 @@ def _place_chunks(
 def write_report(
     path: Path,
     runs: Sequence[Run],
-    compared: Compared,
+    compared: figures.Compared,
     *,
     single_file: bool = False,
     inline_characters: int = INLINE_CHARACTERS,
@@ -90,7 +78,7 @@ def write_report(
     return report
 
 
-def report_page(runs: Sequence[Run], compared: Compared, home: str = "") -> str:
+def report_page(runs: Sequence[Run], compared: figures.Compared, home: str = "") -> str:
     """Returns a report as one page; transcripts that have no room in it are left out, which it says.
 
     `home` is the address that its name leads to; "": nowhere.
@@ -131,14 +119,14 @@ def packed(text: str) -> str:
 def page(report: Report, chunks: Sequence[str], home: str = "") -> str:
     """Returns the page as HTML, with the packed chunks that it holds; `home`: what its name leads to."""
     names = ", ".join(version.name for version in report.versions)
-    data = {"report": packed(exact_json(msgspec.to_builtins(report)))}
+    data = {"report": packed(figures.exact_json(msgspec.to_builtins(report)))}
     data |= {f"chunk-{i}": chunk for i, chunk in enumerate(chunks)}
     return _joined("main", f"{_TITLE}{names}", data, home, loads=report.chunks > report.inline_chunks)
 
 
 def service_page(title: str, data: JsonObject) -> str:
     """Returns a page of `turnwise serve`: what `service.js` shows of the data."""
-    return _joined("service", f"{title} - turnwise", {"service": packed(exact_json(data))}, "/")
+    return _joined("service", f"{title} - turnwise", {"service": packed(figures.exact_json(data))}, "/")
 
 
 def _joined(start: str, title: str, data: Mapping[str, str], home: str, loads: bool = False) -> str:
@@ -214,7 +202,7 @@ _SLICES = ("language", "tag")
 
 def compare_versions(
     runs: Sequence[Run], baseline: str | None = None, candidate: str | None = None
-) -> Compared:
+) -> figures.Compared:
     """Compares the baseline with the other stated versions, and the last two with each other.
 
     Those that were measured otherwise are refused. The first pair is the one that the report begins with: of
@@ -224,9 +212,11 @@ def compare_versions(
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    versions = [VersionKey(i, version or "") for i, run in enumerate(read) for version in run.conversations]
-    keys = in_display_order(versions, [run.first_times for run in read])
-    names = zip(keys, short_names(keys, run_names(runs)), strict=True)
+    versions = [
+        figures.VersionKey(i, version or "") for i, run in enumerate(read) for version in run.conversations
+    ]
+    keys = figures.in_display_order(versions, [run.first_times for run in read])
+    names = zip(keys, figures.short_names(keys, figures.run_names(runs)), strict=True)
     # All versions where no log states one.
     is_stated = any(key.app_version for key in keys)
     keyed = [
@@ -267,10 +257,10 @@ def compare_versions(
     if len(refused) > 1:
         more = "1 more pair" if len(refused) == 2 else f"{len(refused) - 1} more pairs"
         refused[1:] = [f"For such a reason, {more} of versions cannot be compared."]
-    return Compared([pair for pair, _ in result], refused, [page for _, page in result])
+    return figures.Compared([pair for pair, _ in result], refused, [page for _, page in result])
 
 
-def _pairs(keys: Sequence[VersionKey], how: str) -> dict[tuple[int, int], str]:
+def _pairs(keys: Sequence[figures.VersionKey], how: str) -> dict[tuple[int, int], str]:
     """Returns the places of baseline and candidate of each pair -> how they were chosen."""
     last = len(keys) - 1
     others = range(last - 1, 0, -1)

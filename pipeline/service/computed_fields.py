@@ -11,17 +11,8 @@ import orjson
 from sqlalchemy import Connection
 
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
-from turnwise.pipeline.store import summaries
+from turnwise.pipeline.store import rows, summaries
 from turnwise.pipeline.store.database import OrderBy, Position
-from turnwise.pipeline.store.rows import (
-    EvaluationFigures,
-    StoredEvaluation,
-    figures_of,
-    last_completed,
-    newest_results,
-    read_figures,
-    result_groups,
-)
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
@@ -44,31 +35,33 @@ class FiguresCache:
     """Caches the figures of evaluations until a run ends, or one that has ended changes."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[_Stamp, EvaluationFigures]] = {}
+        self._kept: dict[str, tuple[_Stamp, rows.EvaluationFigures]] = {}
         self._lock = Lock()
 
     def read(
         self, connection: Connection, app: str, evaluations: Iterable[str]
-    ) -> dict[str, EvaluationFigures]:
+    ) -> dict[str, rows.EvaluationFigures]:
         """Returns the figures of those evaluations that have results."""
         now = tuple(summaries.counted_runs(connection, app))
         by_name = {name: self._figures(connection, name, now) for name in evaluations}
         return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
-    def read_all(self, connection: Connection, app: str) -> dict[str, EvaluationFigures]:
+    def read_all(self, connection: Connection, app: str) -> dict[str, rows.EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
         now = tuple(summaries.counted_runs(connection, app))
         groups = summaries.kept(connection, now, summaries.RESULT_GROUPS)
-        summed = figures_of({run.name: groups.get(run) or result_groups(connection, run.name) for run in now})
+        summed = rows.figures_of(
+            {run.name: groups.get(run) or rows.result_groups(connection, run.name) for run in now}
+        )
         by_name = {
             name: sums or self._figures(connection, name, now) for name, sums in sorted(summed.items())
         }
         return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
-    def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> EvaluationFigures:
+    def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> rows.EvaluationFigures:
         stamp, figures = self._kept.get(evaluation, (None, None))
         if figures is None or stamp != now:
-            figures = read_figures(connection, evaluation)
+            figures = rows.read_figures(connection, evaluation)
             with self._lock:
                 self._kept.pop(evaluation, None)
                 self._kept[evaluation] = (now, figures)
@@ -78,14 +71,17 @@ class FiguresCache:
 
 
 def with_computed_fields(
-    connection: Connection, stored: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
+    connection: Connection,
+    stored: Collection[rows.StoredEvaluation],
+    cache: FiguresCache,
+    wanted: Collection[str],
 ) -> list[JsonObject]:
     """Returns evaluations of one app with computed fields, in canonical proto3 JSON."""
     names = [evaluation.name for evaluation in stored]
-    figures: dict[str, EvaluationFigures] = {}
+    figures: dict[str, rows.EvaluationFigures] = {}
     if names and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
         figures = cache.read(connection, app_of(names[0]), names)
-    last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
+    last = rows.last_completed(connection, names) if LAST_COMPLETED in wanted else {}
     values = []
     for evaluation in stored:
         of_evaluation = figures.get(evaluation.name)
@@ -93,7 +89,7 @@ def with_computed_fields(
             LAST_COMPLETED: last.get(evaluation.name),
             "evaluationRuns": of_evaluation and of_evaluation.runs,
             "aggregatedMetrics": of_evaluation and aggregated_metrics(of_evaluation.versions),
-            LAST_TEN: newest_results(connection, evaluation.name, 10) if LAST_TEN in wanted else None,
+            LAST_TEN: rows.newest_results(connection, evaluation.name, 10) if LAST_TEN in wanted else None,
         }
         value: JsonObject = {
             **evaluation.content,

@@ -162,8 +162,7 @@ def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest
         check_content(content)
 
         def work(connection: Connection) -> StoredEvaluation:
-            last = read_revisions(connection, name, None, 1)[0]
-            check_etag(name, request.etag, last.etag, "etag")
+            check_etag(name, request.etag, read_revisions(connection, name, None, 1)[0].etag, "etag")
             check_display_name(connection, content)
             return add_evaluation(connection, content, change_by(service))
 
@@ -205,10 +204,7 @@ def _replace(
 
 
 def _written(service: Service, work: Callable[[Connection], StoredEvaluation | None]) -> JsonObject:
-    """Runs `work` in a write transaction, and returns the evaluation that it made; empty: it made none.
-
-    Raises ServiceError after a conflict with another writer.
-    """
+    """Returns the evaluation that `work` writes (empty: none); ServiceError: another writer was first."""
     try:
         made = service.store.write(work)
     except ConflictError:
@@ -227,8 +223,7 @@ _MICROSECOND = 1000
 
 def change_by(service: Service, update_mask: str | None = None) -> EvaluationChange:
     """Returns a change that the user of a service makes now."""
-    now = time_ns() // _MICROSECOND * _MICROSECOND
-    return EvaluationChange(service.actor, now, update_mask or None)
+    return EvaluationChange(service.actor, time_ns() // _MICROSECOND * _MICROSECOND, update_mask or None)
 
 
 def check_etag(name: str, given: str, stored: str, field: str) -> None:

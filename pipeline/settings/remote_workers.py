@@ -338,8 +338,6 @@ def _without_comments(file: Path) -> str:
 
 
 _ERROR = re.compile(r"ERROR:|[\w.]*(?:Error|Exception)\b")
-_OF_BEAM = "apache-beam"
-_NO_CACHE = "skip"
 
 
 def try_staging(options: PipelineOptions) -> None:
@@ -348,11 +346,11 @@ def try_staging(options: PipelineOptions) -> None:
     if setup.setup_file is not None and find_spec("build") is not None:  # else Beam uses setup.py itself
         build = ("build", "--no-isolation", "--sdist", str(Path(setup.setup_file).parent), "--outdir")
         _try(build, f"--setup_file {setup.setup_file}: cannot be built: ")
-    if setup.requirements_file is not None and setup.requirements_cache != _NO_CACHE:
+    if setup.requirements_file is not None and setup.requirements_cache != "skip":
         sources = ("--no-binary", ":all:") if setup.requirements_cache_only_sources else ()
         lines = map(str.strip, Path(setup.requirements_file).read_text(encoding="utf-8").splitlines())
         # One by one, as Beam gives them to pip; it leaves out itself.
-        for line in [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]:
+        for line in [line for line in lines if line and not line.startswith(("#", "apache-beam"))]:
             download = ("pip", "download", "--disable-pip-version-check", "--no-deps", *sources, line)
             what = f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: "
             _try((*download, "--dest"), what)

@@ -320,9 +320,6 @@ def judge_settings(
     )
 
 
-_BATCH_WAIT_S = 6 * 3600.0
-
-
 def with_batches(
     options: RawOptions,
     judge: JudgeSettings,
@@ -338,7 +335,7 @@ def with_batches(
         if options.judge_batch_wait is not None:
             raise ConfigError("--judge_batch_wait needs --judge_batch")
         return judge
-    wait_s = _BATCH_WAIT_S if options.judge_batch_wait is None else options.judge_batch_wait
+    wait_s = 6 * 3600.0 if options.judge_batch_wait is None else options.judge_batch_wait
     if not 0 <= wait_s < inf:
         raise ConfigError(f"--judge_batch_wait must be 0 or more seconds, not {wait_s}")
     if is_streaming:

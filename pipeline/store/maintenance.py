@@ -225,8 +225,7 @@ def find_user(connection: Connection, user: str) -> Subject:
     ids = sorted({user, *markers, *_nearest(set(known), user, "users")})
     columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
     query = select(*columns).where(user_id.in_(map(key_text, ids))).distinct()
-    keys = sorted(ConversationKey(*row) for row in connection.execute(query))
-    return _subject(connection, keys, ids)
+    return _subject(connection, sorted(ConversationKey(*row) for row in connection.execute(query)), ids)
 
 
 def _subject(connection: Connection, keys: list[ConversationKey], named: Sequence[str]) -> Subject:
@@ -249,7 +248,6 @@ def _pieces(keys: Sequence[ConversationKey]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _is_of(table: Table, app: str, ids: Sequence[str]) -> ColumnElement[bool]:
-    """Returns the condition of the rows of conversations of an app."""
     of_app = table.c.app == app
     if table is RESULT_ROWS:
         # A result is in the app of its case, which may be another one than that of its conversation.
@@ -379,9 +377,8 @@ def problems_of(store: Store) -> dict[str, list[str]]:
 
 
 def _pages(connection: Connection) -> Iterator[str]:
-    for line in connection.exec_driver_sql("PRAGMA integrity_check").scalars():
-        if line != "ok":
-            yield str(line)
+    lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
+    yield from (str(line) for line in lines if line != "ok")
     for table, _row, parent, _key in connection.exec_driver_sql("PRAGMA foreign_key_check"):
         yield f"a row of {table} refers to a row of {parent} that is not there"
 

@@ -105,8 +105,7 @@ def is_counted(table: Table) -> ColumnElement[bool]:
     is_its = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
     is_read = CURRENT.c.name == EXECUTIONS.c.name, CURRENT.c.execution == EXECUTIONS.c.execution
     # PostgreSQL's planner makes a join of EXISTS and IN, sorts it, and reads all rows for the newest one.
-    counts = select(EXECUTIONS.c.state == COMPLETED).where(*is_its, *is_read)
-    return counts.correlate(table).scalar_subquery()
+    return select(EXECUTIONS.c.state == COMPLETED).where(*is_its, *is_read).correlate(table).scalar_subquery()
 
 
 def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunState]:

@@ -56,15 +56,8 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction, Operator
 from turnwise.schemas.proto.scalars import shown, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, ScoreRow
+from turnwise.transforms.decisions.comparison import sides
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Summary, collect, judge_of
-from turnwise.transforms.decisions.comparison.sides import (
-    CodedColumn,
-    ConversationColumns,
-    Integers,
-    ScoreDetails,
-    coded,
-    columns_of,
-)
 from turnwise.transforms.decisions.run import unnamed_case
 from turnwise.transforms.statistics.resampling import Numbers
 
@@ -81,15 +74,15 @@ class RunColumns(msgspec.Struct, frozen=True, array_like=True):
         judges: Criterion and judge of the scores that a judge gave.
     """
 
-    conversations: ConversationColumns
-    evaluations: CodedColumn[str | None]
-    nanos: CodedColumn[int]
-    is_result: CodedColumn[bool]
-    revisions: CodedColumn[int]
-    judges: CodedColumn[tuple[tuple[str, str], ...]]
+    conversations: sides.ConversationColumns
+    evaluations: sides.CodedColumn[str | None]
+    nanos: sides.CodedColumn[int]
+    is_result: sides.CodedColumn[bool]
+    revisions: sides.CodedColumn[int]
+    judges: sides.CodedColumn[tuple[tuple[str, str], ...]]
 
 
-RunDetails = dict[str, ScoreDetails]
+RunDetails = dict[str, sides.ScoreDetails]
 """Criterion -> reasons, turns and votes of the conversations of a run."""
 
 _KINDS = ("|u1", "<u2", "<u4")
@@ -108,13 +101,13 @@ def _stored_numbers(numbers: Any) -> tuple[str, ...]:
     return kind, b64encode(numbers.astype(kind).tobytes()).decode()
 
 
-def _read_numbers(wanted: Any, stored: Any) -> Integers | Numbers:
+def _read_numbers(wanted: Any, stored: Any) -> sides.Integers | Numbers:
     kind, text, *places = stored
     if kind not in ((_FLOATS,) if wanted == Numbers else _KINDS):
         raise ValueError("numbers in a summary are of another kind")
     numbers = np.frombuffer(b64decode(text, validate=True), kind)
     if kind == _FLOATS:
-        return numbers.astype(np.float64)[_read_numbers(Integers, places)]
+        return numbers.astype(np.float64)[_read_numbers(sides.Integers, places)]
     return numbers.astype(np.int64)
 
 
@@ -241,7 +234,7 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
                 traits.append((record.name, record.evaluation, *record_key))
                 yield conversation
 
-    compared = columns_of(conversations())
+    compared = sides.columns_of(conversations())
     order = np.asarray(sorted(range(len(traits)), key=lambda row: traits[row][0]), np.int64)
     compared = compared.at(order)
     compared.criteria = dict(sorted(compared.criteria.items()))
@@ -250,8 +243,10 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     }
     for column in compared.criteria.values():
         column.details = None
-    columns: list[CodedColumn[Any]] = [coded(values).at(order) for values in zip(*traits, strict=True)][1:]
-    evaluations, nanos, is_result, revisions, judges = columns or [coded(())] * 5
+    columns: list[sides.CodedColumn[Any]] = [
+        sides.coded(values).at(order) for values in zip(*traits, strict=True)
+    ][1:]
+    evaluations, nanos, is_result, revisions, judges = columns or [sides.coded(())] * 5
     return RunColumns(compared, evaluations, nanos, is_result, revisions, judges), details
 
 

@@ -27,15 +27,7 @@ from turnwise.pipeline.settings.options import SinkPlace, check_extra
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.streaming.alerts import SendAlerts, open_alert_sink, outcome_change, window_change
-from turnwise.pipeline.streaming.inputs.base import (
-    KAFKA,
-    PUBSUB,
-    SourceOptions,
-    attribute_time,
-    message_position,
-    parse_kafka_uri,
-    pubsub_name,
-)
+from turnwise.pipeline.streaming.inputs import base
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Arrival, Record
@@ -54,7 +46,7 @@ _SCAN_SECONDS = 10.0
 
 
 def read_arrivals(
-    root: beam.Pipeline, inputs: Sequence[str], options: SourceOptions
+    root: beam.Pipeline, inputs: Sequence[str], options: base.SourceOptions
 ) -> "tuple[PCollection[Arrival], PCollection[Failure]]":
     """Reads a stream with Beam's connectors, at event times, and what cannot be read; raises ConfigError.
 
@@ -79,13 +71,15 @@ def read_arrivals(
     return arrivals | "AllArrivals" >> beam.Flatten(), failures | "AllReadFailures" >> beam.Flatten()
 
 
-def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, Any], Callable[[Any], _Found]]":
+def _source(
+    name: str, options: base.SourceOptions
+) -> "tuple[beam.PTransform[Any, Any], Callable[[Any], _Found]]":
     kind = input_kind(name)
     if kind and kind.is_local:
         raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
-    if name.startswith(PUBSUB):
+    if name.startswith(base.PUBSUB):
         check_extra(f"--input {name}", "turnwise[gcp]")
-        resource, is_topic = pubsub_name(name)
+        resource, is_topic = base.pubsub_name(name)
         try:
             messages = ReadFromPubSub(
                 topic=resource if is_topic else None,
@@ -97,8 +91,8 @@ def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, An
             raise ConfigError(f"--input {name}: {error}") from None
         attribute = options.timestamp_attribute
         return messages, partial(records_of_message, source=resource, attribute=attribute)
-    if name.startswith(KAFKA):
-        topic = parse_kafka_uri(name)
+    if name.startswith(base.KAFKA):
+        topic = base.parse_kafka_uri(name)
         fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
         read = ReadFromKafka(
             {"auto.offset.reset": "earliest", **topic.properties, **fixed},
@@ -111,8 +105,7 @@ def _source(name: str, options: SourceOptions) -> "tuple[beam.PTransform[Any, An
     is_directory = name.endswith("/") or Path(name).is_dir()
     pattern = f"{name.rstrip('/')}/**" if is_directory else name
     # The default is the time at which the module was loaded.
-    now = Timestamp.now()
-    matches = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=now)
+    matches = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=Timestamp.now())
     return matches, partial(records_of_file, limit=options.max_record_bytes)
 
 
@@ -151,8 +144,8 @@ def records_of_file(file: FileMetadata, limit: int) -> _Found:
 
 def records_of_message(message: Any, source: str, attribute: str | None) -> _Found:
     """Yields the record of a `PubsubMessage`."""
-    event_time = attribute_time(message.attributes.get(attribute)) if attribute else None
-    record = Record(source, message_position(message.message_id), message.data)
+    event_time = base.attribute_time(message.attributes.get(attribute)) if attribute else None
+    record = Record(source, base.message_position(message.message_id), message.data)
     yield record, event_time, message.publish_time.timestamp()
 
 
@@ -179,7 +172,7 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
     with made_pipeline(options) as pipeline:
-        source_options = SourceOptions(settings.max_record_bytes, stream.timestamp_attribute)
+        source_options = base.SourceOptions(settings.max_record_bytes, stream.timestamp_attribute)
         arrivals, unread = read_arrivals(pipeline, settings.input, source_options)
         on_prism = type(pipeline.runner).__name__ == "PrismRunner"
         sinks = SharedFiles(settings.output, settings.run.run_id, settings.places, in_bundles=on_prism)
@@ -221,8 +214,7 @@ def build_stream(
         | "CountOnce" >> windows.CountOnce(rules)
         | "WindowedMetrics" >> windows.WindowedMetrics(rules)
     )
-    metric_lines = partial(_metric_lines, run_id=settings.run.run_id)
-    sinks.write(metrics, "Metric", metric_lines, window_change)
+    sinks.write(metrics, "Metric", partial(_metric_lines, run_id=settings.run.run_id), window_change)
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> windows.RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))

@@ -410,8 +410,7 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
 
 def _has_content(chunk: Chunk) -> bool:
     """Returns whether a chunk has content other than blank text."""
-    words = (chunk.text, chunk.transcript)
-    stated = [text for text in words if text is not None]
+    stated = [text for text in (chunk.text, chunk.transcript) if text is not None]
     return any(text.strip() for text in stated) if stated else bool(chunk.to_value())
 
 

@@ -92,9 +92,9 @@ class _SchemaWriter:
         if inner is not None and inner in self._elsewhere:
             is_hidden, text = True, f"{text} Its fields: see the answer of {self._elsewhere[inner]}."
         schema = self._field(hint, is_partial, is_hidden)
-        for limits in (limits for field, *limits in message.RANGES if field == name):
-            # NaN lies in no bounds.
-            schema = {"type": "number"} if "$ref" in schema else schema
+        limits = next((limits for field, *limits in message.RANGES if field == name), None)
+        if limits is not None:
+            schema = {"type": "number"} if "$ref" in schema else schema  # NaN lies in no bounds
             keys = ("minItems", "maxItems") if schema["type"] == "array" else ("minimum", "maximum")
             bounds = zip(keys, limits, strict=True)
             schema = {**schema, **{key: bound for key, bound in bounds if bound is not None}}

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pydantic_core import from_json
 
 from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.steps import CountingDoFn
@@ -156,10 +156,8 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         """
         names = {event.event_id: event.session_id for event in named}
         horizon = self.last_time - rules.session_gap - rules.allowed_lateness
-        conversations: dict[str, list[ConversationEvent]] = {}
-        for event in self.events():
-            if event.event_id in names:
-                conversations.setdefault(names[event.event_id], []).append(event)
+        present = (event for event in self.events() if event.event_id in names)
+        conversations = grouped((names[event.event_id], event) for event in present)
 
         def latest(events: Sequence[ConversationEvent]) -> float:
             return max(self.last_time if event.event_time is None else event.event_time for event in events)

@@ -405,9 +405,7 @@ class BundleSums:
         for table, rows in self._rows.items():
             rows += getattr(evaluated, table)
         add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
-        outputs: list[Any] = []
-        for failure in evaluated.scored.failures:
-            outputs.append(TaggedOutput(FAILURES, failure))
+        outputs: list[Any] = [TaggedOutput(FAILURES, failure) for failure in evaluated.scored.failures]
         if len(self._sums) >= _MOST_VERSIONS:
             outputs += [TaggedOutput(STATISTICS, entry) for entry in self._sums.items()]
             self._sums = {}
@@ -563,8 +561,7 @@ class JudgeFn(ScoringDoFn):
         if asking is None:
             yield from self.outputs(scored, timestamp)
             return
-        answered = self._judge.submit(asking)
-        self._waiting.append(_Waiting(answered, scored, timestamp, window))
+        self._waiting.append(_Waiting(self._judge.submit(asking), scored, timestamp, window))
         most = self._settings.most_waiting
         while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
             yield from self._answered(self._waiting.popleft())

@@ -185,8 +185,7 @@ def rejected_outcome(record: Record, failures: Sequence[Failure], run: RunInfo) 
     name, closing = record.closing.session_id, record.closing
     key, digest = f"conversation {name}", _digest(record)
     contribution = Contribution(key, closing.revision, digest, closing.time, "", MetricsState())
-    rows = _failure_rows(failures, run)
-    return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
+    return RecordOutcome(name, contribution, [], [], _failure_rows(failures, run), record.settles(), record)
 
 
 def too_late(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
@@ -248,8 +247,7 @@ def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Sums
         changes = [SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))]
         new = new._replace(event_time=known.event_time)
     changes.append(SumsChange(1, new.event_time, new.app_version, new.statistics))
-    statistics = packed(new.statistics)
-    return Counted(new.revision, new.digest, new.event_time, new.app_version, statistics), changes
+    return Counted(new.revision, new.digest, new.event_time, new.app_version, packed(new.statistics)), changes
 
 
 class _CountOnceFn(steps.InspectedDoFn):
@@ -419,8 +417,7 @@ class StreamScorer:
 
 class _ParseArrivalFn(steps.ParsingDoFn):
     def process(self, arrival: Arrival) -> list[Any]:
-        record = Record(arrival.source, arrival.position, arrival.data)
-        return self.outputs(record, known_watermark(arrival))
+        return self.outputs(Record(arrival.source, arrival.position, arrival.data), known_watermark(arrival))
 
 
 def known_watermark(arrival: Arrival) -> float:

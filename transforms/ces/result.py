@@ -27,20 +27,9 @@ from turnwise.transforms.ces.judgements import (
     is_clean,
     may_have_called,
 )
+from turnwise.transforms.criteria import ces
 from turnwise.transforms.criteria.answers import GroundingScore
 from turnwise.transforms.criteria.base import calls_text, why_unpaired, words_text
-from turnwise.transforms.criteria.ces import (
-    HALLUCINATION_LABELS,
-    SIMILARITY_LABELS,
-    EvaluationExpectations,
-    Hallucination,
-    ScenarioExpectations,
-    ScenarioRubrics,
-    UserGoalSatisfaction,
-    no_claim,
-    switched_off,
-    unjustified_text,
-)
 from turnwise.transforms.criteria.citations import is_score
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.matching.calls import ParameterScore, answered_calls, tool_identity
@@ -122,10 +111,7 @@ def _judgements(scored: ScoredConversation) -> Judgements | None:
 
 
 def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObject]:
-    """Returns the criteria of the config by which a conversation fails that no CES case decides.
-
-    They are EvaluationExpectationResults.
-    """
+    """Returns EvaluationExpectationResults: criteria of the config that fail, which no CES case decides."""
     case = scored.sample.eval_case
     if verdict.status != "FAIL" or (case is not None and case.dialect == "ces"):
         return []
@@ -142,7 +128,7 @@ def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObje
 def _statements(judgements: Judgements) -> list[JsonObject]:
     """Returns the EvaluationExpectationResults of the evaluation expectations."""
     results: list[JsonObject] = []
-    for statement in judgements.items(EvaluationExpectations.name):
+    for statement in judgements.items(ces.EvaluationExpectations.name):
         message: JsonObject = {}
         if statement.name != statement.prompt:
             message["evaluationExpectation"] = statement.name
@@ -219,7 +205,7 @@ def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[
         texts += [f"Answer not expected: {words_text(words)}." for words in extra if isinstance(words, str)]
         score = judgements.hallucination(pair.index)
         if score is not None and score.value == 0.0 and hallucination_gates(sample, pair):
-            texts.append(unjustified_text(score))
+            texts.append(ces.unjustified_text(score))
         if any(texts):
             yield index, " ".join(filter(None, texts))
 
@@ -263,8 +249,8 @@ def _scenario_result(scored: ScoredConversation, verdict: Verdict, judgements: J
 def _add_scenario_judgements(
     message: JsonObject, sample: Sample, judgements: Judgements, outcomes: Sequence[ExpectationOutcome]
 ) -> None:
-    rubrics = judgements.items(ScenarioRubrics.name)
-    goal = judgements.of_whole(UserGoalSatisfaction.name)
+    rubrics = judgements.items(ces.ScenarioRubrics.name)
+    goal = judgements.of_whole(ces.UserGoalSatisfaction.name)
     if rubrics:
         message["rubricOutcomes"] = [
             {"rubric": rubric.name}
@@ -307,7 +293,7 @@ def _scenario_outcomes(
                 message["observedToolCall"]["toolResponse"] = tool_response(response)
         shown.append(message | ({"outcome": outcome.outcome} if outcome.outcome else {}))
     texts = [text for turn in turns for text in turn_texts(turn)]
-    for answer in judgements.items(ScenarioExpectations.name):
+    for answer in judgements.items(ces.ScenarioExpectations.name):
         if outcomes[answer.position].outcome == "PASS" and answer.quote:
             text = next((text for text in texts if contains_quote(answer.quote, text)), None)
             if text is not None:
@@ -326,11 +312,11 @@ def _add_satisfied(message: JsonObject, outcomes: Sequence[ExpectationOutcome]) 
 
 def judged_hallucination(pair: TurnPair, judgements: Judgements) -> Score | None:
     """Returns a judge's score of a turn, without a value where it gave none; None: it is not checked."""
-    if not judgements.has(Hallucination.name) or pair.actual is None or switched_off(pair.expected):
+    if not judgements.has(ces.Hallucination.name) or pair.actual is None or ces.switched_off(pair.expected):
         return None
     score = judgements.hallucination(pair.index)
     if score is None:
-        return Score(None) if pair.actual.tool_calls else no_claim("No tool call in this turn.")
+        return Score(None) if pair.actual.tool_calls else ces.no_claim("No tool call in this turn.")
     return score
 
 
@@ -354,18 +340,18 @@ def justification(answer: GroundedAnswer, least: float) -> Score:
     An answer is justified if all its claims reach the threshold; without scored claims, if the answer does.
     """
     if answer.skipped_reasons:
-        return no_claim(answer.skipped_text)
+        return ces.no_claim(answer.skipped_text)
     claims = [(i, claim) for i, claim in enumerate(answer.claims) if claim.needs_support]
     if answer.claims and not claims:
-        return no_claim("No claim needs support.")
+        return ces.no_claim("No claim needs support.")
     scores = [(f"claim {i}", c.score) for i, c in claims if c.score is not None and is_score(c.score)]
     if not scores and answer.grounding_score is not None and is_score(answer.grounding_score):
         scores = [("the answer", answer.grounding_score)]
     if not scores:
-        return no_claim("The engine gives no score.")
+        return ces.no_claim("The engine gives no score.")
     weak = [f"{name} scores {score:g}" for name, score in scores if score < least]
     explanation = f"Below {least:g}: {', '.join(weak[:10])}." if weak else f"All scores reach {least:g}."
-    return Score(float(not weak), label=HALLUCINATION_LABELS[int(not weak)], explanation=explanation)
+    return Score(float(not weak), label=ces.HALLUCINATION_LABELS[int(not weak)], explanation=explanation)
 
 
 # Parts of results: canonical parts and golden turns as CES messages.
@@ -502,7 +488,7 @@ def _explained(score: Score) -> JsonObject:
 def similarity_result(score: Score, outcome: Outcome) -> JsonObject:
     """Returns a SemanticSimilarityResult of a score with a value."""
     value = int(score.value or 0)
-    return {"score": value, "label": SIMILARITY_LABELS[value], **_explained(score), "outcome": outcome}
+    return {"score": value, "label": ces.SIMILARITY_LABELS[value], **_explained(score), "outcome": outcome}
 
 
 @lru_cache(maxsize=1024)
@@ -576,8 +562,6 @@ def _span_latency(span: TimedSpan) -> JsonObject:
 
 # What an EvaluationResult adds to the sums.
 
-_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
-
 
 def result_parts(result: JsonObject) -> list[SumPart]:
     """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
@@ -598,12 +582,12 @@ def result_parts(result: JsonObject) -> list[SumPart]:
 def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
     parts: list[SumPart] = []
     for outcome in turn.get("expectationOutcome", ()):
-        sides = _PLACES.get(outcome.get("outcome"))
-        if sides is not None:
+        state = outcome.get("outcome")
+        if state in ("PASS", "FAIL"):
             expectation = outcome.get("expectation")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
             if call is not None:
-                parts.append(((index, "tool", _tool_name(call)), sides[0], sides[1]))
+                parts.append(((index, "tool", _tool_name(call)), int(state == "PASS"), int(state == "FAIL")))
     if "semanticSimilarityResult" in turn:
         parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
     if "hallucinationResult" in turn:

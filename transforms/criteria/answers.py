@@ -36,8 +36,6 @@ _LEVELS = {"NEGLIGIBLE": 0, "LOW": 1, "MEDIUM": 2, "HIGH": 3}
 _SEVERITY_PREFIX = "HARM_SEVERITY_"
 SafetyVerdict = Literal["safe", "withheld", "blocked", "probable", "severe", "unknown"]
 
-_HARMLESS: tuple[SafetyVerdict, ...] = ("safe", "withheld", "unknown")
-
 
 class AllowedHarm(BaseModel):
     """Highest allowed levels of a category; None: the criterion's."""
@@ -85,7 +83,7 @@ class SafetyRatings(MeasuredCriterion):
         shown = zip(ratings, verdicts, strict=True)
         details = listed([{**asdict(rating), "verdict": verdict} for rating, verdict in shown], "ratings")
         for rating, verdict in zip(ratings, verdicts, strict=True):
-            if verdict not in _HARMLESS:
+            if verdict not in ("safe", "withheld", "unknown"):
                 name = "severity" if verdict == "severe" else "probability"
                 text = f"{rating.category}: {name} {getattr(rating, name)} is above what is allowed."
                 text = f"The text was withheld: {rating.category}." if verdict == "blocked" else text

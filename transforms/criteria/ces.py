@@ -36,13 +36,7 @@ from turnwise.transforms.judging.prompts import (
     task_prompt,
     unjudged_reason,
 )
-from turnwise.transforms.local_judge.grounding import (
-    OTHER_POLARITY,
-    PROBABLE,
-    compare_answers,
-    ground,
-    probable_range,
-)
+from turnwise.transforms.local_judge import grounding
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
@@ -157,7 +151,7 @@ def local_reply(
     texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)]
     claims = [
         (verdict, text, verdict.coverage)
-        for text, verdict in zip(texts, ground(texts, evidence, asked), strict=True)
+        for text, verdict in zip(texts, grounding.ground(texts, evidence, asked), strict=True)
         if verdict.coverage is not None
     ]
     verdict: Justification = "no_claim"
@@ -165,14 +159,16 @@ def local_reply(
     if claims:
         least, claim, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
         quote, reason = least.quote, least.reason
-        value, at_most = probable_range([item for item, _, _ in claims])
+        value, at_most = grounding.probable_range([item for item, _, _ in claims])
         if least.is_certain:
             verdict, value = "not_justified", 0.0
-        elif value >= PROBABLE and all(item.unsure != OTHER_POLARITY for item, _, _ in claims):
+        elif value >= grounding.PROBABLE and all(
+            item.unsure != grounding.OTHER_POLARITY for item, _, _ in claims
+        ):
             verdict = "justified"
             if least.label != "supported":
                 reason = f"The evidence holds most of the answer; least of “{claim}”."
-        elif at_most >= PROBABLE:
+        elif at_most >= grounding.PROBABLE:
             reason, cannot_tell = next(item.unsure for item, _, _ in claims if item.unsure), True
     return LocalHallucinationReply(
         claim_quote=claim,
@@ -190,7 +186,7 @@ def in_ces_terms(score: Score) -> Score:
         return score
     if score.label == UNDECIDED:
         return replace(score, value=None, reason=f"the local judge is unsure, {score.value:.2f}")
-    return replace(score, value=float(score.value if score.value < 0 else score.value >= PROBABLE))
+    return replace(score, value=float(score.value if score.value < 0 else score.value >= grounding.PROBABLE))
 
 
 def unjustified_text(score: Score) -> str:
@@ -341,7 +337,7 @@ class SemanticSimilarity(JudgedCriterion):
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
 
         def local_reply() -> SimilarityReply:
-            answer = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+            answer = grounding.compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
             texts = {"expected_quote": "", "actual_quote": answer.quote, "reason": answer.reason}
             return SimilarityReply(**texts, score=answer.score)
 

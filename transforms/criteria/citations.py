@@ -9,22 +9,9 @@ from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClai
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionSeverityReason, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn
+from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.judging.prompts import (
-    MAX_SECTION,
-    Section,
-    StatementReply,
-    StatementVerdict,
-    judge_statements,
-    reference_text,
-    share_score,
-    task_prompt,
-)
-from turnwise.transforms.local_judge.grounding import (
-    GroundingVerdict,
-    TooLargeError,
-    supported,
-)
+from turnwise.transforms.local_judge.grounding import GroundingVerdict, TooLargeError, supported
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.cleaning import TextRange, Utf8Text
 from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
@@ -307,7 +294,7 @@ class Grounds:
     def source_text(self, source: int) -> str:
         """Returns the text of a source."""
         if source not in self._texts:
-            self._texts[source] = reference_text(self.answer.references[source])
+            self._texts[source] = prompts.reference_text(self.answer.references[source])
         return self._texts[source]
 
     def by_record(self, cited: CitedSource) -> Support | None:
@@ -352,8 +339,8 @@ class Grounds:
                 if claim.needs_support
             ]
         text = self.marks.text.text
-        if len(text) > MAX_SECTION:
-            raise TooLargeError(f"an answer of more than {MAX_SECTION} characters")
+        if len(text) > prompts.MAX_SECTION:
+            raise TooLargeError(f"an answer of more than {prompts.MAX_SECTION} characters")
         spans = sentences(text, self.language)
         if len(spans) > MAX_SENTENCES:
             raise TooLargeError(f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
@@ -490,14 +477,14 @@ class JudgedCitationPrecision(JudgedCriterion):
             return Score(0.0, explanation=cited[0].why_nothing)
         if len(asked) > MAX_SENTENCES:
             return Score(None, f"{len(asked)} cited references; at most {MAX_SENTENCES} are judged")
-        sections = [Section("request", pair.actual.user or "" if pair.actual else "")]
+        sections = [prompts.Section("request", pair.actual.user or "" if pair.actual else "")]
         for number in sorted({source.source or 0 for source in asked}):
-            sections.append(Section(f"source {number}", grounds.source_text(number)))
+            sections.append(prompts.Section(f"source {number}", grounds.source_text(number)))
         for number, source in enumerate(asked, 1):
             name = f"passage {number}, from source {source.source}"
-            sections.append(Section(name, grounds.cited_text(source.mark)))
-        prompt = task_prompt("citation_precision/2", sections)
-        judged, vote = await judge_statements(
+            sections.append(prompts.Section(name, grounds.cited_text(source.mark)))
+        prompt = prompts.task_prompt("citation_precision/2", sections)
+        judged, vote = await prompts.judge_statements(
             ask, prompt, self.options, len(asked), lambda: local_reply(grounds, asked)
         )
         verdicts: Iterator[JsonObject] = iter(judged)
@@ -506,18 +493,18 @@ class JudgedCitationPrecision(JudgedCriterion):
             | ({"score": 0.0, "reason": source.why_nothing} if source.why_nothing else next(verdicts))
             for source in cited
         ]
-        return share_score(items, vote, "citations", self.threshold)
+        return prompts.share_score(items, vote, "citations", self.threshold)
 
 
-def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> StatementReply:
+def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> prompts.StatementReply:
     """Answers without a model; leaves everything out if it is too much to compare."""
     try:
         supports = grounds.by_local_judge(asked)
     except TooLargeError:
-        return StatementReply(verdicts=[])
-    return StatementReply(
+        return prompts.StatementReply(verdicts=[])
+    return prompts.StatementReply(
         verdicts=[
-            StatementVerdict(
+            prompts.StatementVerdict(
                 number=number,
                 quote="",
                 reason=support.reason or "",

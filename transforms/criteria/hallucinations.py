@@ -28,24 +28,8 @@ from turnwise.transforms.effects.claims import (
     match_claims,
 )
 from turnwise.transforms.effects.failures import claims_success, has_failed, reports_failure
+from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import Ask, Question, Vote, ask_all, vote_each
-from turnwise.transforms.judging.prompts import (
-    MAX_SECTION,
-    ReasonedReply,
-    Reply,
-    Section,
-    context_sections,
-    evidence_gap,
-    facts,
-    left_out,
-    messages_of_user,
-    sections_of_other_agents,
-    spoken_sections,
-    statement_sections,
-    task_prompt,
-    unjudged_reason,
-    votes_of,
-)
 from turnwise.transforms.local_judge.grounding import PROBABLE, GroundingVerdict, ground, probable_range
 from turnwise.transforms.matching.calls import answered_calls, call_key
 from turnwise.transforms.matching.expectations import turn_texts
@@ -57,7 +41,7 @@ Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_ap
 _GOOD = ("supported", "not_applicable")
 
 
-class SentenceVerdict(ReasonedReply):
+class SentenceVerdict(prompts.ReasonedReply):
     """Verdict on one sentence."""
 
     number: int = Field(description="Number of the sentence, as in its section's name.")
@@ -67,7 +51,7 @@ class SentenceVerdict(ReasonedReply):
     label: Label
 
 
-class HallucinationsReply(Reply):
+class HallucinationsReply(prompts.Reply):
     """One entry for every sentence."""
 
     sentences: list[SentenceVerdict]
@@ -113,30 +97,34 @@ class Hallucinations(AdkJudged):
         if turn is None or was_skipped(turn):
             return None
         messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
-        if max(map(len, messages), default=0) > MAX_SECTION:
-            return Score(None, f"an answer of more than {MAX_SECTION} characters is not judged by sentences")
+        if max(map(len, messages), default=0) > prompts.MAX_SECTION:
+            return Score(
+                None, f"an answer of more than {prompts.MAX_SECTION} characters is not judged by sentences"
+            )
         language = sample.conversation.language
         spans = [(i, span) for i, text in enumerate(messages) for span in sentences(text, language)]
         if not spans:
             return None
         if len(spans) > MAX_SENTENCES:
             return Score(None, f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
-        context = context_sections(sample.conversation, turn)
+        context = prompts.context_sections(sample.conversation, turn)
         if not self.evaluate_intermediate_nl_responses:
-            context += sections_of_other_agents(sample.conversation, turn)
+            context += prompts.sections_of_other_agents(sample.conversation, turn)
         texts = [messages[i][span.start : span.end] for i, span in spans]
-        prompt = task_prompt("hallucinations/2", [*context, *statement_sections("sentence", texts)])
+        prompt = prompts.task_prompt(
+            "hallucinations/2", [*context, *prompts.statement_sections("sentence", texts)]
+        )
         question = Question(
             prompt,
             HallucinationsReply,
             self.options,
-            lambda: local_reply(texts, facts(context), messages_of_user(context)),
+            lambda: local_reply(texts, prompts.facts(context), prompts.messages_of_user(context)),
         )
         count = len(spans)
         vote = await vote_each(
             ask,
             question,
-            lambda reply: votes_of(((v.number, v.label in _GOOD) for v in reply.sentences), count),
+            lambda reply: prompts.votes_of(((v.number, v.label in _GOOD) for v in reply.sentences), count),
             count,
         )
         details: list[JsonObject] = [
@@ -156,7 +144,7 @@ class Hallucinations(AdkJudged):
         is_refuted = any(detail["label"] == "contradictory" for detail in details)
         if score is None or score.value is None or score.value >= least or is_refuted or self.as_adk:
             return score
-        if gap := evidence_gap(sample.conversation, turn):
+        if gap := prompts.evidence_gap(sample.conversation, turn):
             score.value, score.explanation, score.reason = None, None, gap
         return score
 
@@ -187,9 +175,9 @@ def _score(details: Sequence[JsonObject], vote: Vote[HallucinationsReply], least
     """Returns the mean over the messages of the means of their sentences; None: none claims anything."""
     values = [ballot.value for ballot in vote.ballots]
     score = Score(None, judge=vote.answers.use)
-    score.details = {"sentences": list(details), **left_out(vote.answers.question.prompt)}
+    score.details = {"sentences": list(details), **prompts.left_out(vote.answers.question.prompt)}
     if missing := values.count(None):
-        score.reason = unjudged_reason(missing, len(values), vote.answers.reason)
+        score.reason = prompts.unjudged_reason(missing, len(values), vote.answers.reason)
         return score
     local = [reply for reply in vote.answers.replies if isinstance(reply, LocalHallucinationsReply)]
     if not local or len(local) < len(vote.answers.replies):
@@ -242,14 +230,14 @@ _WRONG: dict[str, str] = {
 }
 
 
-class StatedValue(Reply):
+class StatedValue(prompts.Reply):
     """A value of a claimed action."""
 
     argument: str = Field(description="Name of the parameter, as behind the tool's name; empty if none.")
     text: str = Field(description="The agent's exact words for it, from the quote.")
 
 
-class ClaimedAction(Reply):
+class ClaimedAction(prompts.Reply):
     """An action that the agent claims."""
 
     turn: int = Field(description="Number of the turn, as in its section's name.")
@@ -259,7 +247,7 @@ class ClaimedAction(Reply):
     values: list[StatedValue] = Field(description="Values that the quote states of the action.")
 
 
-class ClaimedActionsReply(ReasonedReply):
+class ClaimedActionsReply(prompts.ReasonedReply):
     """One entry for every claim, in order."""
 
     claims: list[ClaimedAction]
@@ -288,7 +276,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
     threshold: float | None = 1.0
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        catalog, spoken = self.catalog(sample), spoken_sections(sample.conversation)
+        catalog, spoken = self.catalog(sample), prompts.spoken_sections(sample.conversation)
         actions = actions_of(sample.conversation, catalog)
         if not any(section.name.endswith(", agent") for section in spoken):
             return self._compared([], actions) if actions else None
@@ -309,7 +297,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             if name and (name in changing or catalog.effect(name).effect != "read")
         ]
         question = Question(
-            task_prompt("claimed_actions/3", [Section("tools", "\n".join(tools)), *spoken]),
+            prompts.task_prompt("claimed_actions/3", [prompts.Section("tools", "\n".join(tools)), *spoken]),
             ClaimedActionsReply,
             self.options,
             verdicts=lambda reply: [self._agreement(reply, sample, catalog).value],
@@ -326,7 +314,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         if score.details is not None:
             guessed = catalog.guesses(call for turn in sample.conversation.turns for call in turn.tool_calls)
             guesses: JsonObject = {"guessed": guessed} if guessed else {}
-            score.details = {**score.details, **guesses, **left_out(question.prompt)}
+            score.details = {**score.details, **guesses, **prompts.left_out(question.prompt)}
         return score
 
     def _agreement(self, reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog) -> Score:

@@ -24,13 +24,7 @@ from turnwise.schemas.rows import (
 )
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.cases import recorded_turns
-from turnwise.transforms.decisions.comparison.collect import (
-    ScoredId,
-    Summary,
-    collect,
-    judge_of,
-    own_cases,
-)
+from turnwise.transforms.decisions.comparison.collect import ScoredId, Summary, collect, judge_of, own_cases
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.matching.sample import NO_CASE

@@ -228,12 +228,14 @@ _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
 
 
+_may_be_action = lru_cache(4096)(lambda key: last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH)
+
+
 def may_state_effect(args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
     for key, value in args.items():
         if isinstance(value, str):
-            may_be_action = last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH
-            if may_be_action or _may_be_query(value.lower()):
+            if _may_be_action(key) or _may_be_query(value.lower()):
                 return True
         elif isinstance(value, dict):
             if may_state_effect(value):
@@ -328,10 +330,9 @@ def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
     if words in (("command",), ("cmd",)) and len(action.split()) > 1 and action.split()[0] in _SHELL:
         action = action.split()[0]
     if words[-1] == "method" and (len(words_of(action)) == 1 or action.upper() in _HTTP):
-        is_http = (
-            action.isupper() or len(words) > 1 or any(not _ADDRESSES.isdisjoint(words_of(k)) for k in args)
-        )
-        return infer_effect(action) if action.upper() in _HTTP and is_http else None
+        has_address = any(not _ADDRESSES.isdisjoint(words_of(name)) for name in args)
+        is_http = action.upper() in _HTTP and (action.isupper() or len(words) > 1 or has_address)
+        return infer_effect(action) if is_http else None
     if action.lower() in _ASKED_FOR:
         return READ
     verb = verb_of_name(action) if _ACTION.fullmatch(action) else None

@@ -6,12 +6,7 @@ from typing import Literal, NamedTuple
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
-from turnwise.transforms.text.values import (
-    MONEY_NAMES,
-    Mention,
-    read_passage,
-    with_digits,
-)
+from turnwise.transforms.text.values import MONEY_NAMES, Mention, read_passage, with_digits
 from turnwise.transforms.text.words import FUNCTION_WORDS, LARGE_NUMBERS, NUMBERS_IN_WORDS, word_set
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")

@@ -627,7 +627,7 @@ def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCal
     single = [call for call in wanted if len(call.args or ()) == 1]
     made = []
     for call in map(_call, agents):
-        agent = (call.args or {})[_PARAMETER]
+        agent = str((call.args or {})[_PARAMETER])
         made.append(next((c for c in single if _names(c, agent) and _hands_over(c, catalog)), call))
     return made
 
@@ -664,7 +664,5 @@ def _hands_over(call: ToolCall, catalog: ToolCatalog) -> bool:
     return catalog.effect_of(call).effect == "handoff"
 
 
-def _names(call: ToolCall, agent: object) -> bool:
-    return any(
-        isinstance(value, str) and same_agent(value, str(agent)) for value in (call.args or {}).values()
-    )
+def _names(call: ToolCall, agent: str) -> bool:
+    return any(isinstance(value, str) and same_agent(value, agent) for value in (call.args or {}).values())

@@ -269,8 +269,7 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
             # The fewest values that differ, then that are not compared; then one that is not claimed yet.
             candidates = [(claim.compared(action), action) for action in before or fitting]
             compared, claim.action = min(
-                candidates,
-                key=lambda c: (c[0].count("other"), c[0].count("not_compared"), c[1].is_claimed),
+                candidates, key=lambda c: (c[0].count("other"), c[0].count("not_compared"), c[1].is_claimed)
             )
             claim.action.is_claimed = True
             claim.verdict = "not_compared" if "not_compared" in compared else "done"

@@ -31,15 +31,8 @@ from turnwise.transforms.effects.prose_values import (
     spell_alike,
 )
 from turnwise.transforms.local_judge.named_values import mark_named_values
+from turnwise.transforms.matching import calls
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
-from turnwise.transforms.matching.calls import (
-    ArgumentMatcher,
-    directive_text,
-    is_directive,
-    plain_text,
-    same_value,
-    value_matches,
-)
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
 from turnwise.transforms.text.dates import (
     DateReading,
@@ -83,7 +76,7 @@ def equivalent(
     `prose` says how prose counts that only a judge can compare, and `further` which keys of objects that are
     not expected leave it unclear, unless they are empty.
     """
-    if same_value(expected, actual):
+    if calls.same_value(expected, actual):
         return True
     left, right = _structure(expected, name), _structure(actual, name)
     truths = {_truth(left), _truth(right)}
@@ -513,7 +506,7 @@ class ArgumentComparison(Struct, frozen=True):
     """Rules for comparing arguments, beside the default equivalence; a tool may be `*`, which is any."""
 
     # Tool -> parameter -> matcher, and tool -> parameters whose lists are compared in order.
-    matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
+    matchers: Mapping[str, Mapping[str, calls.ArgumentMatcher]] = field(default_factory=dict)
     ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unclear: bool = False  # result for a value that only a judge can compare: a directive, or prose
     ignores_prose: bool = False  # whether prose is not compared at all
@@ -528,7 +521,7 @@ class ArgumentComparison(Struct, frozen=True):
         parameters are compared.
         """
         wanted, given = expected.args or {}, actual.args or {}
-        if same_value(wanted, given):
+        if calls.same_value(wanted, given):
             return []
         if expected.compare_args is not None:
             wanted = {name: wanted.get(name) for name in expected.compare_args}
@@ -554,7 +547,7 @@ class ArgumentComparison(Struct, frozen=True):
         apart = {difference.parameter for difference in self.differences(expected, actual)}
         names = (difference.parameter for difference in strict.differences(expected, actual))
         wanted = expected.args or {}
-        return [name for name in names if name not in apart and not is_directive(wanted.get(name))]
+        return [name for name in names if name not in apart and not calls.is_directive(wanted.get(name))]
 
     def _compare(self, tool: str, wanted: JsonObject, given: JsonObject) -> list[Difference]:
         matchers = {**self.matchers.get(ANY_TOOL, {}), **self.matchers.get(tool, {})}
@@ -577,13 +570,13 @@ class ArgumentComparison(Struct, frozen=True):
         return differences
 
     def _is_met(
-        self, want: JsonValue, value: JsonValue, is_given: bool, matcher: ArgumentMatcher | None
+        self, want: JsonValue, value: JsonValue, is_given: bool, matcher: calls.ArgumentMatcher | None
     ) -> bool | None:
         """Returns whether a matcher or directive is met; None: there is none."""
         if matcher is not None and matcher.match == "ignore":
             return True
-        if is_directive(want):
-            verdict = value_matches(want, value) if is_given else want["$matchType"] == "ignore"
+        if calls.is_directive(want):
+            verdict = calls.value_matches(want, value) if is_given else want["$matchType"] == "ignore"
             return self.unclear if verdict is None else verdict
         if matcher is not None and is_given and want is not None:
             return matcher.matches(want, value)
@@ -592,8 +585,8 @@ class ArgumentComparison(Struct, frozen=True):
 
 def _open_pair(tool: str, difference: Difference) -> OpenPair:
     wanted = difference.expected
-    text = directive_text(wanted) if is_directive(wanted) else plain_text(wanted)
-    return OpenPair(f"{difference.parameter} of {tool}", text, plain_text(difference.actual))
+    text = calls.directive_text(wanted) if calls.is_directive(wanted) else calls.plain_text(wanted)
+    return OpenPair(f"{difference.parameter} of {tool}", text, calls.plain_text(difference.actual))
 
 
 def _parallel_lists(wanted: JsonObject, given: JsonObject, names: set[str]) -> list[list[str]]:

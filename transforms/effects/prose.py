@@ -27,13 +27,7 @@ from turnwise.transforms.local_judge.named_values import (
 from turnwise.transforms.text.cleaning import amount, plain
 from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.values import (
-    Mention,
-    normalized,
-    read_passage,
-    with_digits,
-    with_plain_signs,
-)
+from turnwise.transforms.text.values import Mention, normalized, read_passage, with_digits, with_plain_signs
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
     FUNCTION_WORDS,

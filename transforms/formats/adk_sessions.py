@@ -333,7 +333,7 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     seconds, latest = 0.0, None
     for event in events:
         time = event.timestamp
-        if time is None or (latest is not None and time <= latest):
+        if time is None or not (latest is None or time > latest):  # NaN is no time after another
             continue
         if latest is None:
             turn.timestamp = time

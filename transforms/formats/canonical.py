@@ -24,7 +24,7 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats import endings
+from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.fields import (
     LONGEST_NAME,
     MISSING,
@@ -41,14 +41,6 @@ from turnwise.transforms.formats.fields import (
 )
 from turnwise.transforms.formats.identity import Paths
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.registry import (
-    CASES_GO_TO,
-    CaseInLogsError,
-    EventReader,
-    Format,
-    LogInCasesError,
-    register_format,
-)
 from turnwise.transforms.matching.calls import check_directives, without_call
 from turnwise.transforms.matching.sample import contained_case, inline_case
 from turnwise.transforms.text.dates import rfc3339, time_seconds, value_time
@@ -244,7 +236,7 @@ def _read_recording(data: bytes) -> Conversation:
         if turn.agent is not None or turn.tool_calls or turn.agent_messages:
             return conversation
     if conversation.turns and inline_case(conversation):
-        raise CaseInLogsError(f"expectations without recorded answers; {CASES_GO_TO}")
+        raise registry.CaseInLogsError(f"expectations without recorded answers; {registry.CASES_GO_TO}")
     return conversation
 
 
@@ -264,7 +256,9 @@ def read_case(data: bytes) -> EvalCase:
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
-        raise LogInCasesError(f"conversation {conversation.conversation_id} expects nothing: no eval case")
+        raise registry.LogInCasesError(
+            f"conversation {conversation.conversation_id} expects nothing: no eval case"
+        )
     return case
 
 
@@ -493,8 +487,8 @@ def _is_recording(record: JsonObject) -> bool:
 
 
 # For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="turnwise",
         places=(("", Paths(app_version=("app_version",))),),
         help="turnwise's own canonical JSON",
@@ -509,14 +503,14 @@ register_format(
     )
 )
 # For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
-register_format(
-    Format(
+registry.register_format(
+    registry.Format(
         name="turn_event",
         help="turnwise's own events, one turn a record",
         keys=("conversation_id", "turn_index", "turn"),
         rank=20,
         recognises=_is_turn_event,
-        events=EventReader(
+        events=registry.EventReader(
             locate=_locate,
             is_end=lambda value: value.get("end") is True or any(value.get(name) for name in _ENDS),
             join=_joined_conversation,
@@ -610,6 +604,7 @@ def _unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
                 item = unknown.value
                 is_object = isinstance(item, dict) or str(item).lstrip().startswith("{")
                 is_argument = is_object or unknown.near(NEAR) in endings.ARGUMENTS
-                if is_argument if is_call else item is not None:
+                may_hold = is_argument if is_call else item is not None
+                if may_hold:
                     message = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
                     unread.add(UNREAD, message, calls=True)

@@ -40,10 +40,7 @@ _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
 
 def _conversation(value: JsonObject) -> canonical.Conversation:
-    """Converts a CES Conversation, read leniently.
-
-    `evaluation`, `tools` and how it ended (`ended`, `ended_detail`), no CES fields, are read too.
-    """
+    """Converts a CES Conversation leniently; beyond CES: `evaluation`, `tools`, `ended`, `ended_detail`."""
     value = {key: _cell(key, item) for key, item in value.items()}
     message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
@@ -279,9 +276,7 @@ def _joined(session_id: str, entries: Sequence[JsonObject]) -> canonical.Convers
     are the agent's messages.
     """
     turns = grouped((_entry_session(entry)[1], entry) for entry in entries)
-    labels: JsonObject = {}
-    for entry in entries:
-        labels |= as_object(entry.get("labels"))
+    labels = {key: item for entry in entries for key, item in as_object(entry.get("labels")).items()}
     made: list[Turn] = []
     for before, index in pairwise((-1, *sorted(turns))):
         made.append(_entry_turn(len(made), turns[index]))

@@ -72,8 +72,9 @@ def _conversation(
             first = answer[0] if isinstance(answer, list) and answer else answer
             text = first.get("text") if isinstance(first, dict) else first
             args = _ARGS.search(str(content))
-            if not (isinstance(text, str) and _CAVEAT.match(text)):
-                log.user(f"{command[1]} {args[1].strip() if args else ''}".strip(), entry.get("timestamp"))
+            typed = f"{command[1]} {args[1].strip() if args else ''}".strip()
+            if typed and not (isinstance(text, str) and _CAVEAT.match(text)):
+                log.user(typed, entry.get("timestamp"))
         _add(entry, log)
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):
@@ -92,8 +93,7 @@ def _conversation(
         log.general.add("OtherBranch", message, calls=True)
     for kind in sorted({kind_of(e) for e in entries} - _CLAUDE_STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
-    is_left = _is_interrupted(kept[-1])
-    end = End("user_left", str(_content_of(kept[-1]))[:100]) if is_left else None
+    end = End("user_left", str(_content_of(kept[-1]))[:100]) if _is_interrupted(kept[-1]) else None
     first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
     stem = PurePosixPath(record.source).name.split(".")[0]
     name = as_text(first.get("sessionId")) or stem
@@ -207,11 +207,8 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
             log.failure = entry.get("error") or log.failure
         elif kind == "result":
             # It ends a turn, with its tokens and times; its text repeats the last one.
-            text, structured, subtype = (
-                entry.get("result"),
-                entry.get("structured_output"),
-                entry.get("subtype"),
-            )
+            text, subtype = entry.get("result"), entry.get("subtype")
+            structured = entry.get("structured_output")
             if not text and structured is not None:
                 text = structured if isinstance(structured, str) else dump_json(structured).decode()
             text = text if isinstance(text, str) else ""

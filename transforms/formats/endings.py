@@ -183,10 +183,7 @@ def own_result(call: JsonValue) -> ToolResponse | None:
 
 
 def add_own_results(
-    turn: Turn,
-    results: Sequence[ToolResponse | None],
-    users: Sequence[ToolResponse | None],
-    unread: Unread,
+    turn: Turn, results: Sequence[ToolResponse | None], users: Sequence[ToolResponse | None], unread: Unread
 ) -> None:
     """Adds to a turn the results that its calls, and those of the user, hold.
 
@@ -298,8 +295,8 @@ def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
     # MCP's hints: a tool that is not read-only is destructive and not idempotent unless it says so. One that
     # does not say whether it is read-only is not if it is destructive.
     hints = as_object(tool.get("annotations"))
-    pairs = ((f"{name}Hint", snake(f"{name}Hint")) for name in ("readOnly", "destructive", "idempotent"))
-    stated_hints = ([hints.get(name) for name in pair] for pair in pairs)
+    pairs = ((f"{hint}Hint", snake(f"{hint}Hint")) for hint in ("readOnly", "destructive", "idempotent"))
+    stated_hints = ([hints.get(key) for key in pair] for pair in pairs)
     reads, destroys, repeats = (next((h for h in held if isinstance(h, bool)), None) for held in stated_hints)
     if reads is None and not destroys:
         declared.destructive, declared.idempotent = destroys, repeats

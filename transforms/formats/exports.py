@@ -105,9 +105,7 @@ def _first(value: JsonObject, key: str) -> JsonObject:
 # tau2's results: runs of tasks, and the tasks that they are held against.
 
 
-def _cases_of_tau2(
-    value: JsonValue, record: Record, settings: ReadSettings
-) -> Sequence[EvalCase | ValueError]:
+def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequence[EvalCase | ValueError]:
     held = as_object(value)
     domain = as_object(as_object(held.get("info")).get("environment_info")).get("domain_name")
 
@@ -239,15 +237,13 @@ _CHATGPT_THOUGHTS = ("thoughts", "reasoning_recap", "user_editable_context", "mo
 
 def _chatgpt_text(content: JsonObject) -> JsonValue:
     """Returns a content as one text, or as a list if it holds more than texts."""
-    parts = content.get("parts")
-    if not isinstance(parts, list):
+    held = content.get("parts")
+    if not isinstance(held, list):
         return first_of(content, ("text", "result"))
-    if all(isinstance(part, str) for part in parts):
-        return "\n".join(parts)
-    types = (str(as_object(part).get("content_type")).partition("_")[0] for part in parts)
-    return [
-        part if isinstance(part, str) else {"type": kind} for part, kind in zip(parts, types, strict=True)
-    ]
+    if all(isinstance(part, str) for part in held):
+        return "\n".join(held)
+    types = (str(as_object(part).get("content_type")).partition("_")[0] for part in held)
+    return [part if isinstance(part, str) else {"type": kind} for part, kind in zip(held, types, strict=True)]
 
 
 # Chats of the Gemini CLI.
@@ -410,9 +406,8 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
         if now in ("error", "stuck"):
             error = as_text(extras.get("reason")) or f"state {now}"
         elif event.get("kind") in ("ConversationErrorEvent", "ServerErrorEvent"):
-            error = (
-                ": ".join(str(event[key]) for key in ("code", "detail") if event.get(key)) or event["kind"]
-            )
+            shown = filter(None, (event.get(key) for key in ("code", "detail")))
+            error = ": ".join(map(str, shown)) or event["kind"]
         elif event.get("observation") == "error" or event.get("kind") == "AgentErrorEvent":
             # That of a call ends a run in which nothing follows it.
             error = as_text(first_of(event, ("content", "error"))) or "error"

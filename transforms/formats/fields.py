@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from pydantic import ValidationError
@@ -17,6 +17,7 @@ from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, key_set, part_kind, snake
 
+_Steps: TypeAlias = Sequence[str | int]
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
 """Keys that count as known beside a model's fields, with the type of what they hold (None: anything)."""
 
@@ -325,7 +326,7 @@ def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object
     trials = min(_MOST_TRIALS, _MOST_BYTES // len(data))
     path: list[str | int] = []
 
-    def is_read(steps: Sequence[str | int], spare: JsonValue) -> bool:
+    def is_read(steps: _Steps, spare: JsonValue) -> bool:
         nonlocal trials
         trials -= 1
         try:
@@ -343,9 +344,7 @@ def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object
     return f"{'.'.join(map(str, path)) or 'the record'}: {shown(held)} is not expected here{added_error}"
 
 
-def _faulty_step(
-    held: JsonValue, is_read: Callable[[Sequence[str | int], JsonValue], bool]
-) -> str | int | None:
+def _faulty_step(held: JsonValue, is_read: Callable[[_Steps, JsonValue], bool]) -> str | int | None:
     """Returns the key or the place without which the rest can be read; None: no single one."""
     if not isinstance(held, dict | list):
         return None
@@ -366,9 +365,7 @@ def _faulty_step(
     return None
 
 
-def _without(
-    value: JsonValue, path: Sequence[str | int], steps: Sequence[str | int], spare: JsonValue
-) -> JsonValue:
+def _without(value: JsonValue, path: _Steps, steps: _Steps, spare: JsonValue) -> JsonValue:
     """Returns a value without some keys or elements of what is at a path, or with `spare` in their place."""
     inner = dict.fromkeys(steps, spare)
     if path:

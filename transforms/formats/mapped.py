@@ -17,16 +17,8 @@ from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.fields import UNREAD, Unread, canonical, gaps, may_hold_work
+from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import (
-    as_object,
-    decoded,
-    key_set,
-    objects,
-    objects_in,
-    snake,
-    without_nulls,
-)
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
 
@@ -109,7 +101,7 @@ class MappedRecord:
         for key, item in fields.items():
             inner_path = f"{path}.{key}" if path else key
             if only_errors:
-                is_unread = bool(item) and not _ERRORS.isdisjoint(snake(key).split("_"))
+                is_unread = bool(item) and not _ERRORS.isdisjoint(kinds.snake(key).split("_"))
             else:
                 is_unread = may_hold_work(key, item) or (is_call and _may_end(key, item))
             if is_unread and key not in read:
@@ -125,7 +117,7 @@ _CODES = ("status", "status_code", "code", "exit_code")
 
 def _may_end(key: str, item: JsonValue) -> bool:
     """Returns whether the value of a key of a call may say how the call ended."""
-    name = snake(key)
+    name = kinds.snake(key)
     is_figure = isinstance(item, int | float) and not isinstance(item, bool) and name not in _CODES
     is_label = name in _LABELS or name.endswith(("_id", "_at", "_time"))
     return item not in (None, "", [], {}) and not is_figure and not is_label
@@ -234,7 +226,7 @@ def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[
 
 
 def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
-    turns = [_turn(turn, index) for index, turn in enumerate(objects(list(held), "turns"))]
+    turns = [_turn(turn, index) for index, turn in enumerate(kinds.objects(list(held), "turns"))]
     check_calls(turns)
     return _conversation(turns, fields, name, endings.UNKNOWN)
 
@@ -245,10 +237,10 @@ def _turn(turn: JsonObject, index: int) -> Turn:
         raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
     for key in _CALLS:
         if key in given:
-            calls = [endings.call_fields(call) for call in objects(given[key], key)]
+            calls = [endings.call_fields(call) for call in kinds.objects(given[key], key)]
             given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
     if "tool_responses" in given:
-        answers = objects(given["tool_responses"], "tool_responses")
+        answers = kinds.objects(given["tool_responses"], "tool_responses")
         given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
     made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
     agents, users = ([endings.own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
@@ -262,9 +254,9 @@ def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Co
         calls = message.get("tool_calls") if isinstance(message, dict) else None
         if isinstance(calls, list) and any(isinstance(call, str) for call in calls):
             # JSON texts in place of calls spell one or several each.
-            spelt = map(decoded, calls)
+            spelt = map(kinds.decoded, calls)
             single = [call for given in spelt for call in (given if isinstance(given, list) else [given])]
-            messages[index] = {**as_object(message), "tool_calls": single}
+            messages[index] = {**kinds.as_object(message), "tool_calls": single}
     names = dialects_of({"messages": messages})
     if len(names) > 1:
         raise ValueError(f"{_WHAT}: messages in several formats: {', '.join(sorted(names))}")
@@ -323,7 +315,7 @@ def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: regist
         return any(_finds(mapping.when, row) for row in rows)
     if not (mapping.is_part and rows) or dialects_of({"messages": list(rows)}):
         return False
-    first = as_object(rows[0])
+    first = kinds.as_object(rows[0])
     is_known = any(kind.is_list and kind.is_list(first) for kind in registry.formats_in_order() if first)
     is_chat = _is_message(first) or not is_known
     return is_chat and any(_finds(mapping.conversation_id, row) for row in rows)
@@ -387,7 +379,7 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
     CSV file. Raises ValueError, one line that says what it is, if no format that is read fits.
     """
     # Columns that are empty in a row may be what only its format has.
-    for spelling in (without_nulls(value), value):
+    for spelling in (kinds.without_nulls(value), value):
         sample = spelling[0] if isinstance(spelling, list) and spelling else spelling
         record = {"messages": spelling} if _is_list_of(spelling, sample) else sample
         if isinstance(record, dict):
@@ -411,7 +403,10 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
 
 NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
 CURSORS = "cursors"  # of LangSmith's pages of runs: `next` names the next page
-_OF_PAGES = key_set("totalSize total_size unreachable search_cursors parsed_query") | {*NEXT_PAGE, CURSORS}
+_OF_PAGES = kinds.key_set("totalSize total_size unreachable search_cursors parsed_query") | {
+    *NEXT_PAGE,
+    CURSORS,
+}
 
 
 def page_items(value: JsonValue) -> list[JsonObject]:
@@ -423,7 +418,7 @@ def page_items(value: JsonValue) -> list[JsonObject]:
     if records := [text for text in texts if isinstance(text, dict)]:
         return records
     key = _listed(value)
-    return objects_in(value[key]) if key and isinstance(value, dict) else []
+    return kinds.objects_in(value[key]) if key and isinstance(value, dict) else []
 
 
 def log_lines(value: JsonValue) -> list[str]:
@@ -431,11 +426,11 @@ def log_lines(value: JsonValue) -> list[str]:
 
     For example `{"events": [{"timestamp": 1, "message": "{...}"}], "searchedLogStreams": []}`.
     """
-    held = as_object(value)
-    events = objects_in(held.get("events")) or objects_in(held.get("logEvents")) or [held]
+    held = kinds.as_object(value)
+    events = kinds.objects_in(held.get("events")) or kinds.objects_in(held.get("logEvents")) or [held]
     rows = held.get("results")
     for row in rows if isinstance(rows, list) else ():
-        fields = {str(cell.get("field")): cell.get("value") for cell in objects_in(row)}
+        fields = {str(cell.get("field")): cell.get("value") for cell in kinds.objects_in(row)}
         events.append({"message": fields.get("@message"), "timestamp": fields.get("@timestamp")})
     is_log = held.keys() & _OF_LOGS or all(event.keys() <= _OF_LOG_EVENTS for event in events)
     lines = [event.get("message") for event in events if is_log and "timestamp" in event]
@@ -501,7 +496,7 @@ def _is_chat(record: JsonObject) -> bool:
         return False
     messages = record.get("messages", record.get("traj"))
     if messages == [] and "task_id" in record:  # a run of a task that failed before its first message
-        return bool(as_object(record.get("info")).get("error"))
+        return bool(kinds.as_object(record.get("info")).get("error"))
     return isinstance(messages, list) and any(map(_is_message, messages))
 
 

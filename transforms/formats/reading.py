@@ -16,6 +16,7 @@ from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
 from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
+from turnwise.transforms.formats import fields
 from turnwise.transforms.formats.events import (
     ConversationEvent,
     add_clashes,
@@ -23,16 +24,6 @@ from turnwise.transforms.formats.events import (
     in_order,
     join_events,
     read_event,
-)
-from turnwise.transforms.formats.fields import (
-    canonical,
-    check_keys,
-    check_one_conversation,
-    checked,
-    is_foreseen,
-    read_each,
-    unforeseen,
-    with_turns,
 )
 from turnwise.transforms.formats.identity import KEYS, Paths, identify, identify_kept, identity_at, texts_at
 from turnwise.transforms.formats.mapped import (
@@ -101,7 +92,7 @@ class LogReader:
         except RAISED as error:
             if not isinstance(error, CaseInLogsError) and self._holds_cases(record):
                 raise CaseInLogsError(f"the record holds eval cases; {CASES_GO_TO}") from None
-            if is_foreseen(error):
+            if fields.is_foreseen(error):
                 raise
             raise _unforeseen(error, record, self._chosen, self._read) from error
 
@@ -145,7 +136,7 @@ class LogReader:
         if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
             return [self._named_event(part_event(mapping, value, record), value)]
         if isinstance(value, list) and kind.name in DIALECTS:
-            check_one_conversation(value)
+            fields.check_one_conversation(value)
         if kind.read_text:
             return [self._of_text(kind.read_text(record.data), kind, record)]
         if kind.splitter:
@@ -167,17 +158,17 @@ class LogReader:
         def identified(item: Conversation | ValueError) -> Conversation:
             if isinstance(item, ValueError):
                 raise item
-            made = with_turns(checked(_named(item, record), is_added=not kind.rank))
+            made = fields.with_turns(fields.checked(_named(item, record), is_added=not kind.rank))
             self._count_reached(value, kind is FORMATS[MAPPING])
             identify(made, kind.places, value, self._settings.identity, len(items) == 1)
             return made
 
-        return read_each(items, identified)
+        return fields.read_each(items, identified)
 
     def _of_text(self, conversation: Conversation, kind: Format, record: Record) -> Conversation:
         """Adds app version and eval case to a conversation that was read without general parsing."""
         if not (conversation.turns and conversation.conversation_id):
-            with_turns(_named(conversation, record))
+            fields.with_turns(_named(conversation, record))
         if self._has_paths:
             value = from_json(record.data)
             self._count_reached(value)
@@ -260,14 +251,14 @@ def _unforeseen(
     except RAISED:  # the format is not known yet, or its own test raised
         kind = None
     is_added = kind is None or not kind.rank
-    message = unforeseen(error, record.data, lambda data: read(record._replace(data=data)), is_added)
+    message = fields.unforeseen(error, record.data, lambda data: read(record._replace(data=data)), is_added)
     return ValueError(f"not a record of the format {kind.name}: {message}" if kind else message)
 
 
 def _parsed(record: Record) -> tuple[JsonValue, Record]:
     """Returns what a record holds, and the record itself, in whose place an array may be spelt out."""
     given = from_json(record.data)
-    check_keys(record.data, given)
+    fields.check_keys(record.data, given)
     value = decoded(given)
     is_spelt_out = isinstance(given, list) and value is not given
     return value, record._replace(data=dump_json(value)) if is_spelt_out else record
@@ -312,7 +303,7 @@ class CaseReader:
         try:
             return self._read(record)
         except RAISED as error:
-            if is_foreseen(error):
+            if fields.is_foreseen(error):
                 raise
             raise _unforeseen(error, record, None, self._read) from error
 
@@ -322,9 +313,9 @@ class CaseReader:
         if case is not None:
             return [case]
         value = from_json(record.data)
-        check_keys(record.data, value)
+        fields.check_keys(record.data, value)
         if page := _page(value):
-            given = read_each(page, lambda item: self._read(record._replace(data=dump_json(item))))
+            given = fields.read_each(page, lambda item: self._read(record._replace(data=dump_json(item))))
             cases = chain.from_iterable([it] if isinstance(it, ValueError) else it for it in given)
             return [*cases, *_next_page(value)]
         name = recognise(value)
@@ -433,7 +424,7 @@ def parse_conversation(
     """Returns a copy of a conversation that was not read from a record, if it can be scored."""
     counts["records"] += 1
     try:
-        copy = _named(with_turns(checked(conversation)), record)
+        copy = _named(fields.with_turns(fields.checked(conversation)), record)
     except RAISED as error:
         counts["rejected_records"] += 1
         return record_failure("parse", error, record)
@@ -465,7 +456,9 @@ def parse_case(
     cases: Sequence[EvalCase | BaseException]
     try:
         cases = (
-            [canonical(EvalCase, to_builtins(given), "not an eval case")] if given else reader.read(record)
+            [fields.canonical(EvalCase, to_builtins(given), "not an eval case")]
+            if given
+            else reader.read(record)
         )
     except RAISED as error:
         cases = [_damage(record) or error]

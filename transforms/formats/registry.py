@@ -49,11 +49,11 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
             missing.append(f"{key} (is it {shown}?)" if shown else key)
         compared.append((score, missing, kind))
     # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
-    order = sorted(compared, key=lambda near: (near[0], bool(near[1]), -len(near[1])), reverse=True)
+    order = sorted(compared, key=lambda entry: (entry[0], bool(entry[1]), -len(entry[1])), reverse=True)
     points, lacks, first = order[0]
     if points < 0:
         return None
-    others = (near for near in order if near[2] is not first and near[1] and near[0] >= 0)
+    others = (entry for entry in order if entry[2] is not first and entry[1] and entry[0] >= 0)
     _, lacks_too, second = next(others, (0, [], first))
     also = f"; {_lacking(lacks_too)} missing for {second.name} ({second.help})" if lacks_too else ""
     why = f"{_lacking(lacks)} missing for" if lacks else "its keys do not hold what they hold in"

@@ -62,22 +62,14 @@ Slot = tuple[bytes, int]
 
 
 class JobRecord(Struct):
-    """A job as it is kept; it holds no text.
+    """A job as it is kept; it holds no text."""
 
-    Attributes:
-        name: The name under which it was made.
-        model: The model at its API.
-        made: When, in seconds since 1970.
-        requests: Ids of its requests, in order.
-        job: The provider's id; "": not known to be made.
-    """
-
-    name: str
+    name: str  # under which it was made
     judge: str
-    model: str
-    made: float
-    requests: list[str]
-    job: str = ""
+    model: str  # at its API
+    made: float  # when, in seconds since 1970
+    requests: list[str]  # their ids, in order
+    job: str = ""  # the provider's id; "": not known to be made
 
 
 class _Gathered(Struct, frozen=True):
@@ -87,19 +79,13 @@ class _Gathered(Struct, frozen=True):
 
 
 class _Job(Struct):
-    """A job of this run, or of an earlier one.
-
-    Attributes:
-        number: Number of its record in the cache.
-        waiting: Id -> who waits for the answer.
-        replies: Id -> the replies, when it has ended; None: it has not.
-    """
+    """A job of this run, or of an earlier one."""
 
     record: JobRecord
-    number: int
+    number: int  # of its record in the cache
     is_earlier: bool = False
-    waiting: dict[str, _Gathered] = field(default_factory=dict)
-    replies: dict[str, list[RawReply]] | None = None
+    waiting: dict[str, _Gathered] = field(default_factory=dict)  # id -> who waits for the answer
+    replies: dict[str, list[RawReply]] | None = None  # id -> the replies, when it has ended; None: it has not
     is_watched: bool = False
 
 

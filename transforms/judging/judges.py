@@ -17,14 +17,7 @@ from turnwise.schemas.config import ConfigError, JudgeConfig, generation_setting
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.registry import Registry, hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, NotAsked, Question, R
-from turnwise.transforms.judging.backends.base import (
-    AuthenticationError,
-    Backend,
-    RawReply,
-    Request,
-    RequestTemplate,
-    backend_fault,
-)
+from turnwise.transforms.judging.backends import base
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.prompts import asked_schema
 
@@ -100,7 +93,7 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
 
     name: str
     help: str
-    connect: Callable[[JudgeConfig, Environ, OnRetry], Backend] | None = None
+    connect: Callable[[JudgeConfig, Environ, OnRetry], base.Backend] | None = None
     answer: Callable[[], Ask] | None = None
     model: str = ""
     access: Callable[[JudgeConfig, Environ], Access] | None = None
@@ -327,7 +320,7 @@ class Requests:
         self._config, self._environ, self._run_judge = config, environ, run_judge
         self._template = lru_cache(_KINDS_KEPT)(self._make_template)
 
-    def make(self, question: Question[Any]) -> Request:
+    def make(self, question: Question[Any]) -> base.Request:
         """Returns the request of a question; raises ValueError as `generation_settings` does."""
         prompt, options = question.prompt, question.options
         reply_model: type[BaseModel] = question.reply_model
@@ -335,7 +328,7 @@ class Requests:
         model = self.model(options)
         template = self._template(model, stated, prompt.version, prompt.instructions, reply_model)
         evidence = prompt.evidence.encode("utf-8", "surrogatepass")
-        return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
+        return base.Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
 
     def model(self, options: JudgeModelOptions) -> str:
         """Returns the model of a question, as the config names it."""
@@ -343,14 +336,14 @@ class Requests:
 
     def _make_template(
         self, name: str, stated: bytes, version: str, instructions: str, reply_model: type[BaseModel]
-    ) -> RequestTemplate:
+    ) -> base.RequestTemplate:
         settings = merged_settings(self._config, orjson.loads(stated))
         schema = asked_schema(reply_model)
         kind, model = route_of(self._run_judge, name)
         endpoint = kind.endpoint(settings_of(kind, self._config, self._run_judge), self._environ)
         parts = [endpoint, model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
-        return RequestTemplate(model, instructions, schema, settings, digest, name, kind.name)
+        return base.RequestTemplate(model, instructions, schema, settings, digest, name, kind.name)
 
 
 class Connections:
@@ -362,17 +355,17 @@ class Connections:
         self._note_retry = note_retry
         self._backends = {run_judge.name: self._connected(run_judge)}
 
-    async def generate(self, request: Request, count: int) -> list[RawReply]:
+    async def generate(self, request: base.Request, count: int) -> list[base.RawReply]:
         """Makes one call; see Backend; raises AuthenticationError if a judge cannot be connected."""
         return await self.backend(request.template.judge).generate(request, count)
 
-    def backend(self, judge: str) -> Backend:
+    def backend(self, judge: str) -> base.Backend:
         """Returns the backend of a judge; raises AuthenticationError if it cannot be connected."""
         if judge not in self._backends:
             try:
                 self._backends[judge] = self._connected(JUDGES[judge])
             except ConfigError as error:
-                raise AuthenticationError(str(error)) from None
+                raise base.AuthenticationError(str(error)) from None
         return self._backends[judge]
 
     async def aclose(self) -> None:
@@ -380,12 +373,12 @@ class Connections:
         for backend in self._backends.values():
             await backend.aclose()
 
-    def _connected(self, kind: JudgeKind) -> Backend:
+    def _connected(self, kind: JudgeKind) -> base.Backend:
         assert kind.connect
         config = settings_of(kind, self._config, self._run_judge)
         with hook_errors(f"judge {kind.name}: connect"):
             backend = kind.connect(config, self._environ, self._note_retry)
-        fault = backend_fault(backend)
+        fault = base.backend_fault(backend)
         if fault:
             raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
         return backend

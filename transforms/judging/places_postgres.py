@@ -82,11 +82,7 @@ class PostgresPlace(ReplyPlace):
             self._drop()
 
     def _run(self, work: Callable[[_Connection], T], may_repeat: bool = True) -> T:
-        """Returns what `work` gives in a transaction of its own.
-
-        Where the connection breaks while the work is committed, it may have been done: it is done again only
-        if that changes nothing.
-        """
+        """Where the connection breaks at its commit, work may have been done: see ReplyPlace."""
         with self._lock:
             if self._down and monotonic() < self._down[0]:
                 raise PlaceError(self._down[1])

@@ -5,11 +5,13 @@ import re
 import sqlite3
 import unicodedata
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import finalize
 
@@ -30,7 +32,7 @@ from turnwise.schemas.conversation import (
     Turn,
     turn_name,
 )
-from turnwise.schemas.jsonio import JsonObject, dump_json, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, grouped, listed
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.calls import PairedCalls, paired_calls
@@ -181,11 +183,19 @@ class Sample:
 
         Those whose changes the log does not show are left out.
         """
-        expectations = pair.expected.expectations if pair.expected else ()
-        names = {name for expectation in expectations for name in expectation.variables or ()}
-        turns = (other.actual for other in self.pairs if other.actual and other.index <= pair.index)
-        changed = (change for turn in turns for change in turn.variables.items())
-        return {name: value for name, value in changed if name in names}
+        state: JsonObject = {}
+        for expectation in pair.expected.expectations if pair.expected else ():
+            for name in expectation.variables or ():
+                changes = self._changes.get(name, ())
+                if number := bisect_right(changes, pair.index, key=itemgetter(0)):
+                    state[name] = changes[number - 1][1]
+        return state
+
+    @cached_property
+    def _changes(self) -> dict[str, list[tuple[int, JsonValue]]]:
+        """Session variables -> indices of the pairs whose turns set them, and the values."""
+        turns = ((pair.index, pair.actual.variables) for pair in self.pairs if pair.actual)
+        return grouped((name, (index, value)) for index, values in turns for name, value in values.items())
 
 
 def stated_case(conversation: Conversation) -> str | None:
@@ -755,9 +765,8 @@ def joined_turns(
     joined: list[ExpectedTurn] = []
     for i, j in align(given, recorded):
         if i is None and j is not None and stated_turns[j] != _NOTHING:
-            joined.append(
-                msgspec.structs.replace(stated_turns[j], user=stated_turns[j].user or recorded[j].user)
-            )
+            user = stated_turns[j].user or recorded[j].user
+            joined.append(msgspec.structs.replace(stated_turns[j], user=user))
         elif i is not None:
             joined.append(given[i] if j is None else _joined(given[i], stated_turns[j]))
     return joined

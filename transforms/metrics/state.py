@@ -100,13 +100,10 @@ class Repeats(Struct):
 
 
 def _all_pass(runs: Sequence[_Runs], largest: int) -> list[tuple[float, int]]:
-    """Returns, for k from 1 to `largest`, the mean over the cases that have k runs, and how many these are.
-
-    It is the mean of C(passes, k) / C(count, k): the share of choices of k runs that all pass.
-    """
+    """Returns the mean over the cases with k runs, and how many these are, for k from 1 to `largest`."""
     by_k: list[list[float]] = [[] for _ in range(largest)]
     for count, passes in runs:
-        share = 1.0
+        share = 1.0  # C(passes, k) / C(count, k): the share of choices of k runs that all pass
         for i, shares in zip(range(count), by_k, strict=False):
             share *= max(0, passes - i) / (count - i)
             shares.append(share)

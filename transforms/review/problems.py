@@ -343,11 +343,9 @@ def _wrong(tool: str, differences: Sequence[Difference], made: str) -> CallProbl
 def _by_calls(
     wanted: Sequence[ToolCall], made: Sequence[ToolCall], details: JsonObject
 ) -> CallProblem | None:
-    """Returns the first difference: a tool not called, one called with other arguments, one not expected.
-
-    `missing` and `extra` of the details name the calls that the criterion did not pair, if present.
-    """
+    """Returns the first difference: a tool not called, one called with other arguments, one not expected."""
     called, asked = {call.name for call in made}, {call.name for call in wanted}
+    # `missing` of the details names the calls that the criterion did not pair, if present.
     named = _entries(details, "missing") if "missing" in details else asked
     unpaired = [call for call in wanted if call.name in named]
     missing = next((call for call in unpaired if call.name not in called), None)

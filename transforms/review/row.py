@@ -271,11 +271,9 @@ def _unknown(turns: Sequence[Turn]) -> str | None:
 
 
 def _figures(conversation: Conversation) -> tuple[float | None, int | None, int | None, str | None]:
-    """Returns seconds, tokens read and written, each None if a turn states none, and the first time stated.
-
-    Most logs state nothing of these, and have one look at every turn.
-    """
+    """Returns seconds, tokens read and written, each None if a turn has none, and the first time stated."""
     turns, time = conversation.turns, conversation.start_time
+    # Most logs state nothing of these, and have one look at every turn.
     for turn in turns:
         if turn.latency_ms is not None or turn.usage is not None or turn.timestamp is not None:
             break

@@ -16,13 +16,7 @@ from turnwise.schemas.config import (
     snake_case,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean
-from turnwise.transforms.criteria.base import (
-    CRITERIA,
-    QUANTILE_UNITS,
-    Criterion,
-    CustomMetric,
-    JudgedCriterion,
-)
+from turnwise.transforms.criteria import base
 from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.judging.limits import price_of
@@ -63,21 +57,21 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
         return f"app_version: {error}"
     if is_verdict and rule.level == "turn":
         return f"level: {STATUS} is of whole conversations"
-    if not is_verdict and criterion not in CRITERIA:
-        return f"criterion: {criterion!r} is unknown{did_you_mean(criterion, [*CRITERIA, STATUS])}"
+    if not is_verdict and criterion not in base.CRITERIA:
+        return f"criterion: {criterion!r} is unknown{did_you_mean(criterion, [*base.CRITERIA, STATUS])}"
     if not is_verdict and criterion not in criteria:
         return f"criterion: {criterion} is not among the config's criteria"
-    scale = (0.0, 1.0) if is_verdict else CRITERIA[criterion].scale
+    scale = (0.0, 1.0) if is_verdict else base.CRITERIA[criterion].scale
     bounds = [bound for bound in (rule.below, rule.above) if bound is not None]
     if rule.measure == "mean" and scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
         return f"below, above: a mean of {criterion} lies between {scale[0]:g} and {scale[1]:g}"
-    is_timed = not is_verdict and CRITERIA[criterion].unit in QUANTILE_UNITS
+    is_timed = not is_verdict and base.CRITERIA[criterion].unit in base.QUANTILE_UNITS
     if rule.measure in ("p50", "p90", "p99") and not is_timed:
         return f"measure: {rule.measure} is of latencies and costs only, and {criterion} is none"
     return None
 
 
-def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
+def build_criteria(config: EvalConfig) -> tuple[base.Criterion, ...]:
     """Returns the criteria of a config in order; raises ConfigError for a wrong one, or if there is none."""
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
@@ -94,7 +88,7 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
     return tuple(_criterion(name, value, config) for name, value in config.criteria.items())
 
 
-def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
+def _criterion(name: str, value: JsonValue, config: EvalConfig) -> base.Criterion:
     if name == STATUS:
         raise ConfigError(
             f"config: criteria.{name}: it stands for the verdicts, and no criterion can have this name"
@@ -102,8 +96,8 @@ def _criterion(name: str, value: JsonValue, config: EvalConfig) -> Criterion:
     if name in config.custom_metrics:  # in place of any other criterion of its name, as in google-adk
         function = config.custom_metrics[name].code_config.name
         threshold = value.get("threshold") if isinstance(value, dict) else value
-        return CustomMetric(name=name, function=function, **_threshold(name, threshold))
-    kind = CRITERIA.find(name, "config: criteria.")
+        return base.CustomMetric(name=name, function=function, **_threshold(name, threshold))
+    kind = base.CRITERIA.find(name, "config: criteria.")
     fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
     if config.adk_compat and "adk_compat" in kind.model_fields:
         fields.setdefault("adk_compat", True)
@@ -174,8 +168,6 @@ def _classes(annotation: Any) -> list[type]:
 
 # Figures of panels and cascades, made of what a run counted.
 
-_DOUBTS = ("votes", "confidence", "no_score")
-
 
 def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[str]]:
     """Returns the counts whose names begin with a prefix: criterion -> rest of the name -> number."""
@@ -243,7 +235,7 @@ def cascade_figures(
     `candidates`, where several samples are one call.
     """
     number = Counter(counts)
-    unsure = {kind: number[kind] for kind in _DOUBTS}
+    unsure = {kind: number[kind] for kind in ("votes", "confidence", "no_score")}
     spared: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, amount in counts.items():
         figure, _, model = name.partition(" ")
@@ -282,7 +274,6 @@ JUDGED, VERDICTS, INAPPLICABLE = "judged ", "verdicts", "not_applicable"
 NO_VERDICT = "U"
 SHORT_OF_BUDGET, LEFT_BY_BUDGET = "short_of_budget", "left_by_budget"
 """Counters of conversations with no score, and of those with no verdict, for a budget of the judge."""
-_BUDGET = "budget"
 SHORT_OF_BATCH, LEFT_BY_BATCH = "short_of_batch", "left_by_batch"
 """The same for batch jobs that failed or are late."""
 
@@ -295,10 +286,10 @@ def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str
         if entry.verdicts:
             counts[f"{JUDGED}{name}|{VERDICTS}"] += entry.verdicts
             counts[f"{JUDGED}{name}|{INAPPLICABLE}"] += entry.inapplicable
-        if isinstance(entry.criterion, JudgedCriterion):
+        if isinstance(entry.criterion, base.JudgedCriterion):
             scores = [score for _, score in entry.scores()]
             counts += joint_counts((name, score.details) for score in scores)
-            if any(score.reason and _BUDGET in score.reason for score in scores):
+            if any(score.reason and "budget" in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BUDGET: 1, LEFT_BY_BUDGET: int(status is None)})
             if any(score.reason and BATCH_JOB in score.reason for score in scores):
                 counts |= Counter({SHORT_OF_BATCH: 1, LEFT_BY_BATCH: int(status is None)})

@@ -25,20 +25,9 @@ from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.text import personal
 from turnwise.transforms.text.cues import THING
 from turnwise.transforms.text.patterns import compiled
-from turnwise.transforms.text.personal import (
-    MAYBE_FORM,
-    MAYBE_WORD,
-    UNIT,
-    Finding,
-    check_backend,
-    find,
-    folded,
-    is_secret_key,
-    kind_of_key,
-    service_findings,
-)
 
 REDACTED = "redacted "
 """Start of the names of counts: `redacted KIND`, the values of a kind, each once in a conversation."""
@@ -84,7 +73,6 @@ _ID_COLUMNS = frozenset(
         *("conversation", "sessionId", "displayName", "language", "event_time"),
     )
 )
-_VERSION_COLUMNS = ("app_version", "appVersion")
 _IDS = ("eval_id", "eval_set_id")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 _OF_VERSION = re.compile(r"[\d._-]+")
@@ -133,7 +121,7 @@ class Redactor:
         self._texts: dict[tuple[str, bool | None, str], str] = {}
         self._names: dict[str, str] = {}
         self._cut_texts: list[tuple[str, str, bool]] | None = None
-        self._findings: dict[Hashable, tuple[Finding, ...]] = {}
+        self._findings: dict[Hashable, tuple[personal.Finding, ...]] = {}
 
     def learn(self, values: Iterable[JsonValue], path: tuple[str, ...] = ()) -> None:
         """Gives the values of objects their markers: those of paths first, then in order."""
@@ -183,9 +171,9 @@ class Redactor:
         is_word = isinstance(value, str) and value != "" and not _MARKER.fullmatch(value)
         if not is_word and not (isinstance(value, int) and not isinstance(value, bool) and value > 99):
             return None
-        if "secret" in self._config.kinds and is_secret_key(key):
+        if "secret" in self._config.kinds and personal.is_secret_key(key):
             return "secret"
-        kind = kind_of_key(key)
+        kind = personal.kind_of_key(key)
         return kind if kind in self._config.kinds and any(map(str.isdigit, str(value))) else None
 
     def _keyed(self, key: str, value: JsonValue) -> JsonValue:
@@ -337,7 +325,7 @@ class Redactor:
     ) -> list[tuple[int, int, str]]:
         """Returns the places of values and their markers, in order; `cue`: words before the text."""
         mark = mark or self._marker
-        plain = folded(text)
+        plain = personal.folded(text)
         taken, spans = bytearray(len(text)), list[tuple[int, int, str]]()
         for match in _MARKER.finditer(text) if "<" in text else ():
             taken[match.start() : match.end()] = b"\1" * len(match[0])
@@ -359,7 +347,7 @@ class Redactor:
                 if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end)
                 for ends in _take(taken, start, end)
             ]
-        detected = (self._detected(plain, cue, hint), service_findings(self._config, text))
+        detected = (self._detected(plain, cue, hint), personal.service_findings(self._config, text))
         findings = [*chain(self._by_patterns(text), *detected)]
         findings.sort(key=lambda finding: _CUT.match(text, finding.end) is not None)
         for start, end, kind, key in findings:
@@ -371,7 +359,7 @@ class Redactor:
                 is_cued = kind in _CUED or (
                     kind == "PHONE"
                     and number not in self._literals
-                    and not any(find(number, ("phone",), self._config.regions))
+                    and not any(personal.find(number, ("phone",), self._config.regions))
                 )
                 if is_cued and mark == self._marker and places == [(start, end)]:
                     self._repeat(text[start:end], marker)
@@ -385,7 +373,7 @@ class Redactor:
         longer = (mark for raw, mark in self._spelled.items() if raw.startswith(part))
         return next((mark for mark in longer if mark[1:].rpartition("_")[0] == kind), None)
 
-    def _detected(self, text: str, cue: str, hint: bool | None) -> tuple[Finding, ...]:
+    def _detected(self, text: str, cue: str, hint: bool | None) -> tuple[personal.Finding, ...]:
         """Returns what the detectors see in a folded text; they are asked once, whatever is learnt later."""
         options = (text, cue, self._config.kinds, self._config.regions, hint)
         if len(text) <= _SHORT:
@@ -410,13 +398,13 @@ class Redactor:
                 self._markers = {key: name for key, name in self._markers.items() if name != other}
                 self._spelled[part] = marker
 
-    def _by_patterns(self, text: str) -> Iterator[Finding]:
+    def _by_patterns(self, text: str) -> Iterator[personal.Finding]:
         readable = text if text.isascii() else _HALVES.sub("?", text)
         for name, pattern in self._config.patterns.items():
             for match in compiled(pattern).finditer(readable):
                 if match[0].isdigit() and _SHARE.search(text[max(match.start() - 20, 0) : match.start()]):
                     continue
-                yield Finding(match.start(), match.end(), name, match[0])
+                yield personal.Finding(match.start(), match.end(), name, match[0])
 
     def _marker(self, kind: str, key: str, raw: str) -> str:
         marker = self._markers.get((kind, key))
@@ -491,7 +479,7 @@ class Redactor:
             else _mapped(value, lambda leaf: self.identity(leaf) if isinstance(leaf, str) else leaf)
             if name in _ID_COLUMNS
             else self.version(value)
-            if name in _VERSION_COLUMNS
+            if name in ("app_version", "appVersion")
             else self.row(value)
             if name == "result"
             else self.redact(value, (name,))
@@ -530,7 +518,7 @@ def _is_alone(text: str, start: int, end: int) -> bool:
     if not _PIN.fullmatch(text, start, end):
         return True
     before = text[max(start - 40, 0) : start]
-    after = UNIT.match(text, end) or _GOES_ON.match(text, end)
+    after = personal.UNIT.match(text, end) or _GOES_ON.match(text, end)
     return not (after or _IN_NUMBER.search(before) or compiled(THING).search(before))
 
 
@@ -622,7 +610,7 @@ def _pair(item: JsonValue) -> tuple[str, str] | None:
         return None
     name, value = item
     is_pair = isinstance(name, str) and isinstance(value, str) and _IDENTIFIER.fullmatch(name)
-    return (name, value) if is_pair and is_secret_key(name) else None
+    return (name, value) if is_pair and personal.is_secret_key(name) else None
 
 
 @lru_cache(maxsize=4096)
@@ -634,7 +622,7 @@ def _cue_of(key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _says_kind(key: str) -> bool:
-    return bool(is_secret_key(key) or kind_of_key(key) or _says_phone(key))
+    return bool(personal.is_secret_key(key) or personal.kind_of_key(key) or _says_phone(key))
 
 
 @lru_cache(maxsize=4096)
@@ -644,13 +632,13 @@ def _says_phone(key: str) -> bool:
 
 def _findings(
     text: str, cue: str, kinds: tuple[str, ...], regions: tuple[str, ...], hint: bool | None
-) -> tuple[Finding, ...]:
+) -> tuple[personal.Finding, ...]:
     """Returns the values in a folded text, which stands after the words of `cue`."""
     if not any(pattern.search(text) for pattern in _candidates((), ())):
         return ()
     moved = (
         finding._replace(start=finding.start - len(cue), end=finding.end - len(cue))
-        for finding in find(cue + text, kinds, regions, hint)
+        for finding in personal.find(cue + text, kinds, regions, hint)
     )
     return tuple(finding for finding in moved if finding.start >= 0)
 
@@ -662,8 +650,8 @@ _short_findings = lru_cache(maxsize=16384)(_findings)
 @cache
 def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> tuple[Any, Any]:
     """Returns patterns of which anything in JSON that may hold a value has one."""
-    forms = (MAYBE_FORM, *(f"(?:{pattern})" for pattern in patterns))
-    words = (MAYBE_WORD, *(f'"{re.escape(key)}"' for key in keys))
+    forms = (personal.MAYBE_FORM, *(f"(?:{pattern})" for pattern in patterns))
+    words = (personal.MAYBE_WORD, *(f'"{re.escape(key)}"' for key in keys))
     return compiled("|".join(forms), _MEMORY), compiled("|".join(words), _MEMORY)
 
 
@@ -704,7 +692,7 @@ def check_redaction(config: RedactConfig | None) -> None:
     """Raises ValueError, in one line, for a pattern that is none, or a backend that cannot be used."""
     if config is None:
         return
-    check_backend(config)
+    personal.check_backend(config)
     for name, paths in (("paths", config.paths), ("keep", config.keep)):
         wrong = next((path for path in paths if re.search(r"[*\[\]]", path) or "" in path.split(".")), None)
         if wrong is not None:

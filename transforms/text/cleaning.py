@@ -2,6 +2,7 @@
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -294,13 +295,15 @@ class Utf8Text:
     def __init__(self, text: str) -> None:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
+        # Offsets of bytes that continue a character.
+        self._inside = (
+            [] if text.isascii() else [i for i, byte in enumerate(self.data) if 0x80 <= byte < 0xC0]
+        )
 
     def _code_point(self, offset: int) -> int | None:
         """Returns the code-point offset of a byte offset; None: it is inside a character."""
-        try:
-            return len(self.data[:offset].decode("utf-8", "surrogatepass"))
-        except UnicodeDecodeError:
-            return None
+        inside = bisect_left(self._inside, offset)
+        return None if self._inside[inside : inside + 1] == [offset] else offset - inside
 
     def text_range(self, start: int, end: int) -> TextRange:
         """Returns a byte range in code points."""

@@ -6,14 +6,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from turnwise.transforms.text.cleaning import (
-    CURRENCIES,
-    CURRENCY_CODES,
-    CURRENCY_NAMES,
-    Amount,
-    plain,
-    same_amount,
-)
+from turnwise.transforms.text import cleaning
 from turnwise.transforms.text.dates import MONTHS, DateReading, by_place, read_dates, same_date
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
@@ -29,12 +22,12 @@ from turnwise.transforms.text.words import (
 )
 
 _SIGNS = {
-    **CURRENCIES,
+    **cleaning.CURRENCIES,
     **{"us$": "usd", "au$": "aud", "ca$": "cad", "nz$": "nzd", "hk$": "hkd", "a$": "aud", "c$": "cad"},
 }
 MONEY_NAMES = {
     **_SIGNS,
-    **{name: code for code, names in CURRENCY_NAMES.items() for name in names.split()},
+    **{name: code for code, names in cleaning.CURRENCY_NAMES.items() for name in names.split()},
     **dict.fromkeys(("us dollar", "us dollars", "bucks"), "usd"),
     **dict.fromkeys(("cent", "cents"), "cent"),
 }
@@ -48,7 +41,7 @@ def _any_of(words: Iterable[str]) -> str:
 SPACED_LETTER = f"[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
 """Pattern of a letter or digit of a script with spaces between words."""
 _RUN = f"{SPACED_LETTER}{{1,64}}"
-_MONTH, _CODE = _any_of(MONTHS), f"(?-i:{CURRENCY_CODES.pattern.upper()})"
+_MONTH, _CODE = _any_of(MONTHS), f"(?-i:{cleaning.CURRENCY_CODES.pattern.upper()})"
 _DAY = (
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
     r"|\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
@@ -126,7 +119,7 @@ class Mention(NamedTuple):
 
     start: int
     end: int  # offsets are half-open, of code points
-    amount: Amount | None = None
+    amount: cleaning.Amount | None = None
     is_share: bool = False  # a percentage
     dates: tuple[DateReading, ...] = ()
     code: str = ""
@@ -137,7 +130,7 @@ class Mention(NamedTuple):
         if self.is_denied != other.is_denied or self.code != other.code:
             return False
         if self.amount and other.amount:
-            return self.is_share == other.is_share and same_amount(self.amount, other.amount)
+            return self.is_share == other.is_share and cleaning.same_amount(self.amount, other.amount)
         return bool(self.code) or same_date(self.dates, other.dates)
 
 
@@ -160,12 +153,12 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
     while (match := finder.search(text, end)) is not None:
         mention = _number(text, match, language) if match["core"] else _date(match, language)
         mention = mention._replace(is_denied=is_denied(text, match.start(), mention.end))
-        gap = plain(text[end : mention.start])
+        gap = cleaning.plain(text[end : mention.start])
         is_one_moment = gap in _BETWEEN_DAY_AND_TIME and mention.dates and mentions and mentions[-1].dates
         between.append("" if is_one_moment else gap)
         mentions.append(mention)
         end = mention.end
-    return Passage([*between, plain(text[end:])], mentions)
+    return Passage([*between, cleaning.plain(text[end:])], mentions)
 
 
 def with_plain_signs(text: str) -> str:
@@ -192,19 +185,19 @@ def is_denied(text: str, start: int, end: int) -> bool:
 
 def _date(match: re.Match[str], language: str | None) -> Mention:
     """Reads a date or a time of day, with both readings where the language leaves day and month open."""
-    readings = read_dates(plain(match[0]))
+    readings = read_dates(cleaning.plain(match[0]))
     code = (language or "").lower().replace("_", "-")
     root, _, region = code.partition("-")
     if len(readings) > 1 and code in _ENGLISH_MONTH_FIRST:
         readings = readings[:1]
     elif len(readings) > 1 and (region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST):
         readings = readings[1:]
-    return Mention(*match.span(), dates=readings, code="" if readings else plain(match[0]))
+    return Mention(*match.span(), dates=readings, code="" if readings else cleaning.plain(match[0]))
 
 
 def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     """Reads a number with its sign, scale and currency, or else an identifier."""
-    identifier = Mention(*match.span(), code=plain(match[0]))
+    identifier = Mention(*match.span(), code=cleaning.plain(match[0]))
     core = _DIGITS.fullmatch(match["core"])
     value = read_number(core[1], language) if core else None
     if core is None or value is None or not _may_follow(core[2]) or (match["sign"] and match["inner"]):
@@ -212,11 +205,13 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     after = _after().match(text, match.start("core") + core.end(1))
     if after is None or (len(core[2]) == 1 and not after["scale"]):
         return identifier
-    value *= 10 ** SCALES[plain(after["scale"])] if after["scale"] else 1
-    marks = {MONEY_NAMES.get(plain(m), plain(m)) for m in (match["before"], after["money"]) if m}
+    value *= 10 ** SCALES[cleaning.plain(after["scale"])] if after["scale"] else 1
+    marks = {
+        MONEY_NAMES.get(cleaning.plain(m), cleaning.plain(m)) for m in (match["before"], after["money"]) if m
+    }
     if len(marks) > 1:
         return identifier
-    amount = Amount(-value if match["sign"] or match["inner"] else value, next(iter(marks), ""))
+    amount = cleaning.Amount(-value if match["sign"] or match["inner"] else value, next(iter(marks), ""))
     return Mention(match.start(), after.end(), amount, is_share=after["share"] is not None)
 
 

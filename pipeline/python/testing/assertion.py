@@ -7,15 +7,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from turnwise.pipeline.io.terminal import printable
-from turnwise.pipeline.python.evaluate import (
-    Config,
-    Options,
-    finished,
-    read_cases,
-    read_conversations,
-    run_settings,
-    score_with_judge,
-)
+from turnwise.pipeline.python import evaluate
 from turnwise.pipeline.python.inputs import CaseInput, ConversationInput, ShownText
 from turnwise.pipeline.python.testing.explanation import EXPLAINERS
 from turnwise.schemas.config import STATUS, ConfigError
@@ -36,7 +28,6 @@ from turnwise.transforms.scoring.evaluate import (
 )
 
 _MOST_TURNS = 10
-_ORDERED = ("EXACT", "IN_ORDER")
 _T = TypeVar("_T")
 
 
@@ -45,7 +36,7 @@ def assert_conversation(
     case: CaseInput | None = None,
     criteria: Mapping[str, Any] | None = None,
     *,
-    config: Config | None = None,
+    config: evaluate.Config | None = None,
     judge: str | Backend | JudgeKind | None = None,
     allow_no_score: Collection[str] = (),
 ) -> None:
@@ -76,7 +67,7 @@ def assert_conversation(
     >>> assert_conversation(log, case, {"tool_trajectory_avg_score": 1.0})
     """
     __tracebackhide__ = True
-    settings = run_settings(Options(criteria, config, judge), case is not None)
+    settings = evaluate.run_settings(evaluate.Options(criteria, config, judge), case is not None)
     if isinstance(allow_no_score, str):
         raise TypeError("allow_no_score: a collection of names, not one text")
     known = (STATUS, *settings.criteria_names)
@@ -84,7 +75,9 @@ def assert_conversation(
         if name not in known:
             raise ConfigError(f"allow_no_score: {name}: it can be {', '.join(known)}")
     kept: list[ScoredConversation] = []
-    finished(score_with_judge([_sample(conversation, case, config)], settings, kept.append, _raise))
+    evaluate.finished(
+        evaluate.score_with_judge([_sample(conversation, case, config)], settings, kept.append, _raise)
+    )
     (scored,) = kept
     no_score = [result for result in scored.scores if _has_no_score(result)]
     allowed = [r for r in no_score if r.criterion.name in allow_no_score and not r.errors]
@@ -103,12 +96,14 @@ def _raise(sample: Sample, error: BaseException) -> None:
     raise error
 
 
-def _sample(conversation: ConversationInput, case: CaseInput | None, config: Config | None) -> Sample:
-    (log,) = _only("conversation", read_conversations(conversation, config=config))
+def _sample(
+    conversation: ConversationInput, case: CaseInput | None, config: evaluate.Config | None
+) -> Sample:
+    (log,) = _only("conversation", evaluate.read_conversations(conversation, config=config))
     record, index = Record("conversation", 1, b""), CaseIndex()
     if case is None:
         return Sample(log, inline_case(log), record)
-    (given,) = _only("case", read_cases(case, config=config))
+    (given,) = _only("case", evaluate.read_cases(case, config=config))
     if log.eval_id is None:
         log = replace(log, eval_id=given.eval_id, eval_set_id=given.eval_set_id)
     index.add([packed_case(record, given)])
@@ -212,13 +207,10 @@ def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
 def _compared(
     expected: Sequence[ToolCall], made: Sequence[ToolCall], compare: ToolTrajectory
 ) -> tuple[list[ShownText], list[ShownText]]:
-    """Returns the calls that were made, and those that were expected, in order if it counts.
-
-    An expected call that the criterion takes for met is shown as the call that meets it.
-    """
+    """Returns calls made and expected, in order if it counts; one that is met, as the call that meets it."""
     partners = compare.partners(expected, made)
     places = list(range(len(expected)))
-    if compare.match_type not in _ORDERED:
+    if compare.match_type not in ("EXACT", "IN_ORDER"):
         places.sort(key=lambda i: len(made) if (j := partners[i]) is None else j)
     shown = [_shown(call) for call in made]
     return shown, [_shown(expected[i]) if (j := partners[i]) is None else shown[j] for i in places]

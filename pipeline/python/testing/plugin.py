@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _RECORDING = "turnwise_recording"
 _MARKER = "turnwise_recordings"
-_PATHS = ("recordings", "cases", "config")
 _READ = pytest.StashKey[dict[tuple[tuple[str, ...], ...], "Recordings"]]()
 _HELP = {
     "recordings": "recorded conversations, one test each: a file, directory or glob",
@@ -26,9 +25,9 @@ _HELP = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options and the settings of the configuration file."""
     group = parser.getgroup("turnwise", "recorded conversations (turnwise)")
-    for name in _PATHS:
-        group.addoption(f"--turnwise-{name}", action="append", metavar="PATH", default=None, help=_HELP[name])
-        parser.addini(f"turnwise_{name}", f"{_HELP[name]}; relative to this file", type="args", default=[])
+    for name, text in _HELP.items():
+        group.addoption(f"--turnwise-{name}", action="append", metavar="PATH", default=None, help=text)
+        parser.addini(f"turnwise_{name}", f"{text}; relative to this file", type="args", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:

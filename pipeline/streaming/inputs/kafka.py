@@ -8,13 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from turnwise.pipeline.streaming.inputs.base import (
-    SourceRecord,
-    StreamSource,
-    message_item,
-    parse_kafka_uri,
-    sasl_password,
-)
+from turnwise.pipeline.streaming.inputs import base
 from turnwise.schemas.config import ConfigError
 
 _START_ATTEMPTS = 10
@@ -22,7 +16,7 @@ _MOST_AT_ONCE = 10_000
 _POLL_INTERVAL_MS = 3_600_000
 
 
-class KafkaSource(StreamSource):
+class KafkaSource(base.StreamSource):
     """Reads the records of a topic as one consumer of a group.
 
     A source is `topic[partition]`, a position the offset; the offset before which all records are settled is
@@ -31,7 +25,7 @@ class KafkaSource(StreamSource):
 
     def __init__(self, uri: str, max_record_bytes: int) -> None:
         """Connects, with the password in KAFKA_SASL_PASSWORD, and joins the group; raises ConfigError."""
-        self._uri, self._limit = parse_kafka_uri(uri), max_record_bytes
+        self._uri, self._limit = base.parse_kafka_uri(uri), max_record_bytes
         self._lock = Lock()
         self._trackers: dict[int, OffsetTracker] = {}
         self._problem: KafkaError | None = None
@@ -47,7 +41,7 @@ class KafkaSource(StreamSource):
                     "max.poll.interval.ms": _POLL_INTERVAL_MS,
                     "log_level": 0,
                     **self._uri.properties,
-                    **sasl_password(),
+                    **base.sasl_password(),
                     "bootstrap.servers": self._uri.brokers,
                     "group.id": self._uri.group,
                     "enable.auto.commit": False,
@@ -93,7 +87,7 @@ class KafkaSource(StreamSource):
             for partition in partitions:
                 self._trackers.pop(partition.partition, None)
 
-    def poll(self, limit: int) -> Sequence[SourceRecord]:
+    def poll(self, limit: int) -> Sequence[base.SourceRecord]:
         """Returns what has arrived, at most `limit` items; raises OSError if nothing more can be read."""
         if limit <= 0:
             return []
@@ -106,7 +100,7 @@ class KafkaSource(StreamSource):
             raise OSError(f"Kafka topic {self._uri.topic}: {self._problem.str()}")
         return items
 
-    def _item(self, message: Message) -> SourceRecord | None:
+    def _item(self, message: Message) -> base.SourceRecord | None:
         """Returns the record of a message; None for an error or a tombstone. The caller holds the lock."""
         error, partition, offset = message.error(), message.partition(), message.offset()
         if error is not None:
@@ -124,7 +118,7 @@ class KafkaSource(StreamSource):
             return None
         kind, milliseconds = message.timestamp()
         published = milliseconds / 1000 if kind else None
-        return message_item(self._source(partition), offset, bytes(value), self._limit, None, published)
+        return base.message_item(self._source(partition), offset, bytes(value), self._limit, None, published)
 
     def _source(self, partition: int) -> str:
         return f"{self._uri.topic}[{partition}]"

@@ -5,13 +5,7 @@ from threading import Thread
 
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.options import check_extra
-from turnwise.pipeline.streaming.inputs.base import (
-    Checkpoints,
-    OtlpAddress,
-    SourceOptions,
-    SourceRecord,
-    parse_address,
-)
+from turnwise.pipeline.streaming.inputs import base
 from turnwise.pipeline.streaming.inputs.otlp_spool import Spool
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.registry import AUTO, FORMATS
@@ -24,7 +18,7 @@ class OtlpSource(Spool):
     """
 
     def __init__(
-        self, uri: str, address: OtlpAddress, options: SourceOptions, checkpoints: Checkpoints
+        self, uri: str, address: base.OtlpAddress, options: base.SourceOptions, checkpoints: base.Checkpoints
     ) -> None:
         """Starts the server, which refuses larger bodies than a record may be. Raises ConfigError."""
         from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
@@ -45,14 +39,14 @@ class OtlpSource(Spool):
             super().close()
             raise
 
-    def poll(self, limit: int) -> list[SourceRecord]:
+    def poll(self, limit: int) -> list[base.SourceRecord]:
         """Returns what was received, at most `limit` requests; raises OSError if the server has ended."""
         items = super().poll(limit)
         if not items and not self._thread.is_alive():
             raise OSError(f"the receiver at {self.url} has ended")
         return items
 
-    def last_items(self) -> list[SourceRecord]:
+    def last_items(self) -> list[base.SourceRecord]:
         """Ends the server after the requests that it has begun to answer, and returns what it received."""
         self._stop()
         return super().last_items()
@@ -68,9 +62,9 @@ class OtlpSource(Spool):
         super().close()
 
 
-def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) -> OtlpSource:
+def open_receiver(uri: str, options: base.SourceOptions, checkpoints: base.Checkpoints) -> OtlpSource:
     """Opens a receiver and names its address on standard error; raises ConfigError."""
-    address = parse_address(uri, os.environ)
+    address = base.parse_address(uri, os.environ)
     check_extra("--input otlp://...", "turnwise[otlp]")
     name = options.input_format
     if name != AUTO and not FORMATS[name].recognises({"resourceSpans": []}):

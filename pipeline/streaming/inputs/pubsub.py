@@ -14,14 +14,7 @@ from google.cloud.pubsub_v1 import SubscriberClient
 from google.cloud.pubsub_v1.types import FlowControl
 
 from turnwise.pipeline.settings.options import check_google
-from turnwise.pipeline.streaming.inputs.base import (
-    SourceRecord,
-    StreamSource,
-    attribute_time,
-    message_item,
-    message_position,
-    pubsub_name,
-)
+from turnwise.pipeline.streaming.inputs import base
 from turnwise.schemas.config import ConfigError
 
 _HOLD_SECONDS = 6 * 3600
@@ -33,7 +26,7 @@ _REFUSED_WITHIN_SECONDS = 1.0
 _IDS_PER_REQUEST = 1_000
 
 
-class PubSubSource(StreamSource):
+class PubSubSource(base.StreamSource):
     """Reads the messages of a subscription. A message is acknowledged when it is settled.
 
     A position is the message id, so that a redelivered message has the same position. A topic is read from
@@ -42,10 +35,10 @@ class PubSubSource(StreamSource):
 
     def __init__(self, uri: str, max_record_bytes: int, timestamp_attribute: str | None = None) -> None:
         """Connects; raises ConfigError. The attribute holds the event time: RFC 3339 or milliseconds."""
-        self._source, is_topic = pubsub_name(uri)
+        self._source, is_topic = base.pubsub_name(uri)
         self._limit, self._attribute = max_record_bytes, timestamp_attribute
         self._lock = Lock()
-        self._items: deque[SourceRecord] = deque()
+        self._items: deque[base.SourceRecord] = deque()
         self._held: dict[int, Any] = {}
         self._settled: OrderedDict[int, None] = OrderedDict()
         self._client, self._subscription = _connect(uri)
@@ -69,7 +62,7 @@ class PubSubSource(StreamSource):
 
     def _take(self, message: Any) -> None:
         """Receives a message; called in the library's threads."""
-        position = message_position(message.message_id)
+        position = base.message_position(message.message_id)
         with self._lock:
             if position in self._settled:
                 message.ack()
@@ -79,12 +72,12 @@ class PubSubSource(StreamSource):
             if earlier is not None:
                 earlier.drop()
                 return
-            at = attribute_time(message.attributes.get(self._attribute)) if self._attribute else None
+            at = base.attribute_time(message.attributes.get(self._attribute)) if self._attribute else None
             published = message.publish_time.timestamp()
-            item = message_item(self._source, position, message.data, self._limit, at, published)
+            item = base.message_item(self._source, position, message.data, self._limit, at, published)
             self._items.append(item)
 
-    def poll(self, limit: int) -> Sequence[SourceRecord]:
+    def poll(self, limit: int) -> Sequence[base.SourceRecord]:
         """Returns the records that have arrived, at most `limit`; raises OSError if no more can be read."""
         with self._lock:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
@@ -133,7 +126,7 @@ _DAY_SECONDS = 86_400
 
 def _connect(uri: str) -> tuple[Any, str]:
     """Returns a subscriber client and the subscription, a new one of a topic; raises ConfigError."""
-    name, is_topic = pubsub_name(uri)
+    name, is_topic = base.pubsub_name(uri)
     if not os.environ.get("PUBSUB_EMULATOR_HOST"):
         check_google(f"--input {uri}")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from turnwise.pipeline.streaming.local.database import RowRange, SegmentId, disk_errors
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.transforms.beam.sessions import MAX_EVENTS, ClosedSession, closed_session
 from turnwise.transforms.beam.windows import Contribution
 from turnwise.transforms.metrics.state import packed
@@ -166,11 +166,8 @@ class ConversationStore:
 
     def dead_rows(self) -> dict[SegmentId, list[tuple[int, int]]]:
         """Returns (start, length) of the rows of replaced conversations, by file, in order."""
-        dead: dict[SegmentId, list[tuple[int, int]]] = {}
-        query = 'SELECT "table", number, start, length FROM dead ORDER BY start'
-        for table, number, start, length in self._connection.execute(query):
-            dead.setdefault(SegmentId(table, number), []).append((start, length))
-        return dead
+        rows = self._connection.execute('SELECT "table", number, start, length FROM dead ORDER BY start')
+        return grouped((SegmentId(table, number), (start, length)) for table, number, start, length in rows)
 
     def move(self, old: SegmentId, new: SegmentId, dead: Sequence[tuple[int, int]]) -> None:
         """Updates row positions after a file was rewritten without its dead rows (start, length)."""

@@ -28,24 +28,12 @@ from turnwise.pipeline.streaming.alerts import (
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local import database
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
-from turnwise.pipeline.streaming.local.counts import (
-    InFlightRecords,
-    Place,
-    WindowSums,
-    outcome_counts,
-)
+from turnwise.pipeline.streaming.local.counts import InFlightRecords, Place, WindowSums, outcome_counts
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunInfo, StreamRules
-from turnwise.transforms.beam.windows import (
-    REPLACED,
-    RecordOutcome,
-    SumsChange,
-    WindowMetrics,
-    in_place_of_another,
-    too_late,
-)
+from turnwise.transforms.beam import windows
 from turnwise.transforms.metrics.state import MetricsState, unpacked
 from turnwise.transforms.text.dates import rfc3339
 
@@ -125,9 +113,7 @@ class StreamStorage:
         changes, self._changes = self._changes, []
         if self.service is None or not changes:
             return
-        refused = defaultdict[str, list[str]](list)
-        for row in self.service.write(changes):
-            refused[row.change_id].append(row.why)
+        refused = grouped((row.change_id, row.why) for row in self.service.write(changes))
         things = {change.thing: refused.get(change.change_id) for change in changes}
         self._connection.executemany("DELETE FROM refused WHERE thing = ?", [(thing,) for thing in things])
         entries = [(thing, len(why), why[0]) for thing, why in things.items() if why]
@@ -153,7 +139,9 @@ class StreamStorage:
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(row[0])
 
-    def commit(self, outcomes: Sequence[RecordOutcome], in_flight: InFlightRecords) -> list[SumsChange]:
+    def commit(
+        self, outcomes: Sequence[windows.RecordOutcome], in_flight: InFlightRecords
+    ) -> list[windows.SumsChange]:
         """Stores outcomes and releases their records once they are on disk; raises OSError.
 
         An outcome that is stored already, or an older revision, is ignored. Returns what the others change.
@@ -177,7 +165,7 @@ class StreamStorage:
             self._pruned_at = self.conversations.changes
             database.prune(self._connection, self._rules, self.now, time())
 
-    def _store(self, outcome: RecordOutcome) -> None:
+    def _store(self, outcome: windows.RecordOutcome) -> None:
         contribution = outcome.contribution
         if contribution is None:
             if outcome.failures:
@@ -189,7 +177,7 @@ class StreamStorage:
             if pruned == contribution.digest:
                 self.counts["repeated"] += 1
             else:
-                self._store_rejected(too_late(outcome, self.run))
+                self._store_rejected(windows.too_late(outcome, self.run))
             return
         if known is not None and not self.conversations.is_new(known, contribution):
             self.counts["repeated"] += 1
@@ -198,9 +186,9 @@ class StreamStorage:
         if known is not None:
             written = max(written, known.written + 1)
             # It came from another record, or from events in place of one.
-            is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{REPLACED}"]
+            is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{windows.REPLACED}"]
             if is_other or (outcome.joined is None and contribution.revision == known.revision):
-                outcome = in_place_of_another(outcome, self.run)
+                outcome = windows.in_place_of_another(outcome, self.run)
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
@@ -208,7 +196,7 @@ class StreamStorage:
         self.counts.update(counts)
         if contribution.statistics.conversations:
             added = contribution.event_time, contribution.app_version, contribution.statistics
-            self.sums.changes.append(SumsChange(1, *added))
+            self.sums.changes.append(windows.SumsChange(1, *added))
         rows = _rows(outcome, written)
         if self.service is not None:
             self._changes.append(conversation_change(contribution, self.run.run_id, written, rows))
@@ -217,7 +205,7 @@ class StreamStorage:
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_rejected=result is None)
 
-    def _store_rejected(self, rejected: RecordOutcome) -> None:
+    def _store_rejected(self, rejected: windows.RecordOutcome) -> None:
         """Stores what is rejected for the first time; a source may return its records again."""
         parts = [(r.source, r.position, r.part | r.piece << 32, time()) for r in rejected.receipts]
         if not parts or self._new("rejected VALUES (?, ?, ?, ?)", parts):
@@ -236,7 +224,7 @@ class StreamStorage:
             self._changes.append(StreamChange(self.run.run_id, thing, written, None, {}))
         statistics = unpacked(known.packed)
         if statistics.conversations:
-            self.sums.changes.append(SumsChange(-1, known.event_time, known.app_version, statistics))
+            self.sums.changes.append(windows.SumsChange(-1, known.event_time, known.app_version, statistics))
 
     def _new(self, values: str, rows: Sequence[tuple[object, ...]]) -> int:
         """Returns how many rows a table did not have and has now."""
@@ -264,7 +252,7 @@ class StreamStorage:
             self._connection.close()
 
 
-def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
+def _rows(outcome: windows.RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
     """Returns the rows of an outcome by table, with the revision under which they are written."""
     scores: Sequence[Any] = outcome.scores
     conversations = outcome.conversations
@@ -280,15 +268,12 @@ class SourceCheckpoints:
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
         self._connection, self._lock = connection, lock
-        self._through: dict[str, int] = {}
+        sources = connection.execute("SELECT source, through, note FROM sources").fetchall()
+        self._through: dict[str, int] = {source: through for source, through, _ in sources}
+        self._notes: dict[str, str] = {source: note for source, _, note in sources if note is not None}
         self._beyond: defaultdict[str, set[int]] = defaultdict(set)
-        self._notes: dict[str, str] = {}
         self.tracked: set[str] = set()
         self._empty: defaultdict[str, set[int]] = defaultdict(set)
-        for source, through, note in connection.execute("SELECT source, through, note FROM sources"):
-            self._through[source] = through
-            if note is not None:
-                self._notes[source] = note
         for source, position in connection.execute("SELECT source, position FROM beyond"):
             self._beyond[source].add(position)
 
@@ -352,7 +337,7 @@ _WindowKey = tuple[str, str]
 class MetricsFiles:
     """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
-    def __init__(self, directory: Path, run_id: str, known: Sequence[SumsChange]) -> None:
+    def __init__(self, directory: Path, run_id: str, known: Sequence[windows.SumsChange]) -> None:
         """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         states = {_window_key(entry.event_time, entry.app_version): entry.statistics for entry in known}
@@ -370,7 +355,7 @@ class MetricsFiles:
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
         self._is_changed, self._aggregated = True, -1
 
-    def put(self, metrics: WindowMetrics) -> None:
+    def put(self, metrics: windows.WindowMetrics) -> None:
         """Replaces the rows of a window and app version."""
         with self._lock:
             key = _window_key(metrics.window_start, metrics.app_version)
@@ -391,7 +376,7 @@ class MetricsFiles:
             newest = [row for key in sorted(written) if key[0] in shown for row in written[key]]
             return cast("list[MetricsByAppVersionRow]", newest)
 
-    def complete(self, sums: Iterable[SumsChange], length: float) -> int:
+    def complete(self, sums: Iterable[windows.SumsChange], length: float) -> int:
         """Replaces the rows of windows of `length` seconds that differ from the stored sums.
 
         Returns how many of the stored conversations were not in them: those that came too late.
@@ -402,7 +387,7 @@ class MetricsFiles:
             rows = self._rows[BY_VERSION].get(key)
             late += max(0, state.conversations - (rows[0]["conversations"] if rows else 0))
             if self._states.get(key) != state:
-                self.put(WindowMetrics(start, start + length, version, "LATE", 0, state))
+                self.put(windows.WindowMetrics(start, start + length, version, "LATE", 0, state))
         return late
 
     def write(self, totals: dict[str, MetricsState], changes: int) -> None:

@@ -126,7 +126,8 @@ def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
     program = (
         "from apache_beam.options.pipeline_options import PipelineOptions\n"
         "from turnwise.pipeline.batch.execution import made_pipeline\n"
-        "from turnwise.pipeline.streaming.beam import SourceOptions, read_arrivals\n"
+        "from turnwise.pipeline.streaming.beam import read_arrivals\n"
+        "from turnwise.pipeline.streaming.inputs.base import SourceOptions\n"
         "try:\n"
         "  with made_pipeline(PipelineOptions(['--runner=FnApiRunner'])) as pipeline:\n"
         "    read_arrivals(pipeline, ['kafka://b:1/t'], SourceOptions(9))\n"

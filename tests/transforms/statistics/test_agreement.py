@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tables import stated
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.statistics import agreement
-from turnwise.transforms.statistics.corrected import (
+from turnwise.transforms.statistics.agreement import (
     SampleDesign,
     corrected_mean,
     corrected_rate,

@@ -26,7 +26,7 @@ from turnwise.transforms.decisions.calibration.labels import (
     random_part,
 )
 from turnwise.transforms.statistics import agreement
-from turnwise.transforms.statistics.corrected import (
+from turnwise.transforms.statistics.agreement import (
     CorrectedEstimate,
     SampleDesign,
     corrected_mean,

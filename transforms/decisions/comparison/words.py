@@ -24,11 +24,7 @@ from turnwise.schemas.comparison import (
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonValue, counted, dump_json, grouped, listed
 from turnwise.schemas.run import RunDocument, redacted_text
-from turnwise.transforms.decisions.comparison.side_values import (
-    CriterionMeasure,
-    MatchedValues,
-    scale_of,
-)
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, scale_of
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, distinct_pairs
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -83,11 +79,7 @@ _NAMES_SHOWN = 5
 
 
 def comparison_notes(
-    a: ComparedSide,
-    b: ComparedSide,
-    matched: MatchedValues,
-    changes: Sequence[SettingsChange],
-    left_out: int,
+    a: ComparedSide, b: ComparedSide, matched: MatchedValues, changes: Sequence[SettingsChange], left_out: int
 ) -> list[str]:
     """Returns the notes, one line each; `left_out` slices were not compared."""
     notes = [*_pairing(a, b, matched)]
@@ -328,10 +320,7 @@ _Thresholds = set[float | None]
 
 
 def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[SettingsChange]:
-    """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
-
-    Thresholds that differ from case to case are compared where both sides have the case.
-    """
+    """Yields thresholds that differ, and the criteria with a threshold if they are not the same."""
     base, other = map(_thresholds_by_case, (a, b))
     gates, other_gates = (
         sorted(name for name, cases in side.items() if _all(cases) != {None}) for side in (base, other)
@@ -343,6 +332,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
         cases, other_cases = base[criterion], other[criterion]
         pairs = [(_all(cases), _all(other_cases))]
         if any(len(thresholds) > 1 for thresholds in pairs[0]):
+            # Those that differ from case to case are compared where both sides have the case.
             common = sorted(cases.keys() & other_cases.keys(), key=str)
             pairs = [(cases[case], other_cases[case]) for case in common]
         change = next(((before, after) for before, after in pairs if before != after), None)

@@ -161,13 +161,10 @@ def read_first(entries: Sequence[figures.Entry]) -> list[int]:
 
 
 def _sample_first(entries: Sequence[figures.Entry], seed: str) -> tuple[list[int], set[int]]:
-    """Returns places in the order in which a small report keeps them: a random sample, no passes, passes.
-
-    Beside them, those of the sample: the conversations whose hash with the seed is lowest.
-    """
+    """Returns places as a small report keeps them (a random sample, no passes, passes), and the sample's."""
     named = [f"{seed}\0{entry.identity}".encode("utf-8", "surrogatepass") for entry in entries]
     ranked = sorted(range(len(entries)), key=lambda index: sha256(named[index]).hexdigest())
-    sample = set(ranked[:SAMPLE])
+    sample = set(ranked[:SAMPLE])  # those whose hash with the seed is lowest
     rest = sorted(ranked[SAMPLE:], key=lambda index: (entries[index].row["verdict"] == "PASS", index))
     return [*sorted(sample), *rest], sample
 

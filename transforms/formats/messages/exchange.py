@@ -328,29 +328,6 @@ def _register_log(
     return add
 
 
-# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
-@_register_log(
-    "vertex_log",
-    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
-    ("endpoint", "logging_time", "full_request", "full_response"),
-    lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
-    "logging_time",
-    (("", ANY), ("full_request.labels", ANY)),
-)
-def _of_vertex(row: JsonObject) -> JsonObject:
-    """Returns a row of Vertex AI's log as a request with its reply."""
-    # Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where
-    # the whole JSON is missing, a payload is a list of its pieces. The labels may name the session.
-    halves: JsonObject = {}
-    for name in ("request", "response"):
-        pieces = row.get(f"{name}_payload")
-        joined = "".join(map(str, pieces)) if isinstance(pieces, list) else pieces
-        halves[name] = _body(joined if row.get(f"full_{name}") is None else row[f"full_{name}"])
-    labels = kinds.as_object(kinds.as_object(halves["request"]).get("labels"))
-    latency = kinds.as_object(_body(row.get("metadata"))).get("request_latency")
-    return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
-
-
 # For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
 @_register_log(
     "litellm_log",
@@ -443,6 +420,29 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
         "metadata": kinds.as_object(row.get("requestMetadata")),
         "source": "bedrock_log",
     }
+
+
+# For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
+@_register_log(
+    "vertex_log",
+    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
+    ("endpoint", "logging_time", "full_request", "full_response"),
+    lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
+    "logging_time",
+    (("", ANY), ("full_request.labels", ANY)),
+)
+def _of_vertex(row: JsonObject) -> JsonObject:
+    """Returns a row of Vertex AI's log as a request with its reply."""
+    # Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where
+    # the whole JSON is missing, a payload is a list of its pieces. The labels may name the session.
+    halves: JsonObject = {}
+    for name in ("request", "response"):
+        pieces = row.get(f"{name}_payload")
+        joined = "".join(map(str, pieces)) if isinstance(pieces, list) else pieces
+        halves[name] = _body(joined if row.get(f"full_{name}") is None else row[f"full_{name}"])
+    labels = kinds.as_object(kinds.as_object(halves["request"]).get("labels"))
+    latency = kinds.as_object(_body(row.get("metadata"))).get("request_latency")
+    return {**halves, "metadata": labels, "source": "vertex_log", _LATENCY: latency}
 
 
 def _chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:

@@ -60,8 +60,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
                 held = getattr(other, field)
                 if held is not None:
                     setattr(self, field, held)
-        is_answered = bool(self.output) or self.has_result
-        self.error = self.error or (None if is_answered else other.error)
+        self.error = self.error or (None if self.output or self.has_result else other.error)
         if not self.has_result and other.has_result:
             self.result, self.has_result = other.result, True
         self.dialects = list(dict.fromkeys((*self.dialects, *other.dialects)))

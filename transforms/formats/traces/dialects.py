@@ -56,9 +56,7 @@ _GEN_AI_NAMES = {
     "agent": ("gen_ai.agent.name",),
     "model": ("gen_ai.response.model", "gen_ai.request.model"),
 }
-_OF_MODELS = re.compile(
-    r"gen_ai\.(choice|client(\.inference)?\.operation\.details|(.*\.)?message)", re.DOTALL
-)
+_OF_MODEL = re.compile(r"gen_ai\.(choice|client(\.inference)?\.operation\.details|(.*\.)?message)", re.DOTALL)
 _CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
@@ -76,7 +74,7 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
             step.input = messages_at(held.get("gen_ai.prompt"), USER)
         if step.output is None:
             step.output = messages_at(held.get("gen_ai.completion"), AGENT)
-    if step.kind is None and span.is_log and any(_OF_MODELS.fullmatch(event.name) for event in span.events):
+    if step.kind is None and span.is_log and any(_OF_MODEL.fullmatch(event.name) for event in span.events):
         step.kind = "model"
     step.name = text_at(held, *_GEN_AI_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
@@ -341,7 +339,7 @@ def _content(side: JsonValue) -> JsonValue:
     messages = as_object(side).get("messages")
     if isinstance(messages, list) and len(messages) == 1:
         return loaded(messages[0].get("content")) if isinstance(messages[0], dict) else messages[0]
-    return [] if messages is None else messages if isinstance(messages, list) else loaded(messages)
+    return (messages or []) if isinstance(messages, list | None) else loaded(messages)
 
 
 # Spans without a word for what they are: by the keys of their content.

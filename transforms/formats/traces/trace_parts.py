@@ -196,8 +196,7 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
 def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     held = [_PART.decode(data) for data in parts]
     spans = [span for part in held for span in part.turnwise_spans]
-    names = sorted({span.scope or span.name for span in spans})
-    shown = listed(names, 5)
+    shown = listed(sorted({span.scope or span.name for span in spans}), 5)
     is_agents = any(map(dialect.is_foreign, spans))
     is_known = any(part.has_noise for part in held) or any(map(dialect.kind_of, spans))
     if is_agents or not is_known:
@@ -247,9 +246,7 @@ def register_export(
             keys=keys[0],
             other_keys=keys[1:],
             splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
-            time=lambda value: (
-                max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
-            ),
+            time=lambda held: max((span.end or span.start for span in spans(held)), default=0) / 1e9 or None,
             places=places,
             **more,
         )

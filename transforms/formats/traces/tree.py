@@ -215,9 +215,8 @@ def agent_of(node: SpanNode) -> str | None:
     if row := text_at(node.span.attributes, AGENT_COLUMN):
         return row
     nodes = (node, *node.above())
-    for name, held in (
-        (above.step.name, above.span.attributes) for above in nodes if above.step.kind == "agent"
-    ):
+    agents = (above for above in nodes if above.step.kind == "agent")
+    for name, held in ((agent.step.name, agent.span.attributes) for agent in agents):
         # Some writers state the name of the agent's model instead.
         if name and name not in (text_at(held, key) for key in _MODELS):
             match = _RUN_OF.fullmatch(name)

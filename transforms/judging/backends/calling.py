@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject, key_twice
+from turnwise.transforms.judging import judges
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import (
     EMPTY,
@@ -35,14 +36,6 @@ from turnwise.transforms.judging.backends.base import (
     read_secret,
     without_key,
     wrong_setting,
-)
-from turnwise.transforms.judging.judges import (
-    Access,
-    Environ,
-    JudgeKind,
-    OnRetry,
-    merged_settings,
-    register_judge,
 )
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
@@ -170,7 +163,7 @@ class ApiBackend(ABC):
     deadline of the call.
     """
 
-    def __init__(self, config: JudgeConfig, access: Access, on_retry: OnRetry):
+    def __init__(self, config: JudgeConfig, access: judges.Access, on_retry: judges.OnRetry):
         self.config, self.access, self._on_retry = config, access, on_retry
 
     @abstractmethod
@@ -412,14 +405,14 @@ class ClientSettings(BaseModel):
 def register_api(
     name: str,
     help_line: str,
-    find: Callable[[JudgeConfig, Environ], Access],
-    make: Callable[[JudgeConfig, Access, OnRetry], ApiBackend],
+    find: Callable[[JudgeConfig, judges.Environ], judges.Access],
+    make: Callable[[JudgeConfig, judges.Access, judges.OnRetry], ApiBackend],
     check_settings: Callable[[str, JsonObject], object],
     **fields: Any,
 ) -> None:
     """Registers a judge that asks an API."""
 
-    def connect(config: JudgeConfig, environ: Environ, on_retry: OnRetry) -> ApiBackend:
+    def connect(config: JudgeConfig, environ: judges.Environ, on_retry: judges.OnRetry) -> ApiBackend:
         access = find(config, environ)
         if access.secret is not None:
             access = replace(access, api_key=read_secret(access.secret, environ))
@@ -429,13 +422,13 @@ def register_api(
         async with aclosing(backend):
             await asyncio.gather(*(backend.check(model) for model in models))
 
-    def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
+    def check(config: JudgeConfig, environ: judges.Environ, options: Sequence[JudgeModelOptions]) -> None:
         models = set()
         for stated in options:
             model = stated.judge_model or config.model
             models.add(model)
             try:
-                check_settings(model, merged_settings(config, stated.judge_model_config))
+                check_settings(model, judges.merged_settings(config, stated.judge_model_config))
             except ValidationError as error:
                 raise ConfigError(f"judge: {wrong_setting(error)}") from None
             except ValueError as error:
@@ -444,4 +437,6 @@ def register_api(
         asyncio.run(find_models(backend, sorted(models)))
 
     fields = {"provider": (name,), "needs_model": True, **fields}
-    register_judge(JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields))
+    judges.register_judge(
+        judges.JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields)
+    )

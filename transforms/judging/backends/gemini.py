@@ -14,20 +14,7 @@ import orjson
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.judging.backends import calling
-from turnwise.transforms.judging.backends.base import (
-    EMPTY,
-    BatchState,
-    Fault,
-    OneCandidateError,
-    ReadAnswer,
-    Request,
-    RequestTemplate,
-    cut_off,
-    one_line,
-    withheld,
-    without_key,
-)
+from turnwise.transforms.judging.backends import base, calling
 from turnwise.transforms.judging.judges import HOW_TO, Access, Environ, OnRetry, key_in
 
 if TYPE_CHECKING:
@@ -112,7 +99,7 @@ class GeminiBackend(calling.BatchBackend):
         self._timeout_ms = math.ceil(config.timeout_s * 1000)
         self._sessions: list[aiohttp.ClientSession] = []
         self._client: Any = None
-        self._prepared: dict[tuple[RequestTemplate, int], PreparedRequest] = {}
+        self._prepared: dict[tuple[base.RequestTemplate, int], PreparedRequest] = {}
 
     def open(self) -> None:
         """Makes the client, once; its requests are not sent but kept, and sent in another session."""
@@ -140,15 +127,15 @@ class GeminiBackend(calling.BatchBackend):
             http_options=options,
         )
 
-    async def call(self, request: Request, count: int) -> str:
+    async def call(self, request: base.Request, count: int) -> str:
         try:
             return await self._post(await self._made(request.template, count), request.evidence)
         except self._genai.errors.APIError as error:
             if error.code == 400 and count > 1 and "candidate" in str(error.message).lower():
-                raise OneCandidateError from None
+                raise base.OneCandidateError from None
             raise
 
-    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
+    async def submit(self, name: str, requests: Mapping[str, tuple[base.Request, int]]) -> str:
         """Makes a job of the same requests as are sent one by one."""
         inlined, made = [], None
         for key, (request, count) in requests.items():
@@ -166,13 +153,13 @@ class GeminiBackend(calling.BatchBackend):
         jobs: list[JsonObject] = listed.get("operations") or []
         return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
 
-    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
+    async def job(self, job: str, ids: Sequence[str]) -> base.BatchState:
         """Responses are in the order of the requests, and do not always bring along the key of theirs."""
         stated = orjson.loads(await self._get(self._client.aio.batches.get(name=job)))
         known, error = stated.get("metadata") or {}, stated.get("error") or {}
         status = str(known.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
         if status not in _ENDED and not stated.get("done"):
-            return BatchState(status.lower(), is_ended=False)
+            return base.BatchState(status.lower(), is_ended=False)
         output = known.get("output") or stated.get("response") or {}
         responses: list[JsonValue] = (output.get("inlinedResponses") or {}).get("inlinedResponses") or []
         inlined = [item if isinstance(item, dict) else {} for item in responses]
@@ -182,7 +169,7 @@ class GeminiBackend(calling.BatchBackend):
         if is_ordered and len(ids) == len(keys):
             keys = list(ids)
         answers = {key: _answer(item) for key, item in zip(keys, inlined, strict=False)}
-        return BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
+        return base.BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
 
     async def discard(self, job: str) -> None:
         await self._sent("DELETE", await _prepared(self._client.aio.batches.delete(name=job)))
@@ -191,17 +178,21 @@ class GeminiBackend(calling.BatchBackend):
         """Counts tokens, which costs nothing."""
         await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
 
-    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+    def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
         texts = [_text(candidate) for candidate in answer.get("candidates") or []]
         blocked = (answer.get("promptFeedback") or {}).get("blockReason")
-        why = Fault("blocked", one_line(f"the question was blocked: {blocked}"), True) if blocked else EMPTY
+        why = (
+            base.Fault("blocked", base.one_line(f"the question was blocked: {blocked}"), True)
+            if blocked
+            else base.EMPTY
+        )
         usage, tokens = answer.get("usageMetadata"), None
         if usage:
             tokens = (
                 int((usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)),
                 int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
             )
-        return ReadAnswer(texts, tokens, answer.get("modelVersion"), why)
+        return base.ReadAnswer(texts, tokens, answer.get("modelVersion"), why)
 
     def failure(self, error: Exception) -> calling.CallError:
         if isinstance(error, self._genai.errors.APIError):
@@ -210,7 +201,7 @@ class GeminiBackend(calling.BatchBackend):
             is_bad_key = error.code == 400 and any(word in str(error.details) for word in _BAD_KEYS)
             is_refused = error.code in (401, 403) or is_bad_key
             return calling.CallError(
-                Fault("http", reason),
+                base.Fault("http", reason),
                 may_pass=error.code in calling.PASSING_STATUSES,
                 status=error.code,
                 asked_s=calling.asked_wait(getattr(error.response, "headers", None) or {}, error.details),
@@ -219,13 +210,15 @@ class GeminiBackend(calling.BatchBackend):
         is_auth = isinstance(error, self._auth.GoogleAuthError)
         if is_auth and not (error.retryable or isinstance(error, self._auth.TransportError)):  # type: ignore[attr-defined]
             reason = self._clean(str(error))
-            return calling.CallError(Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
+            return calling.CallError(base.Fault("other", reason), refusal=f"{reason}; {HOW_TO}")
         if is_auth or isinstance(error, self._http.ClientError | OSError):
             reason = self._clean(f"no connection: {type(error).__name__}: {error}")
-            return calling.CallError(Fault("connection", reason), may_pass=True)
+            return calling.CallError(base.Fault("connection", reason), may_pass=True)
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
-        return calling.CallError(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
+        return calling.CallError(
+            base.Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways
+        )
 
     async def aclose(self) -> None:
         if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running
@@ -234,7 +227,7 @@ class GeminiBackend(calling.BatchBackend):
         for session in self._sessions:
             await session.close()
 
-    async def _made(self, template: RequestTemplate, count: int) -> PreparedRequest:
+    async def _made(self, template: base.RequestTemplate, count: int) -> PreparedRequest:
         request = self._prepared.get((template, count))
         if request is None or not request.is_fresh:
             if len(self._prepared) >= _MOST_PREPARED:
@@ -273,7 +266,7 @@ class GeminiBackend(calling.BatchBackend):
             return await response.text()
 
     def _clean(self, text: str) -> str:
-        return without_key(_OBJECT.sub("", text), self.access.api_key)
+        return base.without_key(_OBJECT.sub("", text), self.access.api_key)
 
 
 def in_order(value: JsonValue) -> JsonValue:
@@ -289,22 +282,22 @@ def in_order(value: JsonValue) -> JsonValue:
     return {**{key: in_order(item) for key, item in value.items()}, **order}
 
 
-def _answer(item: JsonObject) -> bytes | Fault:
+def _answer(item: JsonObject) -> bytes | base.Fault:
     """Returns the body of a response of a job, or why there is none."""
     if item.get("response"):
         return orjson.dumps(item["response"])
     error = item.get("error") or {}
     words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
     is_final = error.get("code") in _FINAL_CODES and not any(word in str(error) for word in _BAD_KEYS)
-    return Fault("http", one_line(words or "the request failed"), is_final)
+    return base.Fault("http", base.one_line(words or "the request failed"), is_final)
 
 
-def _text(candidate: JsonObject) -> str | Fault:
+def _text(candidate: JsonObject) -> str | base.Fault:
     finish = candidate.get("finishReason")
     if finish == "MAX_TOKENS":
-        return cut_off(finish)
+        return base.cut_off(finish)
     if finish not in _FINISHED:
-        return withheld(finish)
+        return base.withheld(finish)
     parts: list[dict[str, Any]] = (candidate.get("content") or {}).get("parts") or []
     return "".join(part.get("text") or "" for part in parts if not part.get("thought"))
 

@@ -41,7 +41,7 @@ REPLIES = [
 ]
 
 
-ERRORS = ("ValueError", "UnknownFormatError", "CaseInLogsError")
+ERRORS = ("ValueError", "UnknownFormatError", "CaseInLogsError", "UnreadMessagesError")
 
 
 def places(value, path=()):
