@@ -291,9 +291,9 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
         pairs = (pair for pair in pairs if id(pair[0]) in held or catalog.effect_of(pair[0]).destructive)
     results = list(_results("agent", pairs, catalog))
     transferring = (turn for turn in turns if turn.transfers)
-    for call in (call for turn in transferring for call in recorded_handoffs(turn, catalog, by_agent)):
-        if expected.by_agent is not None or call.name in names:
-            results.append(("succeeded", ActorCall(call, "agent")))
+    handoffs = (call for turn in transferring for call in recorded_handoffs(turn, catalog, by_agent))
+    counted = (call for call in handoffs if expected.by_agent is not None or call.name in names)
+    results += _results("agent", ((call, None) for call in counted), catalog)
     names.update(item.call.name for result, item in results if result == "succeeded")
     by_users = ((turn.user_tool_calls, turn.user_tool_responses) for turn in turns)
     pairs = chain.from_iterable(zip(side[0], pair_responses(*side), strict=True) for side in by_users)
@@ -323,9 +323,9 @@ def _results(
     """Yields the calls that are no look-ups, each with its result: succeeded, failed, or no_ops."""
     for call, response in pairs:
         if catalog.effect_of(call).effect != "read":
+            done = "no_ops" if changed_nothing(response) else "succeeded"
             has_failed_call = has_failed(response, called_tool(call), call.args)
-            result = "failed" if has_failed_call else "no_ops" if changed_nothing(response) else "succeeded"
-            yield result, ActorCall(call, actor)
+            yield "failed" if has_failed_call else done, ActorCall(call, actor)
 
 
 def _last_set(

@@ -282,7 +282,8 @@ class ArgumentMatcher(Settings):
 
     def matches(self, expected: JsonValue, actual: JsonValue) -> bool:
         """Returns whether an actual value is as good as the expected one."""
-        met = _met(self.match, expected if self.pattern is None else self.pattern, actual)
+        has_pattern = self.match == "regexp" and self.pattern is not None
+        met = _met(self.match, self.pattern if has_pattern else expected, actual)
         if met is not None:
             return met
         is_number = not any(
