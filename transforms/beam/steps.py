@@ -404,8 +404,8 @@ class BundleSums:
         """Returns the failures of criteria, and the rows when there are enough."""
         for table, rows in self._rows.items():
             rows += getattr(evaluated, table)
-        add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
         outputs: list[Any] = [TaggedOutput(FAILURES, failure) for failure in evaluated.scored.failures]
+        add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
         if len(self._sums) >= _MOST_VERSIONS:
             outputs += [TaggedOutput(STATISTICS, entry) for entry in self._sums.items()]
             self._sums = {}
