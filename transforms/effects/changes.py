@@ -209,8 +209,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
 
 
 def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
-    groups = grouped((item.call.name, item) for item in made)
-    return groups
+    return grouped((item.call.name, item) for item in made)
 
 
 def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:

@@ -246,7 +246,7 @@ def amount(value: JsonValue) -> Amount | None:
         return None
     if not isinstance(value, str):
         return Amount(value, "")
-    return _amount_of(plain(value)) if len(value) <= 40 else None
+    return _amount_of(plain(value)) if len(value) <= 40 else None  # longer texts are no numbers
 
 
 @lru_cache(maxsize=4096)

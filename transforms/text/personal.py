@@ -635,7 +635,7 @@ def _side_by_side(run: str, sign: str, regions: tuple[str, ...]) -> Sequence[tup
         return [(0, run)]
     # What is unlike two numbers, and the parts from a group on; the least unlike ones are kept.
     parts: dict[int, tuple[int, list[tuple[int, str]]]] = {len(groups): (0, [])}
-    for first in range(last, -1, -1) if count <= 150 else ():
+    for first in range(last, -1, -1) if count <= 150 else ():  # digits: of more, no parts are told apart
         start = groups[first].start()
         for end in range(first, min(first + 8, len(groups))):
             if end + 1 in parts and is_valid(first, end):
