@@ -10,16 +10,8 @@ from msgspec import convert
 from msgspec.structs import replace
 from pydantic import ValidationError
 
+from turnwise.pipeline.io import terminal
 from turnwise.pipeline.io.containers import join_path, path_exists
-from turnwise.pipeline.io.terminal import (
-    LONGEST_LINE,
-    LONGEST_NAME,
-    LONGEST_PLACE,
-    complain,
-    names_text,
-    printable,
-    say,
-)
 from turnwise.pipeline.report.comparison import (
     NO_VERSION,
     NOT_NAMED,
@@ -155,7 +147,7 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     except ValidationError as error:
         raise ConfigError(f"{where}: gate: {' '.join(str(error).split())}") from None
     if rules.primary and not rules.rules:
-        primary = ", ".join(map(printable, rules.primary))
+        primary = ", ".join(map(terminal.printable, rules.primary))
         raise ConfigError(
             f"{where}: gate: `primary` ({primary}) alone decides nothing: add `rules`, "
             'such as "rules": [{"rule": "not_worse"}]'
@@ -246,9 +238,9 @@ def find_baseline(
     else:
         return pattern
     if earlier is None:
-        complain(f"--baseline {pattern}: {none}: nothing is compared")
+        terminal.complain(f"--baseline {pattern}: {none}: nothing is compared")
     else:
-        say(printable(f"baseline: {shown_place(earlier)}"))
+        terminal.say(terminal.printable(f"baseline: {shown_place(earlier)}"))
     return earlier
 
 
@@ -297,7 +289,7 @@ def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
 
 def shown_rules(rules: Sequence[RuleResult]) -> list[RuleResult]:
     """Returns results as people read them: with the short names of versions."""
-    short = last_parts({rule.app_version or "" for rule in rules}, LONGEST_NAME)
+    short = last_parts({rule.app_version or "" for rule in rules}, terminal.LONGEST_NAME)
     return [replace(rule, app_version=short[rule.app_version or ""] or None) for rule in rules]
 
 
@@ -314,9 +306,13 @@ def rule_name(rule: RuleResult) -> str:
 def _names_of(rule: RuleResult) -> str:
     """Returns the conversations and cases that a rule names, and what was rejected."""
     more_rejected = f" and {rule.more_rejected} more" if rule.more_rejected else ""
-    rejected = f"; missing: {_distinct(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
+    rejected = (
+        f"; missing: {_distinct(rule.rejected, terminal.LONGEST_PLACE)}{more_rejected}"
+        if rule.rejected
+        else ""
+    )
     names = "".join(
-        f"{head}{_distinct(named, LONGEST_NAME)}" + (f" and {others} more" if others else "")
+        f"{head}{_distinct(named, terminal.LONGEST_NAME)}" + (f" and {others} more" if others else "")
         for head, named, others in kinds_of(rule)
     )
     return f"{names}{rejected}"
@@ -325,7 +321,7 @@ def _names_of(rule: RuleResult) -> str:
 def _distinct(names: Sequence[str], longest: int) -> str:
     """Returns the first names, shortened so that no two of them look alike."""
     short = last_parts(names, longest)
-    return names_text([short[name] for name in names], LONGEST_LINE)
+    return terminal.names_text([short[name] for name in names], terminal.LONGEST_LINE)
 
 
 def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
@@ -414,7 +410,7 @@ def junit_xml(report: GateReport) -> str:
         ]
     suites = [*map(_suite, cases, cases.values())]
     by_criterion: dict[str, list[ET.Element]] = {}
-    short = last_parts({check.app_version or "" for check in report.checks}, LONGEST_NAME)
+    short = last_parts({check.app_version or "" for check in report.checks}, terminal.LONGEST_NAME)
     for check in report.checks:
         version = short[check.app_version or ""]
         class_name = f"{version}.{check.criterion}" if version else check.criterion
@@ -456,4 +452,4 @@ def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body:
 
 def _text(text: str) -> str:
     """Returns a text with every character escaped that XML does not allow or that cannot be seen."""
-    return printable(text, _JUNIT_LONGEST)
+    return terminal.printable(text, _JUNIT_LONGEST)

@@ -29,16 +29,7 @@ from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.scoring.config import (
-    INAPPLICABLE,
-    JOINT_CASCADE,
-    JOINT_PANEL,
-    JUDGED,
-    VERDICTS,
-    by_criterion,
-    cascade_figures,
-    panel_figures,
-)
+from turnwise.transforms.scoring import config as scoring
 from turnwise.transforms.text.cleaning import natural_order
 
 UsageByModel = dict[str, JudgeUsage]
@@ -82,9 +73,9 @@ def judge_document(
             **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
             "usage": figures,
-            **{name: figures for name, figures in (joint or {}).items() if name != INAPPLICABLE},
+            **{name: figures for name, figures in (joint or {}).items() if name != scoring.INAPPLICABLE},
         }
-    document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
+    document[scoring.INAPPLICABLE] = (joint or {}).get(scoring.INAPPLICABLE, {})
     flips: dict[str, Flips] = {}  # over all app versions
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
@@ -236,19 +227,19 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
     options = {criterion.name: criterion.options for criterion in settings.judged}
     config = settings.judge.config
     panels = {
-        name: panel_figures(options[name].panel, figures)
-        for name, figures in by_criterion(counts, JOINT_PANEL).items()
+        name: scoring.panel_figures(options[name].panel, figures)
+        for name, figures in scoring.by_criterion(counts, scoring.JOINT_PANEL).items()
         if name in options
     }
     cascades = {
-        name: cascade_figures(cascade.model, figures, config.prices, config.candidates)
-        for name, figures in by_criterion(counts, JOINT_CASCADE).items()
+        name: scoring.cascade_figures(cascade.model, figures, config.prices, config.candidates)
+        for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
     inapplicable = {
-        name: {key: figures[key] for key in (VERDICTS, INAPPLICABLE)}
-        | {"share": figures[INAPPLICABLE] / figures[VERDICTS]}
-        for name, figures in by_criterion(counts, JUDGED).items()
+        name: {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
+        | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
+        for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items()
     }
     return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
@@ -256,9 +247,9 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
 def joint_text(joint: JsonObject) -> str:
     """Returns the lines about answers that say `not applicable`, panels and cascades; "": there are none."""
     inapplicable = ", ".join(
-        f"{name} {figures[INAPPLICABLE]:,} of {figures[VERDICTS]:,} answers ({figures['share']:.1%})"
-        for name, figures in joint.get(INAPPLICABLE, {}).items()
-        if figures[INAPPLICABLE]
+        f"{name} {figures[scoring.INAPPLICABLE]:,} of {figures[scoring.VERDICTS]:,} answers ({figures['share']:.1%})"
+        for name, figures in joint.get(scoring.INAPPLICABLE, {}).items()
+        if figures[scoring.INAPPLICABLE]
     )
     lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
     for name, figures in joint.get("panels", {}).items():

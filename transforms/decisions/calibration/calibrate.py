@@ -26,13 +26,6 @@ from turnwise.transforms.decisions.calibration.labels import (
     random_part,
 )
 from turnwise.transforms.statistics import agreement
-from turnwise.transforms.statistics.agreement import (
-    CorrectedEstimate,
-    SampleDesign,
-    corrected_mean,
-    corrected_rate,
-    rogan_gladen,
-)
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, Numbers, generator_of
 from turnwise.transforms.statistics.tests import wilson_interval
 
@@ -468,11 +461,11 @@ class _Correction(NamedTuple):
 
     def _estimate(
         self, drawn: Sequence[JudgedScore], others: Sequence[JudgedScore], missing_label: float
-    ) -> CorrectedEstimate:
+    ) -> agreement.CorrectedEstimate:
         """Returns the estimate if every drawn score that has no label had this one."""
         labels = [self.sample.labels.get(score, missing_label) for score in drawn]
         weights = self.sample.weights
-        design = SampleDesign(
+        design = agreement.SampleDesign(
             [score.case for score in drawn],
             [score.case for score in others],
             [weights[score] for score in drawn] if weights else None,
@@ -483,9 +476,9 @@ class _Correction(NamedTuple):
             values, rest = (
                 [usual if score.value is None else score.value for score in some] for some in (drawn, others)
             )
-            return corrected_mean(labels, values, rest, design)
+            return agreement.corrected_mean(labels, values, rest, design)
         judged, of_others = ([score.passed for score in some] for some in (drawn, others))
-        return corrected_rate(labels, judged, of_others, SEED, design)
+        return agreement.corrected_rate(labels, judged, of_others, SEED, design)
 
     def _rogan_gladen(self, labelled: Sequence[JudgedScore], others: Sequence[JudgedScore]) -> Bounds | None:
         everything = [*labelled, *others]
@@ -497,4 +490,4 @@ class _Correction(NamedTuple):
         ):
             return None
         table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in labelled)
-        return rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
+        return agreement.rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)

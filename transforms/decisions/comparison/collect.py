@@ -246,8 +246,6 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
 
 
 def _text(row: ScoreRow) -> str | None:
-    is_failed = row["outcome"] == "FAIL"
-    text = (
-        (row["explanation"] if is_failed else None) or row["reason"] or (row["label"] if is_failed else None)
-    )
+    explanation, label = (row["explanation"], row["label"]) if row["outcome"] == "FAIL" else (None, None)
+    text = explanation or row["reason"] or label
     return None if text is None else text[:_LONGEST_REASON]
