@@ -223,9 +223,9 @@ def shared_reason(reason: str) -> str:
 
 def cases_of(rows: Sequence[ConversationRow]) -> list[str]:
     """Returns the case of each conversation of an app version; without one, the conversation itself."""
-    return own_cases(
-        [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
-    )
+    tasks = [row["task"] or unnamed_case(row) for row in rows]
+    ids = zip(rows, tasks, strict=True)
+    return own_cases([(row["eval_id"], task, row["conversation_id"]) for row, task in ids])
 
 
 def unnamed_case(row: ConversationRow) -> str | None:

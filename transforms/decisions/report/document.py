@@ -62,9 +62,9 @@ def build_report(
     for entry in entries:
         score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
         score_counts[entry.version.run][1] += len(entry.scores)
-    problems = [
-        report.Sentence(text, i) for i, run in enumerate(infos) for text in figures.problem_sentences(run)
-    ]
+    problems = []
+    for i, run in enumerate(infos):
+        problems += [report.Sentence(text, i) for text in figures.problem_sentences(run)]
     problems += [report.Sentence(text) for text in compared.refused]
     pages = [*compared.pages]
     if versions and not pages:
@@ -212,10 +212,8 @@ def detail(entry: figures.Entry) -> report.Detail:
 
 def _with_faults(turns: list[figures.AnyRow], score: figures.AnyRow) -> list[figures.AnyRow]:
     """Returns the turns with what a score says of their calls; of equal calls, it is said of the last."""
-    details: figures.AnyRow = score["details"]
-    extra, destructive, wrong = (
-        details.get(name) or [] for name in ("extra", DESTRUCTIVE, "wrong_arguments")
-    )
+    kinds = ("extra", DESTRUCTIVE, "wrong_arguments")
+    extra, destructive, wrong = (score["details"].get(kind) or [] for kind in kinds)
     faults: dict[str, list[figures.AnyRow]] = {}
     for pair in wrong:
         faults.setdefault(pair["actual"], []).append({"instead": pair["arguments"]})

@@ -25,6 +25,8 @@ from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_inte
 from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink, wilson_interval
 
+FirstTimes = Mapping[str | None, str | None]
+"""Of a run: app version -> start of its first conversation in RFC 3339."""
 AnyRow = dict[str, Any]
 """A row of a table. Columns that another version of turnwise does not write are absent."""
 
@@ -82,7 +84,7 @@ class CollectedRuns(Struct, frozen=True):
 def collect(runs: Sequence[Run]) -> CollectedRuns:
     """Reads the rows of runs and joins them."""
     entries: list[Entry] = []
-    first_times: list[dict[str | None, str | None]] = []
+    first_times: list[FirstTimes] = []
     units: dict[str, str] = {}
     sampled_out: list[int] = []
     idle: list[list[str]] = []
@@ -112,17 +114,11 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
     return CollectedRuns(versions, entries, failures, units, sampled_out, idle, bounds)
 
 
-def in_display_order(
-    keys: Iterable[VersionKey], first_times: Sequence[Mapping[str | None, str | None]]
-) -> list[VersionKey]:
-    """Returns versions run by run, the oldest first; those that no log states come last.
-
-    `first_times`: of each run, app version -> start of its first conversation in RFC 3339.
-    """
+def in_display_order(keys: Iterable[VersionKey], first_times: Sequence[FirstTimes]) -> list[VersionKey]:
+    """Returns versions run by run, the oldest first; those that no log states come last."""
     orders = [version_order(times).versions for times in first_times]
-    order = {
-        VersionKey(i, name): number for i, names in enumerate(orders) for number, name in enumerate(names)
-    }
+    in_order = [VersionKey(run, name) for run, names in enumerate(orders) for name in names]
+    order = {key: number for number, key in enumerate(in_order)}
     return sorted(keys, key=lambda key: (not key.app_version, key.run, order.get(key, 0)))
 
 
@@ -255,9 +251,8 @@ def coverage_sentence(
     run: report.ReportRun, versions: Sequence[report.ReportVersion], no_score: int, scores: int
 ) -> str:
     """Returns the balance of a run: what came in, and what became of all of it."""
-    passed, failed, no_verdict = (
-        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
-    )
+    verdicts = zip(*((v.passed, v.failed, v.no_verdict) for v in versions), strict=True)
+    passed, failed, no_verdict = map(sum, verdicts) if versions else (0, 0, 0)
     names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
     records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
     cases = f"{counted(lost_cases, 'eval case', ',')} rejected. " if lost_cases else ""
@@ -265,8 +260,7 @@ def coverage_sentence(
     text = (
         f"{counted(records, 'record', ',')} = {read:,} read + {unread:,} rejected. "
         f"{counted(passed + failed + no_verdict + rejected, 'conversation', ',')} = {passed:,} passed "
-        f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
-        f"{cases}"
+        f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. {cases}"
         f"{counted(scores, 'score', ',')} = {valued:,} with a value + {no_score:,} without a score."
     )
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
@@ -414,10 +408,9 @@ def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_C
             passes, size, base_passes, base_size = sides[key]
             pooled = (passes + base_passes) / (size + base_size)
             seen = detectable_of_groups(pooled, (size, base_size))
-            passed, failed, unknown = cells[key]
-            figures[key] = report.SliceFigure(
-                passed, failed, unknown, difference, shrunk, stands_out[key], seen
-            )
+            passed, failed, missing = cells[key]
+            about = difference, shrunk, stands_out[key], seen
+            figures[key] = report.SliceFigure(passed, failed, missing, *about)
     return figures
 
 
@@ -559,14 +552,11 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-def criterion_rows(
-    collected: CollectedRuns, documents: Iterable[RunDocument] = ()
-) -> list[report.CriterionRow]:
+def criterion_rows(runs: CollectedRuns, documents: Iterable[RunDocument] = ()) -> list[report.CriterionRow]:
     """Returns the rows of the table, in the order of all tables: verdicts first, then as configured."""
-    table = _Table(collected)
-    measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
+    measured = (score["criterion"] for entry in runs.entries for score in entry.scores)
     names = in_table_order([STATUS, *dict.fromkeys(measured)], documents)
-    return [table.row(name) for name in names]
+    return [*map(_Table(runs).row, names)]
 
 
 class _Table:
@@ -616,10 +606,8 @@ class _Table:
             share = total.share if has_outcomes else total.mean if is_binary else None
             if share is not None:
                 # Outcomes, also by another name, have the interval that the metrics of a run give to a share.
-                size, cases = (
-                    total.passed + total.failed if has_outcomes else total.scored,
-                    self._cases[version],
-                )
+                cases, decided = self._cases[version], total.passed + total.failed
+                size = decided if has_outcomes else total.scored
                 trials = independent_trials(size, len({*cases}), len(cases))
                 bounds = self._collected.bounds.get((name, is_whole, version)) if has_outcomes else None
                 interval = bounds or wilson_interval(share * trials, trials)
