@@ -74,12 +74,12 @@ def pairing_text(comparison: Comparison) -> str:
     pairing = comparison.pairing
     if pairing.by == "nothing":
         return "not paired: two groups"
-    counts = (
-        (pairing.baseline_only, "in the baseline alone"),
-        (pairing.candidate_only, "in the candidate alone"),
-        (pairing.baseline_unidentified + pairing.candidate_unidentified, "conversations without one"),
-    )
-    alone = "".join(f"; {number} {where}" for number, where in counts if number)
+    counts = {
+        "in the baseline alone": pairing.baseline_only,
+        "in the candidate alone": pairing.candidate_only,
+        "conversations without one": pairing.baseline_unidentified + pairing.candidate_unidentified,
+    }
+    alone = "".join(f"; {number} {where}" for where, number in counts.items() if number)
     if pairing.changed:
         alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
     what = f" ({_TASK})" if pairing.by == "task" else ""
@@ -246,10 +246,8 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
     lines = [*wrapped(printable(difference), width), *criteria_table(comparison, width)]
     lines += [line for note in words.table_notes(comparison) for line in wrapped(printable(note), width)]
     more = [printable(f"{MORE}{command}")] if runs[-1].directory else []
-    text = "\n".join(["", *lines, *more])
-    return EndComparison(
-        first_page(comparison, runs[-1], sides.candidate_version, sides.how), text, comparison
-    )
+    page = first_page(comparison, runs[-1], sides.candidate_version, sides.how)
+    return EndComparison(page, "\n".join(["", *lines, *more]), comparison)
 
 
 def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
@@ -414,16 +412,13 @@ def sides_of_runs(
             role, other_role, end = _CHOSEN_ENDS[named[0] is None]
             how = f"the {role} is as it was named, the {other_role} is the {end} other version {order.by}"
         pairs = zip(options, (base_run, other), named, strict=True)
-        given = [None if name is None else _find(run, option, name) for option, run, name in pairs]
-        chosen = [
-            _find_other(runs, i, named, given[1 - i], options[i]) if named[i] is None else given[i]
-            for i in (0, 1)
-        ]
+        chosen = [None if name is None else _find(run, option, name) for option, run, name in pairs]
+        for i, name in enumerate(named):
+            if name is None:
+                chosen[i] = _find_other(runs, i, named, chosen[1 - i], options[i])
     if base_run.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
-        raise ConfigError(
-            f"{base_run.run.directory}: baseline and candidate are the same conversations of the same run; "
-            "nothing to compare"
-        )
+        same = "baseline and candidate are the same conversations of the same run"
+        raise ConfigError(f"{base_run.run.directory}: {same}; nothing to compare")
     # Texts call the sides by the version or, where that is the same, by the date or directory.
     names = [version or NO_VERSION for version in chosen]
     if chosen[0] == chosen[1]:

@@ -148,10 +148,8 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
         raise ConfigError(f"{where}: gate: {' '.join(str(error).split())}") from None
     if rules.primary and not rules.rules:
         primary = ", ".join(map(terminal.printable, rules.primary))
-        raise ConfigError(
-            f"{where}: gate: `primary` ({primary}) alone decides nothing: add `rules`, "
-            'such as "rules": [{"rule": "not_worse"}]'
-        )
+        step = 'add `rules`, such as "rules": [{"rule": "not_worse"}]'
+        raise ConfigError(f"{where}: gate: `primary` ({primary}) alone decides nothing: {step}")
     if not rules.rules:
         raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")
     fault = gate.gate_fault(rules, thresholds)
@@ -183,10 +181,9 @@ def _against(
     criteria = set().union(*held)
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
-            raise ConfigError(
-                f"the baseline was measured differently: {change.what}: {change.baseline} there, "
-                f"{change.candidate} here; score the logs of the baseline again with this config"
-            )
+            both = f"{change.what}: {change.baseline} there, {change.candidate} here"
+            step = "score the logs of the baseline again with this config"
+            raise ConfigError(f"the baseline was measured differently: {both}; {step}")
     return comparison, state, sides.how
 
 
@@ -204,9 +201,8 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
         report = gate_report(read(), settings.config.gate, named, unused)
     except ConfigError as error:  # what was scored is kept
         return [f"{GATE_PROBLEM}inconclusive: {error}"]
-    return [
-        f"{GATE_PROBLEM}{rule_line(rule)}" for rule in shown_rules(report.rules) if rule.status != "passed"
-    ]
+    missed = (rule for rule in shown_rules(report.rules) if rule.status != "passed")
+    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in missed]
 
 
 _NIGHTS = 92
@@ -404,10 +400,8 @@ def junit_xml(report: GateReport) -> str:
     if report.problems:
         cases[_RUN] = [_case(_RUN, line, ("failure", "failed", line)) for line in report.problems]
     if report.rejected:
-        cases[_REJECTED] = [
-            _case(_REJECTED, rejection.place, ("error", "rejected", rejection.message))
-            for rejection in report.rejected
-        ]
+        endings = ((record.place, ("error", "rejected", record.message)) for record in report.rejected)
+        cases[_REJECTED] = [_case(_REJECTED, *rejection) for rejection in endings]
     suites = [*map(_suite, cases, cases.values())]
     by_criterion: dict[str, list[ET.Element]] = {}
     short = last_parts({check.app_version or "" for check in report.checks}, terminal.LONGEST_NAME)

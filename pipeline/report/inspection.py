@@ -215,21 +215,15 @@ def _next_step(
         return _copied(f"next: turnwise inspect --suggest {_paths(paths)}", width)
     else:
         return []
-    states_nothing = not any(
-        use.applies == "scored" and use.criterion in DEFAULT_CRITERIA
-        for file in files
-        for use in file.criteria
-    )
+    fed = {use.criterion for file in files for use in file.criteria if use.applies == "scored"}
     if not (has_starter and logs) or cases or configs or agent:
         return _copied(f"next: {command} --output out", width)
-    if states_nothing:
+    if fed.isdisjoint(DEFAULT_CRITERIA):
         # Without expectations, the default criteria give no verdict, and such a run ends with status 1.
         first = f"turnwise inspect {_paths(paths)} --starter_config starter.json"
         return _copied(f"next: {first} && {command} --config starter.json --output out", width)
-    offered = wrapped(
-        "a config of criteria that these logs feed: add --starter_config FILE to this command", width
-    )
-    return [*offered, *_copied(f"next: {command} --output out", width)]
+    offer = "a config of criteria that these logs feed: add --starter_config FILE to this command"
+    return [*wrapped(offer, width), *_copied(f"next: {command} --output out", width)]
 
 
 def _with_note(files: Sequence[FileInspection], kind: type[ValueError]) -> list[str]:

@@ -72,17 +72,17 @@ def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candida
     Where the conversation failed and no turn did, all turns are taken as failed. Raises ValueError if the run
     kept no transcript.
     """
-    if row["transcript"] is None:
+    transcript = row["transcript"]
+    if transcript is None:
         raise ValueError("the run kept no transcript (--no_transcripts); name the logs instead")
-    transcript = cast(Transcript, row["transcript"])
-    conversation = transcript_conversation(row, transcript)
-    places = {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
-    failed = frozenset(places[index] for index in failed_turns if index in places)
+    conversation = transcript_conversation(row)
+    numbers = (number for number, turn in enumerate(recorded_turns(row)) if turn["index"] in failed_turns)
+    failed = frozenset(numbers)
     if row["verdict"] == "FAIL" and not failed:
         failed = frozenset(range(len(conversation.turns)))
     facts = {name: cast(JsonObject, row)[name] for name in _OF_ROWS} | _facts(conversation)
-    number = (row["source"] or "", row["position"] or 0)
-    return Candidate(conversation, facts, *number, failed, row["verdict"], transcript["cut"])
+    where = (row["source"] or "", row["position"] or 0)
+    return Candidate(conversation, facts, *where, failed, row["verdict"], transcript["cut"])
 
 
 def _facts(conversation: Conversation) -> JsonObject:
@@ -96,7 +96,7 @@ def _facts(conversation: Conversation) -> JsonObject:
     }
 
 
-def transcript_conversation(row: ConversationRow, transcript: Transcript) -> Conversation:
+def transcript_conversation(row: ConversationRow) -> Conversation:
     """Returns the conversation that a transcript shows, without the turns that only were expected."""
     return Conversation(
         conversation_id=row["conversation_id"],
@@ -105,13 +105,14 @@ def transcript_conversation(row: ConversationRow, transcript: Transcript) -> Con
         eval_id=row["eval_id"],
         eval_set_id=row["eval_set_id"],
         tags=list(row["tags"]),
-        turns=[_turn(turn, index) for index, turn in enumerate(recorded_turns(transcript))],
+        turns=[_turn(turn, index) for index, turn in enumerate(recorded_turns(row))],
     )
 
 
-def recorded_turns(transcript: Transcript) -> list[TranscriptTurn]:
-    """Returns the turns that happened; their `index` is the `turn_index` of scores."""
-    return [turn for turn in transcript["turns"] if turn["label"] != MISSING_TURN]
+def recorded_turns(row: ConversationRow) -> list[TranscriptTurn]:
+    """Returns the turns that happened, if they were kept; their `index` is the `turn_index` of scores."""
+    transcript = cast(Transcript | None, row["transcript"])
+    return [turn for turn in transcript["turns"] if turn["label"] != MISSING_TURN] if transcript else []
 
 
 def _turn(turn: TranscriptTurn, index: int) -> Turn:

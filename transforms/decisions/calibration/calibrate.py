@@ -71,6 +71,7 @@ def _criterion(
 ) -> calibration.CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
     labelled = [judged for judged in group if judged.answers]
+    number_random = sum(judged.is_random for judged in labelled)
     advice = "labels are numbers" if is_number else _threshold_advice(group, scale, costs)
     corrected, refusal = _corrected(group, scores, is_number, scale)
     units = [(judged.score.case, [*judged.answers.values()]) for judged in group if len(judged.answers) > 1]
@@ -83,8 +84,8 @@ def _criterion(
         labelled=len(labelled),
         cases=len({judged.score.case for judged in labelled}),
         raters=len({rater for judged in labelled for rater in judged.answers}),
-        random=sum(judged.is_random for judged in labelled),
-        hand_picked=sum(not judged.is_random for judged in labelled),
+        random=number_random,
+        hand_picked=len(labelled) - number_random,
         outcomes=None if is_number else _outcome_agreement(group),
         numbers=_number_agreement(group) if is_number else None,
         between_people=_alpha(units) if units else None,
@@ -113,9 +114,8 @@ def _corrected(
         return [], str(error)
     judged = [score.value if is_number else score.passed for score in scores]
     # Nothing lacks a score, or labels tell what people say of what does.
-    covers_all = None not in judged or any(
-        (score.value if is_number else score.passed) is None for score in sample.labels
-    )
+    labelled = (score.value if is_number else score.passed for score in sample.labels)
+    covers_all = None not in judged or None in labelled
     correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0), covers_all)
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     figures = [correction.figure(part, scores) for part in groups]
@@ -183,13 +183,11 @@ def _threshold_advice(
     low, high = sorted(sign * end for end in _range(data, costs, present_cut))
     present_costs = None if present_cut is None else data.costs(present_cut, costs)
     saving = None if present_costs is None else _case_mean(data.cases, present_costs - validated)
-    word: calibration.ThresholdWord = "not shown to be better"
-    if saving is None:
-        word = "no threshold to compare with"
-    elif best == present_cut:
-        word = "the present one"
-    elif saving.interval is not None and saving.interval.low > 0:
-        word = "better"
+    word: calibration.ThresholdWord = "no threshold to compare with"
+    if saving is not None:
+        is_better = saving.interval is not None and saving.interval.low > 0
+        word = "better" if is_better else "not shown to be better"
+        word = "the present one" if best == present_cut else word
     return calibration.ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
@@ -219,8 +217,8 @@ def _problem(data: _Labelled) -> str | None:
 def _best(data: _Labelled, costs: ErrorCosts, present: float | None) -> float:
     """Returns the cheapest threshold; of several the one in whose gap the present one is, or the lowest."""
     order = np.argsort(data.values, kind="stable")
-    values, people, weights = data.values[order], data.people[order], data.weights[order]
-    steps = weights * np.where(people, costs.false_fail, -costs.false_pass)
+    values = data.values[order]
+    steps = data.weights[order] * np.where(data.people[order], costs.false_fail, -costs.false_pass)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1])
     total = np.concatenate([[0.0], np.cumsum(steps)])[starts]
     cheapest = starts[total <= total.min() + 1e-9]
@@ -267,11 +265,9 @@ class _OutcomePair(NamedTuple):
 
 def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     """Returns the scores with an outcome on both sides, without those whose raters are equally divided."""
-    return [
-        _OutcomePair(judged.score.case, judged.mean > 0.5, judged.score.passed)
-        for judged in group
-        if judged.answers and judged.score.passed is not None and judged.mean != 0.5
-    ]
+    decided = (labelled for labelled in group if labelled.answers and labelled.mean != 0.5)
+    outcomes = ((labelled.score.case, labelled.mean > 0.5, labelled.score.passed) for labelled in decided)
+    return [_OutcomePair(case, people, judged) for case, people, judged in outcomes if judged is not None]
 
 
 def _outcome_agreement(group: Sequence[LabelledScore]) -> calibration.OutcomeAgreement | None:
@@ -306,9 +302,9 @@ def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> calibra
     if not pairs:
         return calibration.LabelFigure(value=None, count=0, reason=nothing)
     equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
-    share = agreement.clustered_share(equal, agreement.cluster_codes([pair.case for pair in pairs]))
-    interval = wilson_interval(share.value * share.size, share.size)
-    return calibration.LabelFigure(value=share.value, count=len(pairs), interval=interval)
+    value, size = agreement.clustered_share(equal, agreement.cluster_codes([pair.case for pair in pairs]))
+    interval = wilson_interval(value * size, size)
+    return calibration.LabelFigure(value=value, count=len(pairs), interval=interval)
 
 
 def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
@@ -317,10 +313,8 @@ def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return calibration.LabelFigure(value=None, count=len(pairs), reason=why)
     by_case = grouped((pair.case, (pair.people, pair.judged)) for pair in pairs)
-    interval = agreement.kappa_interval(
-        {case: _confusion(of_case) for case, of_case in by_case.items()}, SEED
-    )
-    return _with_interval(value, len(pairs), interval)
+    tables = {case: _confusion(of_case) for case, of_case in by_case.items()}
+    return _with_interval(value, len(pairs), agreement.kappa_interval(tables, SEED))
 
 
 def _alpha(units: Sequence[tuple[str, list[float]]]) -> calibration.LabelFigure:
@@ -358,10 +352,8 @@ def _case_mean(cases: Sequence[str], values: Iterable[float]) -> calibration.Lab
 
 def _confusion(pairs: Iterable[tuple[bool, bool]]) -> agreement.Confusion:
     """Returns the counts of whether people and a criterion pass scores."""
-    counts = Counter(pairs)
-    return agreement.Confusion(
-        *(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False)))
-    )
+    counts, outcomes = Counter(pairs), ((True, True), (False, True), (True, False), (False, False))
+    return agreement.Confusion(*(counts[pair] for pair in outcomes))
 
 
 def _with_interval(value: float, count: int, interval: Bounds | None) -> calibration.LabelFigure:
@@ -444,18 +436,15 @@ class _Correction(NamedTuple):
     def _check(self, corrected: calibration.Corrected, labelled: Sequence[JudgedScore]) -> None:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""
         if corrected.cases < FEWEST_CASES:
-            raise ValueError(
-                f"too few labels: {corrected.labels} of {corrected.cases} cases; "
-                f"{FEWEST_CASES} cases are needed"
-            )
+            few = f"{corrected.labels} of {corrected.cases} cases"
+            raise ValueError(f"too few labels: {few}; {FEWEST_CASES} cases are needed")
         if self.sample.weights:
             weights = [self.sample.weights[score] for score in labelled]
             effective = agreement.effective_size(np.asarray(weights, dtype=float))
             if effective < FEWEST_EFFECTIVE:
-                raise ValueError(
-                    f"the sampling weights rest on too few labels: {corrected.labels} tell as much as "
-                    f"{effective:.1f} with equal weights; {FEWEST_EFFECTIVE} are needed"
-                )
+                few = f"{corrected.labels} tell as much as {effective:.1f} with equal weights"
+                why = "the sampling weights rest on too few labels"
+                raise ValueError(f"{why}: {few}; {FEWEST_EFFECTIVE} are needed")
         if corrected.missing and self.scale is None:
             raise ValueError(f"{corrected.missing} drawn scores have no label, and the scale has no bounds")
 
@@ -463,21 +452,17 @@ class _Correction(NamedTuple):
         self, drawn: Sequence[JudgedScore], others: Sequence[JudgedScore], missing_label: float
     ) -> agreement.CorrectedEstimate:
         """Returns the estimate if every drawn score that has no label had this one."""
+        parts, weights = (drawn, others), self.sample.weights
         labels = [self.sample.labels.get(score, missing_label) for score in drawn]
-        weights = self.sample.weights
-        design = agreement.SampleDesign(
-            [score.case for score in drawn],
-            [score.case for score in others],
-            [weights[score] for score in drawn] if weights else None,
-        )
+        labelled, unlabelled = ([score.case for score in part] for part in parts)
+        of_drawn = [weights[score] for score in drawn] if weights else None
+        design = agreement.SampleDesign(labelled, unlabelled, of_drawn)
         if self.is_mean:
             known = [score.value for score in (*drawn, *others) if score.value is not None]
             usual = sum(known) / len(known) if known else 0.0
-            values, rest = (
-                [usual if score.value is None else score.value for score in some] for some in (drawn, others)
-            )
+            values, rest = ([usual if s.value is None else s.value for s in part] for part in parts)
             return agreement.corrected_mean(labels, values, rest, design)
-        judged, of_others = ([score.passed for score in some] for some in (drawn, others))
+        judged, of_others = ([score.passed for score in part] for part in parts)
         return agreement.corrected_rate(labels, judged, of_others, SEED, design)
 
     def _rogan_gladen(self, labelled: Sequence[JudgedScore], others: Sequence[JudgedScore]) -> Bounds | None:

@@ -181,11 +181,10 @@ def _is_of_numbers(
     numbers = [line for line in lines if isinstance(line.label.label, float)]
     outcomes = [line for line in lines if isinstance(line.label.label, str)]
     scale = scales.get(key.criterion, Scale())
-    kind: LabelProblemKind | None = "mixed" if numbers and outcomes else None
     low, high = scale.bounds or (-inf, inf)
     is_on = all(isinstance(x := line.label.label, float) and low <= x <= high for line in numbers)
-    if numbers and kind is None and not (scale.has_values and is_on):
-        kind = "off_scale"
+    kind: LabelProblemKind | None = None if not numbers or (scale.has_values and is_on) else "off_scale"
+    kind = "mixed" if numbers and outcomes else kind
     if kind is not None:
         unused[kind] += [*numbers, *outcomes]
         for labelled in group:
@@ -240,9 +239,8 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
     """
     drawn = [judged for judged in group if judged.is_random]
     if not drawn:
-        raise ValueError(
-            "the labels are hand-picked; only labels of a random sample speak for all conversations"
-        )
+        step = "only labels of a random sample speak for all conversations"
+        raise ValueError(f"the labels are hand-picked; {step}")
     last = _last_number(drawn)
     draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
@@ -477,10 +475,8 @@ def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[Hum
         known = {(label.score_id, label.app_version) for label in group}
         with_id = {name for name in known if name[0]}
         for label in group:
-            named_score = label.score_id, label.app_version
-            fitting = [
-                name for name in with_id or known - {(None, None)} if label.app_version in (None, name[1])
-            ]
+            named_score, stated = (label.score_id, label.app_version), with_id or known - {(None, None)}
+            fitting = [name for name in stated if label.app_version in (None, name[1])]
             is_other = label.score_id is None and len(fitting) == 1
             by_score[scored_turn, *(fitting[0] if is_other else named_score)].append(label)
     return by_score
