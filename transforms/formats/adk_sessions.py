@@ -167,13 +167,10 @@ def _in_snake_case(value: JsonObject) -> JsonObject:
 
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
 register_built_in(
-    name="agent_engine",
-    help="sessions and events of Vertex AI Agent Engine, as its API lists them",
-    keys=("sessionEvents",),
-    rank=68,
-    recognises=_fits,
+    "agent_engine", 68, "sessions and events of Vertex AI Agent Engine, as its API lists them", _fits,
+    ("sessionEvents",),
     events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
-)
+)  # fmt: skip
 
 
 PICKLED = "pickled_actions"

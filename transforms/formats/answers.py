@@ -179,14 +179,11 @@ def _fits(record: JsonObject) -> bool:
 
 # For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
 register_built_in(
-    name="discovery_engine",
-    places=(("", OF_CES),),
-    help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
-    keys=("answerText", "citations", "references"),
-    rank=90,
-    recognises=_fits,
+    "discovery_engine", 90, "Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
+    _fits, ("answerText", "citations", "references"),
     read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
-)
+    places=(("", OF_CES),),
+)  # fmt: skip
 
 
 # Discovery Engine's Answers, replies to questions, and sessions, as canonical conversations.

@@ -393,29 +393,15 @@ def _is_conversation(record: JsonObject) -> bool:
 
 # For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
 register_built_in(
-    name="ces_session_output",
-    source="ces",
+    "ces_session_output", 120, "CES session log entries, as Cloud Logging stores them", _is_session_output,
+    ("jsonPayload", "labels"), other_keys=(("turnIndex", "diagnosticInfo"),), source="ces",
     places=(("labels", OF_CES), ("", OF_CES)),
-    help="CES session log entries, as Cloud Logging stores them",
-    keys=("jsonPayload", "labels"),
-    other_keys=(("turnIndex", "diagnosticInfo"),),
-    rank=120,
-    recognises=_is_session_output,
-    events=EventReader(
-        locate=_entry_session,
-        is_end=lambda value: _end_metadata(_payload(value)) is not None,
-        own_id=lambda value: value.get("insertId"),
-        join=_joined,
-    ),
-)
+    events=EventReader(locate=_entry_session, join=_joined, own_id=lambda value: value.get("insertId"),
+                       is_end=lambda value: _end_metadata(_payload(value)) is not None),
+)  # fmt: skip
 # For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
 register_built_in(
-    name="ces_conversation",
-    source="ces",
-    places=(("", OF_CES), ("labels", OF_CES)),
-    help="CES Conversation (proto3 JSON)",
-    keys=("name", "startTime", "turns"),
-    rank=130,
-    recognises=_is_conversation,
+    "ces_conversation", 130, "CES Conversation (proto3 JSON)", _is_conversation,
+    ("name", "startTime", "turns"), source="ces", places=(("", OF_CES), ("labels", OF_CES)),
     read_log=lambda value, record, settings: [_conversation(without_underscores(value))],
-)
+)  # fmt: skip

@@ -143,16 +143,10 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
 
 # For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
 register_built_in(
-    name="claude_code",
-    places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
-    keys=("uuid", "parentUuid", "sessionId", "message"),
-    help="session logs of Claude Code, one file a session",
-    rank=24,
-    recognises=_is_entry,
-    read_log=_read_claude,
-    is_list=_is_entry,
-    is_lines=_is_entry,
-)
+    "claude_code", 24, "session logs of Claude Code, one file a session", _is_entry,
+    ("uuid", "parentUuid", "sessionId", "message"), read_log=_read_claude, is_list=_is_entry,
+    is_lines=_is_entry, places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
+)  # fmt: skip
 
 
 _CLAUDE_STREAM_STEPLESS = key_set(
@@ -234,20 +228,11 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
 
 # For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
 register_built_in(
-    name="claude_stream",
-    places=(
-        ("", Paths(app_version=("claude_code_version",))),
-        ("messages.message", Paths(app_version=("claude_code_version",))),
-    ),
-    keys=("type", "session_id", "message"),
-    other_keys=(("type", "subtype", "session_id", "duration_ms"),),
-    help="message streams of the Claude Agent SDK, one file a session",
-    rank=26,
-    recognises=_is_stream,
-    read_log=_read_claude_stream,
-    is_list=_is_claude_line,
-    is_lines=_is_claude_line,
-)
+    "claude_stream", 26, "message streams of the Claude Agent SDK, one file a session", _is_stream,
+    ("type", "session_id", "message"), other_keys=(("type", "subtype", "session_id", "duration_ms"),),
+    read_log=_read_claude_stream, is_list=_is_claude_line, is_lines=_is_claude_line,
+    places=tuple((path, Paths(app_version=("claude_code_version",))) for path in ("", "messages.message")),
+)  # fmt: skip
 
 
 _IDE = re.compile(
@@ -490,16 +475,11 @@ class _RolloutReader:
 
 # For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
 register_built_in(
-    name="codex",
+    "codex", 28, "session logs of Codex, one file a session",
+    lambda record: any(map(_is_codex_line, [record, *objects_in(record.get("events"))[:3]])),
+    ("timestamp", "type", "payload"), read_log=_read_codex, is_list=_is_codex_line, is_lines=_is_codex_line,
     places=(("", ANY), ("payload", Paths(app_version=("cli_version",)))),
-    keys=("timestamp", "type", "payload"),
-    help="session logs of Codex, one file a session",
-    rank=28,
-    recognises=lambda record: any(map(_is_codex_line, [record, *objects_in(record.get("events"))[:3]])),
-    read_log=_read_codex,
-    is_list=_is_codex_line,
-    is_lines=_is_codex_line,
-)
+)  # fmt: skip
 
 
 _OF_THE_TOOL = re.compile(
@@ -607,14 +587,11 @@ def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
 register_built_in(
-    name="inspect_log",
+    "inspect_log", 22, "logs of Inspect (`.eval` and `.json`), a conversation a sample",
+    lambda log: isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict),
+    ("eval", "samples", "version"), read_log=_samples,
     places=(("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", ANY)),
-    keys=("eval", "samples", "version"),
-    help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
-    rank=22,
-    recognises=lambda log: isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict),
-    read_log=_samples,
-)
+)  # fmt: skip
 
 
 # Anthropic's managed agents, whose log is of a session, too.
@@ -692,12 +669,7 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
 
 # For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}
 register_built_in(
-    name="anthropic_managed_agent",
-    keys=("id", "type", "processed_at"),
-    help="event logs of Anthropic's managed agents, one file a session",
-    rank=29,
-    recognises=_is_managed,
-    read_log=_read_managed,
-    is_list=_is_managed,
+    "anthropic_managed_agent", 29, "event logs of Anthropic's managed agents, one file a session",
+    _is_managed, ("id", "type", "processed_at"), read_log=_read_managed, is_list=_is_managed,
     is_lines=_is_managed,
-)
+)  # fmt: skip

@@ -69,16 +69,7 @@ def _reads(
             return read_each(chats(given), lambda chat: read_chat(chat, beside, record_place(record)))
 
         places = (*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots")))
-        register_built_in(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=60,
-            places=places,
-            recognises=recognises,
-            read_log=read,
-            **more,
-        )
+        register_built_in(name, 60, help, recognises, keys, read_log=read, places=places, **more)
         return chats
 
     return register
