@@ -6,15 +6,8 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from turnwise.schemas import adk
+from turnwise.schemas import conversation as canonical
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import (
-    APP_DETAILS,
-    Conversation,
-    ExpectedOutcome,
-    ExpectedTurn,
-    Record,
-    Turn,
-)
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import adk_sessions as event
@@ -28,7 +21,7 @@ from turnwise.transforms.formats.registry import EventReader, ReadSettings, regi
 from turnwise.transforms.matching.sample import broke_off
 
 
-def eval_result_conversations(value: JsonValue) -> list[Conversation]:
+def eval_result_conversations(value: JsonValue) -> list[canonical.Conversation]:
     """Returns one conversation per case result of an EvalSetResult, or of one EvalCaseResult.
 
     A case in which the agent raised an error has no invocation: its turns are those of its session, if
@@ -63,7 +56,7 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
 _RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 
 
-def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversation:
+def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> canonical.Conversation:
     details = result.session_details if isinstance(result.session_details, dict) else {}
     state = details["state"] if isinstance(details.get("state"), dict) else {}
     pairs, metrics = result.eval_metric_result_per_invocation, result.overall_eval_metric_results
@@ -74,7 +67,7 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
         end = End("normally")
     elif not pairs and result.final_eval_status == adk.EvalStatus.FAILED and unscored:
         end = End("agent_error", _RAISED)  # google-adk keeps no invocation of a run that raised
-    turns: list[Turn] = []
+    turns: list[canonical.Turn] = []
     for index, (pair, actual) in enumerate(zip(pairs, recorded, strict=True)):
         turn = cases.unread_parts(actual).add_to(cases.invocation_turn(actual, index))
         # google-adk copies every rubric that applies onto the actual invocation.
@@ -83,11 +76,11 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
             turn.expected = cases.invocation_expected(pair.expected_invocation)
             turn.expected.rubrics = rubrics or turn.expected.rubrics
         elif rubrics:
-            turn.expected = ExpectedTurn(rubrics=rubrics)
+            turn.expected = canonical.ExpectedTurn(rubrics=rubrics)
         turns.append(turn)
     check_calls(turns)
     scores = {metric.metric_name: metric.score for metric in metrics}
-    made = Conversation(
+    made = canonical.Conversation(
         conversation_id=conversation_id,
         source="adk",
         app_version=stated_identity((("", OF_STATE), *OF_ANY), state).app_version,
@@ -98,10 +91,10 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
         state=state,
         labels={"final_eval_status": result.final_eval_status.name, "metrics": scores},
         meta=context,
-        tools=context_tools(context.get(APP_DETAILS)),
+        tools=context_tools(context.get(canonical.APP_DETAILS)),
         ended=end.ended,
         ended_detail=end.detail,
-        expected=None if recorded else ExpectedOutcome(),
+        expected=None if recorded else canonical.ExpectedOutcome(),
     )
     if details.get("events") and not made.turns:
         session = session_conversation({"id": made.conversation_id, **details})
@@ -165,11 +158,11 @@ def _is_session(record: JsonObject) -> bool:
     return "id" in record and any(map(_is_bare, objects_in(record.get("events"))))
 
 
-def _cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
+def _cases(value: JsonValue, record: canonical.Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
     return _singly(value, "eval_cases", cases.eval_cases)
 
 
-def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
+def _legacy(value: JsonValue, record: canonical.Record, settings: ReadSettings) -> list[EvalCase]:
     stem = PurePosixPath(record.source).name.split(".")[0]
     return cases.legacy_cases(value if isinstance(value, list) else [value], stem)
 

@@ -172,7 +172,6 @@ register_built_in(
     events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
 )  # fmt: skip
 
-
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""
 _OF_ROWS = frozenset(("app_name", "user_id", "session_id", "event_data", "long_running_tool_ids_json"))

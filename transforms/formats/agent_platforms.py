@@ -75,7 +75,6 @@ register_built_in(
     places=(("", ANY), ("labels", ANY), *_places_in("request")),
 )  # fmt: skip
 
-
 _STEPLESS = kinds.key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
     "knowledge_info_card response_type channel source"
@@ -256,7 +255,6 @@ register_built_in(
     time_keys=("startTime", "start_time"),
     places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
 )  # fmt: skip
-
 
 _SPEAKERS = {
     **dict.fromkeys(("END_USER", "CUSTOMER", 3), kinds.USER),

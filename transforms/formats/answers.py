@@ -193,7 +193,6 @@ _MAX_TAGS = 50
 _STATES = (None, grounded.SUCCEEDED, grounded.FAILED, *grounded.UNFINISHED)
 _FIELDS = frozenset(map(to_camel, engine.Answer.model_fields))
 
-
 _Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
 """A question, its answer, what of them could not be read, and the answer as it is logged."""
 
@@ -273,8 +272,6 @@ def _single(value: JsonObject) -> _Answered:
 # A record is `{id, query, answer, citations, references, claims, labels}`; `labels.support_score` is the
 # score of the whole answer. A citation is `{start, end, reference_ids}`; a claim the same with `score` and
 # `check_required`; a reference `{id, content, uri, title, relevance}`. Offsets count bytes, as in an Answer.
-
-
 def _is_flat(value: JsonObject) -> bool:
     return isinstance(value.get("answer"), str) and ("references" in value or "citations" in value)
 

@@ -257,7 +257,6 @@ register_built_in(
     ("display_name", "turn_index", "action_type"), read_cases=_read, is_list=_is_row,
 )  # fmt: skip
 
-
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
 

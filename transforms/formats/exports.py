@@ -94,8 +94,6 @@ def _first(value: JsonObject, key: str) -> JsonObject:
 
 
 # tau2's results: runs of tasks, and the tasks that they are held against.
-
-
 def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequence[EvalCase | ValueError]:
     held = as_object(value)
     domain = as_object(as_object(held.get("info")).get("environment_info")).get("domain_name")
@@ -329,8 +327,6 @@ def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
 
 
 # LiveKit's reports of sessions, of which the chat context is read.
-
-
 _CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
 
 
@@ -348,8 +344,6 @@ def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
 
 
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
-
-
 _OPENHANDS_STATUS = ("execution_status", "agent_status")
 
 

@@ -293,7 +293,6 @@ registry.register_built_in(
     _is_exchange, ("request", "response"), events=_exchange_events(lambda value: value),
 )  # fmt: skip
 
-
 _SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
 _BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
 

@@ -283,8 +283,6 @@ messages_base.register_dialect(
 
 
 # Chat Completions, the form that most others follow; also tau-bench's and tau2's records.
-
-
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     """Returns a list of messages, or an object with it under `messages` or `traj`, as a conversation.
 

@@ -397,8 +397,6 @@ def _agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
 
 
 # LangSmith runs: as its API lists them, as its SDK posts them, and as bulk exports hold them.
-
-
 def _is_langsmith(record: JsonObject) -> bool:
     """Returns whether a record is a run, or the runs that an SDK posts at once."""
     if "run_type" in record and record.keys() & {"dotted_order", "trace_id", "parent_run_id"}:
@@ -480,8 +478,6 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
 
 
 # Jaeger's query API.
-
-
 # For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 @register_export(
     "jaeger_export", 26, "Jaeger's query API",
@@ -574,8 +570,6 @@ def _leaves(path: str, value: JsonValue, depth: int) -> Iterator[tuple[str, Json
 
 
 # Rows of Azure's Application Insights, whose attributes are the JSON text of `customDimensions`.
-
-
 # For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
 @register_export(
     "app_insights", 76, "rows of Azure's Application Insights with steps of agents",

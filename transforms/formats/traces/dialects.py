@@ -306,8 +306,6 @@ def _numbered(held: JsonObject, prefix: str, role: str) -> list[parts.SpanMessag
 
 
 # AWS Distro for OpenTelemetry: the messages of a span are cut out into one log record a span.
-
-
 def _read_llo(span: TraceSpan, step: SpanStep) -> None:
     for event in span.events:
         body = event.body
@@ -457,8 +455,6 @@ _MLFLOW = _reader(
 
 
 # Vercel's AI SDK, versions 3 to 6.
-
-
 def _read_vercel(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     operation = text_at(held, "ai.operationId") or ""
@@ -584,8 +580,6 @@ def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
 
 
 # BeeAI, whose every event is a span: the start of a call, how it ended, and what an agent was told of it.
-
-
 def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     target = span.name.rpartition("-")[0]

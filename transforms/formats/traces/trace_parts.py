@@ -62,7 +62,6 @@ _ENCODE = msgspec.json.Encoder().encode
 _HEAD = msgspec.json.Decoder(_PartHead)
 _PART = msgspec.json.Decoder(TracePart)
 
-
 _Spans: TypeAlias = Callable[[JsonObject], Iterable[TraceSpan]]
 
 
