@@ -80,22 +80,13 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> canonical
         turns.append(turn)
     check_calls(turns)
     scores = {metric.metric_name: metric.score for metric in metrics}
-    made = canonical.Conversation(
-        conversation_id=conversation_id,
-        source="adk",
-        app_version=stated_identity((("", OF_STATE), *OF_ANY), state).app_version,
-        eval_id=result.eval_id or None,
-        eval_set_id=result.eval_set_id or None,
-        user_id=result.user_id or None,
-        turns=turns,
-        state=state,
-        labels={"final_eval_status": result.final_eval_status.name, "metrics": scores},
-        meta=context,
-        tools=context_tools(context.get(canonical.APP_DETAILS)),
-        ended=end.ended,
-        ended_detail=end.detail,
-        expected=None if recorded else canonical.ExpectedOutcome(),
-    )
+    made = canonical.Conversation(conversation_id, "adk", turns=turns, state=state, meta=context)
+    made.app_version = stated_identity((("", OF_STATE), *OF_ANY), state).app_version
+    made.eval_id, made.eval_set_id = result.eval_id or None, result.eval_set_id or None
+    made.user_id, made.ended, made.ended_detail = result.user_id or None, end.ended, end.detail
+    made.labels = {"final_eval_status": result.final_eval_status.name, "metrics": scores}
+    made.tools = context_tools(context.get(canonical.APP_DETAILS))
+    made.expected = None if recorded else canonical.ExpectedOutcome()
     if details.get("events") and not made.turns:
         session = session_conversation({"id": made.conversation_id, **details})
         made.turns, made.start_time = session.turns, session.start_time
