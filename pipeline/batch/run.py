@@ -239,9 +239,8 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         inputs = _listed(settings) if settings.date and not execution.only_translates(options) else None
         folder = run_writer.folder_name() if settings.workers > 1 else None
         concluded = partial(conclude, settings, inputs=inputs)
-        sink = run_writer.RunSink(
-            settings.output, settings.output_format, concluded, settings.places, folder=folder
-        )
+        given = settings.output, settings.output_format, concluded, settings.places
+        sink = run_writer.RunSink(*given, folder=folder)
         if execution.only_translates(options):
             build(pipeline, logs, cases, settings, sink)
             execution.translate(pipeline)
@@ -328,18 +327,13 @@ def _listed(settings: RunSettings) -> InputFiles | None:
     return list_inputs(settings.input)
 
 
-def conclude(
-    settings: RunSettings, finished: run_writer.Finished, inputs: InputFiles | None = None
-) -> JsonObject:
+def conclude(settings: RunSettings, finished: run_writer.Finished, inputs: InputFiles | None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     sink_place = settings.store_place
-    lost = [
-        line
-        for number, service in enumerate(settings.places)
-        for line in sinks.complete_service(
-            service, [stored for of, stored in finished.stored if of == number]
-        )
-    ]
+    lost: list[str] = []
+    for number, service in enumerate(settings.places):
+        stored = [element for of, element in finished.stored if of == number]
+        lost += sinks.complete_service(service, stored)
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
     document = end_run(
         settings,
@@ -361,9 +355,8 @@ def conclude(
 def report_batch(settings: RunSettings) -> int:
     """Reports on a batch by what it wrote; raises OSError if that is not there, or of another run."""
     run_of_batch = settings.run
-    document = (
-        run_writer.read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
-    )
+    is_there = path_exists(join_path(settings.output, RUN_FILE))
+    document = run_writer.read_run_file(settings.output) if is_there else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""
     # Every execution of a date has the same run_id.
     if (run_id, create_time) != (run_of_batch.run_id, run_of_batch.create_time):

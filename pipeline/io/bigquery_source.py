@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.sinks import plain_row
 from turnwise.pipeline.io.terminal import complain
-from turnwise.pipeline.settings.options import RowsAddress, check_google, parse_address
+from turnwise.pipeline.settings.options import PROJECT_ADDRESS, RowsAddress, check_google, parse_address
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
@@ -66,9 +66,7 @@ def table_state(path: str) -> list[InputFile] | None:
         return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
 
 
-_ADDRESS = re.compile(
-    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
-)
+_ADDRESS = re.compile(PROJECT_ADDRESS + r"/(?P<name>\w{1,1024})", re.ASCII)
 
 
 class Dataset(NamedTuple):

@@ -491,9 +491,8 @@ class Collected:
         self._counts: Counter[str] = Counter()
         self._guesses = GuessCounts()
         self._sums: dict[str, state.MetricsState] = {}
-        self._tables: dict[str, list[Any]] = {
-            name: [] for name in ("scores", "results", "conversations", "failures")
-        }
+        names = "scores", "results", "conversations", "failures"
+        self._tables: dict[str, list[Any]] = {name: [] for name in names}
         self._unused: list[str] = []
 
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:

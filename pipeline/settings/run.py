@@ -123,15 +123,13 @@ class RunSettings(CommonOptions, frozen=True, kw_only=True):
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         judge = self.judge
-        by_dialect = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
+        dialects = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
         asks_models = judge.kind.connect is not None
         # A key in the environment alone is no consent to send texts of calls to its service.
         is_wanted = judge.is_named or any(isinstance(c, JudgedCriterion) for c in self.criteria)
         has_judge = judge.kind.is_judging and is_wanted
         redact = self.config.redact
-        return select(
-            self.criteria, self.sample_rate, by_dialect, judge.config, asks_models, has_judge, redact
-        )
+        return select(self.criteria, self.sample_rate, dialects, judge.config, asks_models, has_judge, redact)
 
 
 def check_options(

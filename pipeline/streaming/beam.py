@@ -218,9 +218,8 @@ def build_stream(
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> windows.RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
-    failed = (
-        failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(windows.failed_outcome, settings.run)
-    )
+    rejected = failures | "Failures" >> beam.Flatten()
+    failed = rejected | "Rejected" >> beam.Map(windows.failed_outcome, settings.run)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write(outcomes, "Outcome", _outcome_lines, outcome_change)
 
@@ -257,9 +256,8 @@ def WriteChanges(
 ) -> "PCollection[Any]":
     """Writes changes in batches. A batch that fails is repeated by the runner."""
     present = changes | beam.Filter(lambda change: change is not None)
-    keyed = present | beam.Map(lambda change: (str(_shard(change.thing)), change)).with_output_types(
-        tuple[str, Any]
-    )
+    by_shard = beam.Map(lambda change: (str(_shard(change.thing)), change))
+    keyed = present | by_shard.with_output_types(tuple[str, Any])
     batches = keyed | beam.GroupIntoBatches(_CHANGES_AT_ONCE, _SECONDS_AT_MOST)
     return batches | beam.ParDo(_WriteChangesFn(places))
 

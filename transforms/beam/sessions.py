@@ -540,9 +540,7 @@ class MessagePackCoder(Coder):
         self._kind = kind
 
     def encode(self, value: Any) -> bytes:
-        """Returns the encoded value."""
         return msgspec.msgpack.encode(value)
 
     def decode(self, encoded: bytes) -> Any:
-        """Returns the decoded value."""
         return msgspec.msgpack.decode(encoded, type=self._kind)

@@ -156,10 +156,8 @@ def _report(
 ) -> int:
     unread, problems = [*refused, *ends], store.refused_rows()
     if ends:
-        lost = f"{counted(len(ends), 'input')} could not be read to the end"
-        problems.append(
-            f"{lost}: an unknown number of records is missing; start again when the rest is there"
-        )
+        lost = f"{counted(len(ends), 'input')} could not be read to the end: an unknown number of records"
+        problems.append(f"{lost} is missing; start again when the rest is there")
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
@@ -243,10 +241,8 @@ def _clock(passed: float) -> str:
 class LiveView:
     """Refreshes metrics files in a thread, and shows them: a screen, or lines where there is no terminal."""
 
-    def __init__(
-        self, runtime: Runtime, source: StreamSource, engine: Engine, criteria: Sequence[str]
-    ) -> None:
-        self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, criteria
+    def __init__(self, runtime: Runtime, source: StreamSource, engine: Engine, names: Sequence[str]) -> None:
+        self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, names
         self._started = self._looked = self._lined = monotonic()
         self._before = (PROGRESS.conversations, PROGRESS.turns)
         self._shown = self._told = 0
