@@ -230,7 +230,8 @@ def likeness_of_quantities(expected: str, actual: str) -> Likeness | None:
         return None
     pairs = [
         (left.size, right.size)
-        for left, right in product(_quantities(expected), _quantities(actual))
+        for left in _quantities(expected)
+        for right in _quantities(actual)
         if left.dimension == right.dimension and left.units != right.units
     ]
     if not pairs:
