@@ -78,11 +78,8 @@ def build_scoring(
         failures += [matched[steps.FAILURES], scored[steps.FAILURES]]
         reports += [matched[steps.COUNTS], scored[steps.COUNTS], scored[steps.TO_READ]]
     write = _FailureRowsFn(settings.run)
-    rows = (
-        failures
-        | "Failures" >> beam.Flatten()
-        | "FailureRows" >> beam.ParDo(write).with_outputs(steps.COUNTS, main="rows")
-    )
+    rejected = failures | "Failures" >> beam.Flatten()
+    rows = rejected | "FailureRows" >> beam.ParDo(write).with_outputs(steps.COUNTS, main="rows")
     sink.write_tables(rows["rows"], (steps.FAILURES,))
     return Scored(states, [*reports, rows[steps.COUNTS]])
 

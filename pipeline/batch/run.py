@@ -114,11 +114,7 @@ def _nights_before(
         if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
-        of_named = {
-            version: state
-            for version, state in first.items()
-            if named in (None, version, version_id(version))
-        }
+        of_named = {name: state for name, state in first.items() if named in (None, name, version_id(name))}
         nights = [of_named, *_further_nights(baseline, run.document, most - 1)]
         return nights, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
@@ -268,10 +264,8 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     keep_inputs(settings)
     open_own_judge(settings)
     with run_writer.locked(settings.output, settings.run) as killed:
-        run_writer.check_directory(
-            *(settings.output, execution.replaces_earlier(settings), settings.is_distributed),
-            was_killed=killed is not None,
-        )
+        given = settings.output, execution.replaces_earlier(settings), settings.is_distributed
+        run_writer.check_directory(*given, was_killed=killed is not None)
         run_writer.clear_unfinished(settings.output)
         record, sink_place = _record(settings), settings.store_place
         if killed and killed.run_id and record and sink_place:
@@ -335,16 +329,9 @@ def conclude(settings: RunSettings, finished: run_writer.Finished, inputs: Input
         stored = [element for of, element in finished.stored if of == number]
         lost += sinks.complete_service(service, stored)
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
-    document = end_run(
-        settings,
-        finished.counts,
-        execution.judge_usage(finished.counts),
-        finished.versions,
-        finished.tables,
-        partial(written_run, settings.output),
-        to_read=finished.to_read,
-        lost=[*lost, *problems],
-    )
+    usage, read = execution.judge_usage(finished.counts), partial(written_run, settings.output)
+    made = finished.counts, usage, finished.versions, finished.tables, read
+    document = end_run(settings, *made, to_read=finished.to_read, lost=[*lost, *problems])
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
     if sink_place and (record := _record(settings)):

@@ -356,7 +356,8 @@ def compare_runs(argv: Sequence[str]) -> int:
         a, b = stored.baseline, stored.candidate
         configs.append(stored.config)
         page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
-    problem = "" if options.allow_different_judges else comparisons.settings_problem(a, b)
+    anyway = options.allow_different_judges
+    problem = "" if anyway else comparisons.settings_problem(a, b)
     if problem:
         raise ConfigError(f"{problem}, or pass --allow_different_judges")
     slices = options.slices
@@ -366,13 +367,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         slices = list(dict.fromkeys(names))
     elif slices:
         check_slices([a.conversations, b.conversations], slices)
-    wanted = CompareOptions(
-        by=options.by,
-        margin=options.margin,
-        alpha=options.alpha,
-        slices=slices,
-        any_verdicts=options.allow_different_judges,
-    )
+    wanted = CompareOptions(options.by, options.margin, options.alpha, slices=slices, any_verdicts=anyway)
     comparison = compare(a, b, wanted)
     if options.by is not None and not comparison.pairing.pairs + comparison.pairing.changed:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
@@ -461,11 +456,9 @@ def _queue(options: Namespace) -> int:
         raise ConfigError("--random must be 0 or more, and not more than --size")
     check_new_file(options.output)
     run, criterion = open_run(options.out), options.criterion
-    rows = [
-        cast(JsonObject, row)
-        for row in calibrations.criterion_rows(run, {criterion})
-        if (row["turn_index"] is None) is (options.level == "conversation")
-    ]
+    is_whole = options.level == "conversation"
+    scored = (cast(JsonObject, row) for row in calibrations.criterion_rows(run, {criterion}))
+    rows = [row for row in scored if (row["turn_index"] is None) is is_whole]
     if not rows:
         raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
     scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
@@ -530,11 +523,8 @@ def _turn_text(turn_index: int | None) -> str:
     return "" if turn_index is None else f" {turn_name(turn_index)}"
 
 
-_OUTPUT = (
-    "--output",
-    {"required": True, "metavar": "FILE"},
-    "file of labels to write, as JSON Lines (required)",
-)
+_FILE = {"required": True, "metavar": "FILE"}
+_OUTPUT = ("--output", _FILE, "file of labels to write, as JSON Lines (required)")
 LABEL_COMMANDS = {
     "queue": Subcommand(
         "choose what to label next: a random part, and what tells most by version, verdict and judge votes",

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 from google.api_core import exceptions
-from google.api_core.exceptions import GoogleAPIError, NotFound
+from google.api_core.exceptions import Aborted, Cancelled, GoogleAPIError, NotFound, ServerError
 from google.api_core.retry import Retry, if_exception_type
 from google.auth.exceptions import GoogleAuthError
 from google.cloud import bigquery
@@ -170,13 +170,7 @@ _LARGEST = 8_000_000
 _REQUEST_S = 60.0
 _PATIENCE_S = 600.0
 _VALUES = ("conversation_id", "criterion", "app_version")
-_PASSING = (
-    exceptions.ServerError,
-    exceptions.Aborted,
-    exceptions.TooManyRequests,
-    exceptions.Cancelled,
-    NotFound,
-)
+_PASSING = (ServerError, Aborted, exceptions.TooManyRequests, Cancelled, NotFound)
 """Errors of requests that may succeed later. A table that was just made is not found for a moment."""
 
 
@@ -280,9 +274,8 @@ def try_stream(sink_place: SinkPlace) -> None:
         client, location = _open_dataset(dataset, soon)
         known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
         if taken := known & set(WAREHOUSE_TABLES):
-            raise ConfigError(
-                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
-            )
+            names = ", ".join(sorted(taken))
+            raise ConfigError(f"holds tables of batches ({names}): a stream needs a dataset of its own")
         for table, columns in stream_tables().items():
             _prepare(client, dataset.table(table), columns, soon)
         current = dataset.table(CURRENT)
@@ -528,12 +521,8 @@ _CHANGES = "changes"
 CHANGES = f"stream_{_CHANGES}"
 CURRENT = "stream_current"
 _CHANGE_COLUMNS = (
-    DATE,
-    Column("run_id", "string"),
-    Column("thing", "string"),
-    Column("revision", "long"),
-    Column("change_id", "string"),
-    Column("written", "string"),
+    *(DATE, Column("run_id", "string"), Column("thing", "string"), Column("revision", "long")),
+    *(Column("change_id", "string"), Column("written", "string")),
 )
 _ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
 _OLDEST = timedelta(days=9 * 365)

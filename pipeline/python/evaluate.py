@@ -547,16 +547,9 @@ class Collected:
         def read(document: JsonObject) -> Run:
             return Run("", convert(document, RunDocument), tables.__getitem__)
 
-        document = end_run(
-            self._settings,
-            counted,
-            usage,
-            rows,
-            {"files": {}},
-            read,
-            unused=self._unused,
-            to_read=to_read(tables["conversations"]),
-        )
+        files: JsonObject = {"files": {}}
+        made, chosen = (counted, usage, rows, files, read), to_read(tables["conversations"])
+        document = end_run(self._settings, *made, unused=self._unused, to_read=chosen)
         problems = document["problems"]
         has_failed = any(row["verdict"] == "FAIL" for row in tables["results"])
         return RunResult(

@@ -345,13 +345,8 @@ def _drawn(run: Run) -> "Figure":
             is_share = any(figure.share is not None for figure in values)
             panels.setdefault(_SHARE if is_share else f"mean ({row.unit})", []).append(row)
     sizes = [len(rows) for rows in panels.values()] or [1]
-    figure, axes = pyplot.subplots(
-        len(sizes),
-        figsize=(8, 1 + len(sizes) + 0.4 * sum(sizes)),
-        squeeze=False,
-        layout="constrained",
-        height_ratios=sizes,
-    )
+    shape = {"figsize": (8, 1 + len(sizes) + 0.4 * sum(sizes)), "height_ratios": sizes}
+    figure, axes = pyplot.subplots(len(sizes), squeeze=False, layout="constrained", **shape)
     for (unit, rows), panel in zip(panels.items(), axes[:, 0], strict=False):
         for i, name in enumerate(names):
             shift = 0.4 * (i - (len(names) - 1) / 2) / len(names)

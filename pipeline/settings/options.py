@@ -449,6 +449,5 @@ def check_places(option: str, paths: Sequence[str]) -> None:
                 FileSystems.get_filesystem(path)
             except ValueError:
                 known = ", ".join(f"{scheme}://" for scheme in _BY_SCHEME)
-                raise ConfigError(
-                    f"{option} {path}: unknown file system (use a path without a scheme, or {known})"
-                ) from None
+                step = f"use a path without a scheme, or {known}"
+                raise ConfigError(f"{option} {path}: unknown file system ({step})") from None

@@ -200,9 +200,8 @@ class _ParseConversationFn(ParsingDoFn):
 @beam.ptransform_fn
 def ParseConversations(records: "PCollection[Record]", reader: reading.LogReader) -> DoOutputsTuple:
     """Turns records into `conversations`, `events` and `grouped` events, `failures` and `counts`."""
-    return records | "Parse" >> beam.ParDo(_ParseConversationFn(reader)).with_outputs(
-        EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
-    )
+    parse = beam.ParDo(_ParseConversationFn(reader))
+    return records | "Parse" >> parse.with_outputs(EVENTS, GROUPED, FAILURES, COUNTS, main="conversations")
 
 
 def _tagged(content: Any) -> Any:
@@ -529,7 +528,7 @@ class JudgeFn(ScoringDoFn):
     ) -> Iterator[Any]:
         judge = self._judge
         try:
-            scored, asking = evaluate(sample, self._selection.of(sample), judge and judge.ask)
+            scored, asking = evaluate(sample, self._selection.of(sample), judge.ask if judge else None)
         except RAISED as error:
             yield self.rejected(sample, error)
             return

@@ -412,9 +412,8 @@ def known_watermark(arrival: Arrival) -> float:
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
     """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
-    return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
-        steps.EVENTS, steps.GROUPED, main="whole"
-    )
+    parse = beam.ParDo(_ParseArrivalFn(reader))
+    return arrivals | "Parse" >> parse.with_outputs(steps.EVENTS, steps.GROUPED, main="whole")
 
 
 CASE_FAILURES = "case_failures"

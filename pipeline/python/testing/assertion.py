@@ -214,8 +214,6 @@ def _compared(
 
 
 def _shown(call: ToolCall) -> ShownText:
-    arguments = (
-        f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}"
-        for name, value in (call.args or {}).items()
-    )
+    given = (call.args or {}).items()
+    arguments = (f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}" for name, value in given)
     return ShownText(f"{call.name or '?'}({', '.join(arguments)})")

@@ -30,7 +30,7 @@ from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_cou
 from turnwise.pipeline.streaming.local.loop import Engine, StreamLoop
 from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import counted, is_local, shown_url
+from turnwise.schemas.jsonio import JsonObject, counted, is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
 from turnwise.transforms.judging.backends.base import AuthenticationError
@@ -161,17 +161,9 @@ def _report(
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    document = end_run(
-        settings,
-        store.counts,
-        JUDGING.judged,
-        rows,
-        {"folder": "."},
-        partial(written_run, settings.output),
-        counts=counts,
-        unread=unread,
-        lost=problems,
-    )
+    tables: JsonObject = {"folder": "."}
+    made = store.counts, JUDGING.judged, rows, tables, partial(written_run, settings.output)
+    document = end_run(settings, *made, counts=counts, unread=unread, lost=problems)
     run_writer.write_run_file(settings.output, document)
     return report(settings, rows, document)
 

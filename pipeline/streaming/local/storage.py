@@ -256,6 +256,11 @@ def _rows(outcome: windows.RecordOutcome, revision: int) -> Mapping[str, Sequenc
     return dict(zip(database.TABLES, (scores, results, conversations, outcome.failures), strict=True))
 
 
+_UPSERT = (
+    "INSERT INTO sources (source, {0}) VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET {0} = excluded.{0}"
+)
+
+
 class SourceCheckpoints:
     """The progress of `tracked` sources, which can be read again, written with the outcomes."""
 
@@ -289,11 +294,7 @@ class SourceCheckpoints:
         """Stores the note of a source; raises OSError."""
         with self._lock, database.disk_errors(self._connection):
             self._notes[source] = note
-            self._connection.execute(
-                "INSERT INTO sources (source, note) VALUES (?, ?) "
-                "ON CONFLICT (source) DO UPDATE SET note = excluded.note",
-                (source, note),
-            )
+            self._connection.execute(_UPSERT.format("note"), (source, note))
 
     def settle(self, places: Iterable[Place]) -> None:
         """Writes settled places. The caller holds a transaction."""
@@ -311,11 +312,7 @@ class SourceCheckpoints:
                 through += 1
                 beyond.discard(through)
             self._through[source] = through
-            self._connection.execute(
-                "INSERT INTO sources (source, through) VALUES (?, ?) "
-                "ON CONFLICT (source) DO UPDATE SET through = excluded.through",
-                (source, through),
-            )
+            self._connection.execute(_UPSERT.format("through"), (source, through))
             gone, new = ([(source, p) for p in part] for part in (before - beyond, beyond - before))
             write("DELETE FROM beyond WHERE source = ? AND position = ?", gone)
             write("INSERT OR IGNORE INTO beyond VALUES (?, ?)", new)
