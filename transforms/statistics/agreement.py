@@ -370,9 +370,8 @@ _UNDECIDED = 2
 
 def _answers(judged: Sequence[bool | None]) -> CaseCodes:
     """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 no score."""
-    return np.asarray(
-        [_UNDECIDED if is_pass is None else int(not is_pass) for is_pass in judged], dtype=np.int64
-    )
+    stratum_of = {True: 0, False: 1, None: _UNDECIDED}
+    return np.asarray([stratum_of[is_pass] for is_pass in judged], dtype=np.int64)
 
 
 def _design_effect(
