@@ -301,17 +301,12 @@ def rule_name(rule: RuleResult) -> str:
 
 def _names_of(rule: RuleResult) -> str:
     """Returns the conversations and cases that a rule names, and what was rejected."""
-    more_rejected = f" and {rule.more_rejected} more" if rule.more_rejected else ""
-    rejected = (
-        f"; missing: {_distinct(rule.rejected, terminal.LONGEST_PLACE)}{more_rejected}"
-        if rule.rejected
-        else ""
+    kinds = [(*kind, terminal.LONGEST_NAME) for kind in kinds_of(rule)]
+    rejected = ("; missing: ", rule.rejected, rule.more_rejected, terminal.LONGEST_PLACE)
+    return "".join(
+        f"{head}{_distinct(names, longest)}" + (f" and {others} more" if others else "")
+        for head, names, others, longest in (*kinds, *([rejected] if rule.rejected else []))
     )
-    names = "".join(
-        f"{head}{_distinct(named, terminal.LONGEST_NAME)}" + (f" and {others} more" if others else "")
-        for head, named, others in kinds_of(rule)
-    )
-    return f"{names}{rejected}"
 
 
 def _distinct(names: Sequence[str], longest: int) -> str:

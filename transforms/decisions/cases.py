@@ -25,7 +25,8 @@ _OF_ROWS = (
     *("problem_type", "turns", "tool_calls"),
     *("tool_errors", "destructive_calls", "latency_seconds", "event_time", "source"),
 )
-_OF_LOGS = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language", "tags", "ended")
+_NAMED = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language")
+_OF_LOGS = (*_NAMED, "tags", "ended")
 
 
 class Candidate(Struct, frozen=True):
@@ -98,15 +99,9 @@ def _facts(conversation: Conversation) -> JsonObject:
 
 def transcript_conversation(row: ConversationRow) -> Conversation:
     """Returns the conversation that a transcript shows, without the turns that only were expected."""
-    return Conversation(
-        conversation_id=row["conversation_id"],
-        app_version=row["app_version"],
-        language=row["language"],
-        eval_id=row["eval_id"],
-        eval_set_id=row["eval_set_id"],
-        tags=list(row["tags"]),
-        turns=[_turn(turn, index) for index, turn in enumerate(recorded_turns(row))],
-    )
+    named = {name: cast(JsonObject, row)[name] for name in _NAMED}
+    turns = [_turn(turn, index) for index, turn in enumerate(recorded_turns(row))]
+    return Conversation(**named, tags=list(row["tags"]), turns=turns)
 
 
 def recorded_turns(row: ConversationRow) -> list[TranscriptTurn]:
@@ -229,10 +224,9 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
     """
     case, notes = recorded_case(candidate.conversation), Counter[str]()
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
-    case.turns = [
-        _expected_turn(turn, expected, turn.turn_index in candidate.failed, notes)
-        for turn, expected in zip(candidate.conversation.turns, case.turns, strict=True)
-    ]
+    turns, failed = candidate.conversation.turns, candidate.failed
+    pairs = zip(turns, case.turns, strict=True)
+    case.turns = [_expected_turn(turn, stated, turn.turn_index in failed, notes) for turn, stated in pairs]
     if not any(turn.response or turn.tool_calls is not None for turn in case.turns):
         raise ValueError("no turn of the log holds an answer or calls that are certain: nothing to expect")
     marks = [TO_APPROVE, *([FROM_FAILED] if candidate.failed else [])]

@@ -84,12 +84,9 @@ def two_versions(
         why = comparison.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
     no_score = counts.missing.candidate_missing if counts and counts.missing else 0
-    regressed = {
-        conversation
-        for flip in comparison.flips
-        if flip.criterion in (counts_by, STATUS) and flip.kind == "regressed"
-        for conversation in flip.candidate_conversations
-    }
+    worse = (flip for flip in comparison.flips if flip.kind == "regressed")
+    of_lead = [flip.candidate_conversations for flip in worse if flip.criterion in (counts_by, STATUS)]
+    regressed = {conversation for conversations in of_lead for conversation in conversations}
     return FirstPage(
         headline=headline(result, comparison) if result else _nothing(comparison),
         detail=" ".join(details),

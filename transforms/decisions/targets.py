@@ -102,18 +102,13 @@ def _read_ces_conversation(record: JsonObject) -> Conversation:
     case = _read_ces_case(record)
     turns = []
     for index, expected in enumerate(case.turns):  # each as the turn that meets all expectations
-        stated = expected.expectations
-        texts = [e.text for e in stated if e.text is not None]
+        stated, turn = expected.expectations, Turn(turn_index=index, user=expected.user)
+        turn.agent_messages = [e.text for e in stated if e.text is not None]
+        turn.agent = "\n".join(turn.agent_messages) or None
+        turn.tool_calls = list(expected.tool_calls or ())
         mocked = [e.wire["mockToolResponse"] for e in stated if e.wire and "mockToolResponse" in e.wire]
-        turn = Turn(
-            turn_index=index,
-            user=expected.user,
-            agent="\n".join(texts) or None,
-            agent_messages=texts,
-            tool_calls=list(expected.tool_calls or ()),
-            tool_responses=[read_response(CesToolResponse.from_value(message)) for message in mocked],
-            transfers=[e.target_agent for e in stated if e.target_agent is not None],
-        )
+        turn.tool_responses = [read_response(CesToolResponse.from_value(message)) for message in mocked]
+        turn.transfers = [e.target_agent for e in stated if e.target_agent is not None]
         turns.append(turn)
     return Conversation(conversation_id=case.eval_id, tags=case.tags, turns=turns)
 
@@ -449,11 +444,8 @@ def _call(call: ToolCall, key: str) -> JsonObject:
 def _usage(usage: Usage) -> JsonObject:
     cached = _stated(cached_tokens=usage.cached_tokens)
     reasoning = _stated(reasoning_tokens=usage.reasoning_tokens)
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        **_stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None),
-    }
+    counts = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+    return counts | _stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None)
 
 
 def _tool(tool: ToolDeclaration) -> JsonObject:
@@ -465,13 +457,8 @@ def _tool(tool: ToolDeclaration) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-register_target(
-    Target(
-        name="openai_chat",
-        help="OpenAI chat messages",
-        conversation=Codec(write=_write_chat, read=_read_chat, made=_OPENAI_MADE),
-    )
-)
+_CHATS = Codec(write=_write_chat, read=_read_chat, made=_OPENAI_MADE)
+register_target(Target(name="openai_chat", help="OpenAI chat messages", conversation=_CHATS))
 
 
 # turnwise's own JSON as a target. By `turns` its record is recognised.
@@ -557,11 +544,8 @@ def expected_invocation(turn: ExpectedTurn) -> JsonObject:
 
 def rubrics(stated: Sequence[Rubric]) -> list[JsonObject]:
     """Returns rubrics."""
-    return [
-        {"rubric_id": rubric.rubric_id, "rubric_content": {"text_property": rubric.text}}
-        | _stated(type=rubric.type or None)
-        for rubric in stated
-    ]
+    texts = ((rubric, {"text_property": rubric.text}) for rubric in stated)
+    return [_stated(rubric_id=r.rubric_id, rubric_content=text, type=r.type or None) for r, text in texts]
 
 
 def _invocation(user: str | None, agent: str, adk_text: str | None, steps: list[JsonObject]) -> JsonObject:

@@ -51,10 +51,8 @@ def calibrate(
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     joined = joined_labels(lines, scores, scales)
     by_key = grouped((score.key, score) for score in scores)
-    criteria = [
-        _criterion(key, joined, by_key[key], scales.get(key.criterion, Scale()), costs)
-        for key in sorted(joined.groups)
-    ]
+    scaled = ((key, scales.get(key.criterion, Scale())) for key in sorted(joined.groups))
+    criteria = [_criterion(key, joined, by_key[key], scale, costs) for key, scale in scaled]
     return calibration.Calibration(
         run_id=run_id,
         labels=[*files],
@@ -467,12 +465,10 @@ class _Correction(NamedTuple):
 
     def _rogan_gladen(self, labelled: Sequence[JudgedScore], others: Sequence[JudgedScore]) -> Bounds | None:
         everything = [*labelled, *others]
-        if (
-            self.sample.weights
-            or len({s.case for s in everything}) < len(everything)
-            or {self.sample.labels[score] for score in labelled} - {0.0, 1.0}
-            or any(score.passed is None for score in everything)
-        ):
+        is_repeated = len({score.case for score in everything}) < len(everything)
+        is_divided = {self.sample.labels[score] for score in labelled} - {0.0, 1.0}
+        is_open = any(score.passed is None for score in everything)
+        if self.sample.weights or is_repeated or is_divided or is_open:
             return None
         table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in labelled)
         return agreement.rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)

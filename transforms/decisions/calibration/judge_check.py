@@ -224,11 +224,8 @@ PERTURBATIONS: dict[str, Callable[[Prompt], Prompt | None]] = {
 _REPEAT = "repeat"
 
 
-class VotedQuestion(NamedTuple):
-    """A question, and the votes on each of its forms by the name of the perturbation."""
-
-    checked: CheckedQuestion
-    votes: Mapping[str, Votes]
+VotedQuestion = tuple[CheckedQuestion, Mapping[str, Votes]]
+"""A question, and the votes on each of its forms by the name of the perturbation."""
 
 
 def criterion_figures(
@@ -236,11 +233,11 @@ def criterion_figures(
 ) -> Iterator[CheckedCriterion]:
     """Yields the figures of every judged criterion; one that asks nothing has none."""
     for name in names:
-        questions = [asked for asked in voted if asked.checked.criterion == name]
+        questions = [(checked, votes) for checked, votes in voted if checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
         yield CheckedCriterion(
             criterion=name,
-            conversations=len({asked.checked.conversation for asked in questions}),
+            conversations=len({checked.conversation for checked, _ in questions}),
             questions=len(questions),
             errors=errors.get(name, 0),
             **figures,

@@ -58,6 +58,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         of_turns = turns.get(measure.criterion, [])
         result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
         criteria.append(estimates.with_correction(result, a, b))
+    notes = words.comparison_notes(a, b, matched, changes, left_out)
     return comparison.Comparison(
         baseline=_side(sides[0], pairing.by),
         candidate=_side(sides[1], pairing.by),
@@ -71,11 +72,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         slices=slices,
         flips=words.flips(matched, measures) if options.details else [],
         settings_changes=changes,
-        notes=[
-            *words.comparison_notes(a, b, matched, changes, left_out),
-            *words.few_alike(criteria, b.name),
-            *estimates.calibration_notes(criteria, a, b),
-        ],
+        notes=[*notes, *words.few_alike(criteria, b.name), *estimates.calibration_notes(criteria, a, b)],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
 

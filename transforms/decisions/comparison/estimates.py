@@ -177,9 +177,7 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
     )
 
 
-def _paired_means(
-    cases: PairedRuns, options: CompareOptions, span: float | None, *, is_share: bool
-) -> Estimate:
+def _paired_means(cases: PairedRuns, options: CompareOptions, span: float | None, is_share: bool) -> Estimate:
     """Estimates a mean difference by bootstrap and permutation over cases; an open scale has no span."""
     size, counts = len(cases.names), (cases.baseline.total, cases.candidate.total)
     if not size:
@@ -347,11 +345,10 @@ def three_readings(
     sides = matched.baseline, matched.candidate
     is_seen = [side.count_seen(measure) > 0 for side in sides]
     # To some cases a criterion applies on the other side alone.
-    counts = [
-        side.count_missing(measure)
-        + int(side.count_drawn(measure)[is_seen[other] & ~is_seen[1 - other]].sum())
-        for side, other in zip(sides, (1, 0), strict=True)
-    ]
+    alone = (is_seen[1] & ~is_seen[0], is_seen[0] & ~is_seen[1])
+    counts = []
+    for side, there in zip(sides, alone, strict=True):
+        counts.append(side.count_missing(measure) + int(side.count_drawn(measure)[there].sum()))
     if not any(counts):
         return None
 
@@ -426,10 +423,8 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
     )
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
     scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
-    value, low, high = (
-        f"{scale * number:+.{digits}f}"
-        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
-    )
+    numbers = corrected.difference, *corrected.interval
+    value, low, high = (f"{scale * number:+.{digits}f}" for number in numbers)
     labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
     text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
     return replace(result, corrected=corrected, sentence=f"{result.sentence}; {text}")

@@ -318,11 +318,8 @@ class _Cases:
     def __init__(self, side: sides.ConversationColumns, by: PairedBy) -> None:
         names = side.case_names(by)
         self.rows = sides.rows_by_case(names)
-        self.places = {
-            name: code
-            for code, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
-            if name and size
-        }
+        sizes = enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
+        self.places = {name: code for code, (name, size) in sizes if name and size}
         self._digests: list[set[str | None]] = [set() for _ in names.values]
         for case, code in sides.distinct_pairs(names, side.case_digests):
             self._digests[case].add(side.case_digests.values[code])
@@ -367,10 +364,8 @@ def match(
         changed=len(changed),
         changed_names=changed,
     )
-    baseline, candidate = (
-        SideValues(_ObservedColumns(side), np.arange(len(side)), of_side.of(both))
-        for side, of_side in ((a, cases), (b, other))
-    )
+    baseline = SideValues(_ObservedColumns(a), np.arange(len(a)), cases.of(both))
+    candidate = SideValues(_ObservedColumns(b), np.arange(len(b)), other.of(both))
     return MatchedValues(both, baseline, candidate, pairing)
 
 

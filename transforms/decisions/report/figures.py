@@ -288,12 +288,10 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[repor
             verb = "has" if unused == 1 else "have"
             gaps.append(f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them.")
         if repeated:
-            ids = listed(repeated, _IDS_SHOWN)
-            gaps.append(
-                f"{name}: several recordings of one app version and case have the same id: "
-                f"{counted(len(repeated), 'conversation id', ',')} ({ids}); "
-                "their scores cannot be told apart, and are not shown beside them."
-            )
+            ids = f"{counted(len(repeated), 'conversation id', ',')} ({listed(repeated, _IDS_SHOWN)})"
+            same = "several recordings of one app version and case have the same id"
+            unsaid = "their scores cannot be told apart, and are not shown beside them"
+            gaps.append(f"{name}: {same}: {ids}; {unsaid}.")
         not_applicable = "has a threshold, and is not applicable to any conversation."
         gaps += [f"{name}: {criterion} {not_applicable}" for criterion in collected.idle[i]]
         yield report.ReportRun(
@@ -445,10 +443,8 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[re
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
             by_reason.append(((name, places[entry.version], shown), index))
     ranked = sorted(grouped(by_reason).items(), key=lambda reason: (-len(reason[1]), reason[0]))
-    rows = [
-        report.WithoutScore(*key, len(indices), [*dict.fromkeys(indices)][:_EXAMPLES])
-        for key, indices in ranked[:_MOST_REASONS]
-    ]
+    known = ((key, len(seen), [*dict.fromkeys(seen)][:_EXAMPLES]) for key, seen in ranked[:_MOST_REASONS])
+    rows = [report.WithoutScore(*key, number, examples) for key, number, examples in known]
     rest = sum(len(indices) for _, indices in ranked[_MOST_REASONS:])
     return [*rows, report.WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
 
@@ -568,12 +564,10 @@ class _Table:
         self._turns: defaultdict[tuple[str, VersionKey], defaultdict[int, _Sum]]
         self._turns = defaultdict(lambda: defaultdict(_Sum))
         self._cases: dict[VersionKey, list[str]] = {}
-        self._errors = Counter(
-            (row["criterion"], VersionKey(index, row.get("app_version") or ""))
-            for index, rows in enumerate(collected.failures)
-            for row in rows
-            if row.get("stage") == "score" and row.get("criterion")
-        )
+        rows = ((row, i) for i, of_run in enumerate(collected.failures) for row in of_run)
+        raised = ((row, i) for row, i in rows if row.get("stage") == "score" and row.get("criterion"))
+        keys = ((row["criterion"], VersionKey(i, row.get("app_version") or "")) for row, i in raised)
+        self._errors = Counter(keys)
         by_version = grouped((entry.version, entry) for entry in collected.entries)
         for version, entries in by_version.items():
             self._cases[version] = cases_of([entry.row for entry in entries])
