@@ -89,11 +89,8 @@ def calibration_text(calibration: Calibration, width: int) -> str:
 
 def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> Iterator[str]:
     raters = f" by {calibrated.raters} raters" if calibrated.raters > 1 else ""
-    chosen = " and ".join(
-        f"{count} {text}"
-        for count, text in ((calibrated.random, "drawn at random"), (calibrated.hand_picked, "hand-picked"))
-        if count
-    )
+    ways = {"drawn at random": calibrated.random, "hand-picked": calibrated.hand_picked}
+    chosen = " and ".join(f"{count} {text}" for text, count in ways.items() if count)
     level = "turns" if calibrated.level == "turn" else "whole conversations"
     labelled = f"{calibrated.labelled} of {calibrated.scores} scores are labelled{raters}"
     yield f"{calibrated.criterion}, {level}: {labelled}, {chosen}"
@@ -225,11 +222,8 @@ def write_calibration(run: Run, calibration: Calibration) -> str:
 
 def run_scales(names: Collection[str]) -> dict[str, Scale]:
     """Returns criterion -> what it measures with; criteria that are not known here are left out."""
-    scales = {
-        name: Scale(bounds=kind.scale, passes_from=kind.gate == "at_least")
-        for name in names
-        if (kind := CRITERIA.get(name)) is not None
-    }
+    kinds = ((name, CRITERIA.get(name)) for name in names)
+    scales = {name: Scale(kind.scale, kind.gate == "at_least") for name, kind in kinds if kind is not None}
     return scales | {STATUS: Scale(bounds=(0.0, 1.0), has_values=False)}
 
 

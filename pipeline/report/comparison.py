@@ -32,16 +32,12 @@ _SLICES_SHOWN = 5
 def comparison_text(comparison: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     first = reading_text(comparison.page.read_first if comparison.page else (), width)
-    lines = [
-        *(first_page_lines(comparison.page, width) if comparison.page else ()),
-        *(first.split("\n") if first else ()),
-        *wrapped(printable(f"baseline {side_text(comparison.baseline)}"), width),
-        *wrapped(printable(f"candidate {side_text(comparison.candidate)}"), width),
-        *wrapped(printable(pairing_text(comparison)), width),
-        "",
-        *criteria_table(comparison, width),
-        "",
-    ]
+    lines = first_page_lines(comparison.page, width) if comparison.page else []
+    lines += first.split("\n") if first else []
+    sides = f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"
+    for part in (*sides, pairing_text(comparison)):
+        lines += wrapped(printable(part), width)
+    lines += ["", *criteria_table(comparison, width), ""]
     parts = [
         *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
         *(f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()),
@@ -139,12 +135,11 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
 def _slices(comparison: Comparison) -> list[str]:
     shown = [result for result in comparison.slices if result.stands_out]
     units = {result.criterion: result for result in comparison.criteria}
-    lines = [
-        f"slice {result.slice}: {result.criterion} "
-        f"{words.difference_cell(result.difference, units[result.criterion])}, q {words.shown_p(result.q)}, "
-        f"{counted(result.difference.pairs or result.difference.baseline_count, 'case')}"
-        for result in shown[:_SLICES_SHOWN]
-    ]
+    lines = []
+    for part in shown[:_SLICES_SHOWN]:
+        difference = words.difference_cell(part.difference, units[part.criterion])
+        cases = counted(part.difference.pairs or part.difference.baseline_count, "case")
+        lines.append(f"slice {part.slice}: {part.criterion} {difference}, q {words.shown_p(part.q)}, {cases}")
     if len(shown) > _SLICES_SHOWN:
         lines.append(f"{len(shown) - _SLICES_SHOWN} more slices stand out (--format json)")
     if comparison.slices and not shown:
@@ -289,16 +284,12 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
         names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
         count = counted(pairing.changed, "case")
         unmeasured.append(f"{count} left out, whose expectation differs: {names}")
-    problems = [
-        f"{result.criterion}: {result.sentence}"
-        for result in comparison.criteria
-        if (
-            result.overall.word not in allowed
-            or result.overall.difference is None
-            or _may_be_worse(result.missing)
-        )
-        and not (result.unmeasured and unmeasured)  # they say it
-    ]
+    problems = []
+    for result in comparison.criteria:
+        is_unknown = result.overall.difference is None or _may_be_worse(result.missing)
+        is_open = is_unknown or result.overall.word not in allowed
+        if is_open and not (result.unmeasured and unmeasured):  # they say it
+            problems.append(f"{result.criterion}: {result.sentence}")
     problems += [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
     return [*problems, *unmeasured]
 
@@ -467,11 +458,9 @@ _SHOWN = 5
 
 def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
-    changes = [
-        f"{change.what} ({change.baseline} for {a.name}, {change.candidate} for {b.name})"
-        for change in words.settings_changes(a, b)
-        if change.criteria != [STATUS]  # it concerns more than the verdicts
-    ]
+    # What concerns more than the verdicts.
+    wider = [change for change in words.settings_changes(a, b) if change.criteria != [STATUS]]
+    changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in wider]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = f"{', '.join(changes[:_SHOWN])}{more}"
     what = f"{a.name} and {b.name} were not measured in the same way: {shown}"

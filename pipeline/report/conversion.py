@@ -55,11 +55,8 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
             # Turns are numbered as they happened.
             places: dict[int | None, int | None] = {None: None}
             places |= {turn["index"]: number for number, turn in enumerate(cases.recorded_turns(row))}
-            score_rows: list[ScoreRow] = [
-                {**score, "turn_index": places[score["turn_index"]]}
-                for score in scores.get(scored_id(row), ())
-                if score["turn_index"] in places
-            ]
+            given = (score for score in scores.get(scored_id(row), ()) if score["turn_index"] in places)
+            score_rows: list[ScoreRow] = [{**s, "turn_index": places[s["turn_index"]]} for s in given]
             conversation = cases.transcript_conversation(row)
             run_of = RunOfConversation(conversation, row["verdict"], score_rows, agent)
             file.add(scored(run_of, target))
@@ -78,12 +75,9 @@ def conversion_text(done: Conversion, width: int) -> str:
     given += [counted(done.cases, "eval case")] if done.cases else []
     where = f" in {printable(done.output)}" if done.output else ""
     lines = [f"{' and '.join(given)} read, {counted(done.written, 'record')} written as {done.to}{where}"]
-    for head, counts in (
-        ("left out", done.skipped),
-        (f"not held by {done.to}", done.not_held),
-        (f"stated by {done.to} only", done.added),
-        ("to be looked at", done.notes),
-    ):
+    heads = "left out", f"not held by {done.to}", f"stated by {done.to} only", "to be looked at"
+    kinds = done.skipped, done.not_held, done.added, done.notes
+    for head, counts in zip(heads, kinds, strict=True):
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = ", ".join(f"{printable(name, _LONGEST)} {count}" for name, count in ordered)
         lines += wrapped(f"{head}: {shown}", width) if shown else []

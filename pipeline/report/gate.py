@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import chain
 from typing import Any
 
 from msgspec import convert
@@ -38,7 +39,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions import gate
@@ -317,12 +318,10 @@ def _distinct(names: Sequence[str], longest: int) -> str:
 
 def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
     """Yields every conversation by every criterion that can fail, the verdict first."""
-    gates = {STATUS} | {
-        name
-        for version in versions
-        for name, column in version.conversations.criteria.items()
-        if any(kind.threshold is not None or kind.outcome for kind in column.kinds.used() if kind)
-    }
+    gates = {STATUS}
+    for name, column in chain.from_iterable(v.conversations.criteria.items() for v in versions):
+        if any(kind.threshold is not None or kind.outcome for kind in column.kinds.used() if kind):
+            gates.add(name)
     names = sorted(gates, key=lambda name: (name != STATUS, name))
     for version in versions:
         columns = version.conversations
@@ -364,18 +363,12 @@ def gated_versions(
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
     unrecorded = gate.unrecorded_cases(rows, rejected_cases)
     conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
-    return [
-        gate.GatedVersion(
-            version,
-            conversations[version],
-            [row for row in rows if row["app_version"] == version],
-            comparisons.get(version),
-            baseline,
-            calibration,
-            unrecorded.get(version, ()),
-        )
-        for version in sorted(conversations, key=lambda name: name or "")
-    ]
+    of_version, names = grouped((row["app_version"], row) for row in rows), [*conversations]
+    gated = []
+    for name in sorted(names, key=lambda name: name or ""):
+        compared = comparisons.get(name), baseline, calibration, unrecorded.get(name, ())
+        gated.append(gate.GatedVersion(name, conversations[name], of_version.get(name, []), *compared))
+    return gated
 
 
 _JUNIT_LONGEST = 4000

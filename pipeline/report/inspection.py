@@ -159,11 +159,8 @@ def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterato
     """Yields the criteria that the files can feed; of those that eval cases would add, some."""
     uses = dict(sorted(least_uses(use for file in files for use in file.criteria).items()))
     tried, cases = sum(file.tried for file in files), sum(file.cases for file in files)
-    of_cases = [
-        name
-        for name in sorted(least_uses(use for file in files for use in file.case_criteria))
-        if name not in uses or uses[name].applies == "cases"
-    ]
+    helped = sorted(least_uses(use for file in files for use in file.case_criteria))
+    of_cases = [name for name in helped if name not in uses or uses[name].applies == "cases"]
     if not tried and not cases:
         return
     which = "the first " if tried < sum(file.conversations for file in files) else ""

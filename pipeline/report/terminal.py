@@ -216,11 +216,9 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
     """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion."""
     options = {criterion.name: criterion.options for criterion in settings.judged}
     config = settings.judge.config
-    panels = {
-        name: scoring.panel_figures(options[name].panel, figures)
-        for name, figures in scoring.by_criterion(counts, scoring.JOINT_PANEL).items()
-        if name in options
-    }
+    of_panels = scoring.by_criterion(counts, scoring.JOINT_PANEL)
+    known = (name for name in of_panels if name in options)
+    panels = {name: scoring.panel_figures(options[name].panel, of_panels[name]) for name in known}
     cascades = {
         name: scoring.cascade_figures(cascade.model, figures, config.prices, config.candidates)
         for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()

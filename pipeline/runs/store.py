@@ -596,11 +596,9 @@ def previous_run(url: str, app: str, document: JsonObject) -> str | None:
     `run.json`. Raises ConfigError if the store cannot be read.
     """
     began, home = timestamp_nanos(document["create_time"]), f"{app or LOCAL_APP}/evaluationRuns/"
-    query = select(RUNS.c.name, RUNS.c.content).where(
-        RUNS.c.state == COMPLETED,
-        RUNS.c.home.startswith(home, autoescape=True),
-        RUNS.c.run_id != key_text(document["run_id"]),
-    )
+    is_wanted = RUNS.c.state == COMPLETED, RUNS.c.home.startswith(home, autoescape=True)
+    is_other = RUNS.c.run_id != key_text(document["run_id"])
+    query = select(RUNS.c.name, RUNS.c.content).where(*is_wanted, is_other)
     if document["date"] is None:
         query = query.where(RUNS.c.end_nanos <= began).order_by(RUNS.c.end_nanos.desc(), RUNS.c.name)
     else:  # a date that runs again ends later than the dates after it
@@ -647,11 +645,9 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
     rows.sort(key=lambda named: (named[1]["source"] or "", named[1]["position"] or 0, named[0]))
     known: dict[str, ConversationRow] = dict(rows)
     # Conversations about which the judge was not asked, by version and criterion.
-    left_out = Counter(
-        (key_text(version_id(row["app_version"] or "")), key_text(criterion))
-        for row in known.values()
-        for criterion in row.get("sampled_out") or ()
-    )
+    named = ((row["app_version"] or "", row.get("sampled_out") or ()) for row in known.values())
+    pairs = ((version, criterion) for version, criteria in named for criterion in criteria)
+    left_out = Counter((key_text(version_id(version)), key_text(criterion)) for version, criterion in pairs)
     # Scores in the order of the conversations and of the run's criteria.
     first = {name: index for index, name in enumerate(known)}
     then = {name: index for index, name in enumerate(document.criteria)}
