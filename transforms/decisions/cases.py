@@ -22,8 +22,8 @@ from turnwise.transforms.text.patterns import glob_matches
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),
     *("reason", "ended", "worst_criterion", "why", "severity", "severity_score", "severity_reason"),
-    *("problem_type", "turns", "tool_calls"),
-    *("tool_errors", "destructive_calls", "latency_seconds", "event_time", "source"),
+    *("problem_type", "turns", "tool_calls", "tool_errors", "destructive_calls", "latency_seconds"),
+    *("event_time", "source"),
 )
 _NAMED = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language")
 _OF_LOGS = (*_NAMED, "tags", "ended")

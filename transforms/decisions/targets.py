@@ -295,12 +295,8 @@ register_target(
 _OWN_NAME = "turnwise"
 _PROMPT, _PERSONA = "starting_prompt", "user_persona"
 _PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
-_ADK_MADE = frozenset(
-    (
-        *("turns.inference_calls", "turns.agent_messages", "turns.speakers", "turns.tool_calls.agent"),
-        *("eval_id", "user_facts", "dialect"),
-    )
-)
+_MADE_OF_TURNS = ("turns.inference_calls", "turns.agent_messages", "turns.speakers", "turns.tool_calls.agent")
+_ADK_MADE = frozenset((*_MADE_OF_TURNS, "eval_id", "user_facts", "dialect"))
 
 
 def _write_adk_conversation(conversation: Conversation) -> JsonObject:

@@ -64,7 +64,7 @@ class Entry(Struct):
         return "\0".join((self.row["conversation_id"], self.row["eval_id"] or "", *map(str, self.version)))
 
 
-class CollectedRuns(Struct, frozen=True):
+class CollectedRuns(Struct):
     """The conversations of some runs; `versions` are in display order.
 
     Of every run, `sampled_out` conversations were not judged, and `idle` criteria with a threshold applied to
@@ -72,46 +72,42 @@ class CollectedRuns(Struct, frozen=True):
     passes, as the metrics have it; of a stream, there are only those of its windows.
     """
 
-    versions: list[VersionKey]
-    entries: list[Entry]
-    failures: list[list[AnyRow]]
-    units: dict[str, str]
-    sampled_out: list[int]
+    versions: list[VersionKey] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    failures: list[list[AnyRow]] = field(default_factory=list)
+    units: dict[str, str] = field(default_factory=dict)
+    sampled_out: list[int] = field(default_factory=list)
     idle: list[list[str]] = field(default_factory=list)
     bounds: dict[tuple[str, bool, VersionKey], Bounds] = field(default_factory=dict)
 
 
 def collect(runs: Sequence[Run]) -> CollectedRuns:
     """Reads the rows of runs and joins them."""
-    entries: list[Entry] = []
-    first_times: list[FirstTimes] = []
-    units: dict[str, str] = {}
-    sampled_out: list[int] = []
-    idle: list[list[str]] = []
-    bounds: dict[tuple[str, bool, VersionKey], Bounds] = {}
+    collected, first_times = CollectedRuns(), list[FirstTimes]()
     for number, run in enumerate(runs):
         joined = _joined(number, run)
-        entries += joined
+        collected.entries += joined
         starts = ((entry.row["app_version"], entry.row["event_time"]) for entry in joined)
         first_times.append(first_starts(starts))
         rows = run.metrics()
-        units |= {row["criterion"]: row["unit"] for row in rows}
+        collected.units |= {row["criterion"]: row["unit"] for row in rows}
         # What sampling left out: of the criterion with most, by version and window.
         version_and_window = itemgetter("app_version", "window_start")
         left_out = grouped((version_and_window(row), row["sampled_out"] or 0) for row in rows)
-        sampled_out.append(sum(map(max, left_out.values())))
+        collected.sampled_out.append(sum(map(max, left_out.values())))
         for row in rows:
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             if row["window_start"] is None and low is not None and high is not None:
                 version = VersionKey(number, row["app_version"] or "")
-                bounds[row["criterion"], row["level"] == "conversation", version] = Bounds(low, high)
+                key = row["criterion"], row["level"] == "conversation", version
+                collected.bounds[key] = Bounds(low, high)
         # Nobody asked for the criteria of the default config.
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
-        idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
-    versions = in_display_order({entry.version for entry in entries}, first_times)
-    failures = [[dict(row) for row in run.failures()] for run in runs]
-    return CollectedRuns(versions, entries, failures, units, sampled_out, idle, bounds)
+        collected.idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
+        collected.failures.append([dict(row) for row in run.failures()])
+    collected.versions += in_display_order({entry.version for entry in collected.entries}, first_times)
+    return collected
 
 
 def in_display_order(keys: Iterable[VersionKey], first_times: Sequence[FirstTimes]) -> list[VersionKey]:
@@ -226,6 +222,7 @@ def _tagged(value: JsonValue) -> JsonValue:
 # Figures.
 
 _IDS_SHOWN = 3
+_OF_DOCUMENT = ("run_id", "date", "create_time", "exit_status", "problems", "counts", "criteria", "judge")
 
 
 def problem_sentences(run: report.ReportRun) -> Iterator[str]:
@@ -295,17 +292,10 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[repor
         not_applicable = "has a threshold, and is not applicable to any conversation."
         gaps += [f"{name}: {criterion} {not_applicable}" for criterion in collected.idle[i]]
         yield report.ReportRun(
-            run_id=document.run_id,
+            **{key: getattr(document, key) for key in _OF_DOCUMENT},
             name=name,
             directory=run.directory,
-            date=document.date,
             settings=settings_digest(document.scoring_settings),
-            create_time=document.create_time,
-            exit_status=document.exit_status,
-            problems=document.problems,
-            counts=document.counts,
-            criteria=document.criteria,
-            judge=document.judge,
             has_transcripts=not entries or any(entry.row["transcript"] is not None for entry in entries),
             redacted=redacted_text(document.redacted),
             sampled_out=collected.sampled_out[i],
