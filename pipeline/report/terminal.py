@@ -84,8 +84,7 @@ def judge_document(
 def divided_text(settings: RunSettings) -> str:
     """Returns a line about limits that are divided; "": they are not."""
     judge = settings.judge
-    part = judge.per_worker
-    if not part:
+    if not (part := judge.per_worker):
         return ""
     figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
     text = f"the judge's limits are divided by {judge.workers} workers: {figures} each"
@@ -373,8 +372,7 @@ def _mostly_repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
 
 
 def _repeats(row: MetricsByAppVersionRow | None) -> str:
-    repeats = _mostly_repeated(row)
-    if repeats is None:
+    if (repeats := _mostly_repeated(row)) is None:
         return "-"
     index = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
     hat, at = repeats["pass_hat_k"][index], repeats["pass_at_k"][index]

@@ -171,8 +171,7 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
     none is named ("").
     """
     columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
-    named = connection.execute(select(*columns).where(CONVERSATION_ROWS.c.name == name)).first()
-    if named:
+    if named := connection.execute(select(*columns).where(CONVERSATION_ROWS.c.name == name)).first():
         return _subject(connection, [ConversationKey(*named)], [])
     # A result is in the app of its case, so that the rows of conversations say the app, where there are any.
     for tables in ((CONVERSATION_ROWS,), _HOLDING):
@@ -383,8 +382,7 @@ def _counts(connection: Connection) -> Iterator[str]:
     """Yields which complete executions have other numbers of rows than they counted at their end."""
     complete = select(EXECUTIONS).where(EXECUTIONS.c.state == COMPLETED)
     for row in connection.execute(complete).mappings().all():
-        document = stored_runs.read_document(row["content"])
-        if document is None:
+        if (document := stored_runs.read_document(row["content"])) is None:
             yield f"{row['name']}: its run.json cannot be read"
             continue
         there = stored_runs.count_rows(connection, row["name"], row["execution"])

@@ -357,8 +357,7 @@ def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
         runs.add(run)
         if last_runs.setdefault((version, conversation), run) == run:
             last.append(row)
-    groups = _grouped(sorted(last, key=itemgetter(1)))
-    return _figures({group.version: [group] for group in groups}, runs)
+    return _figures({group.version: [group] for group in _grouped(sorted(last, key=itemgetter(1)))}, runs)
 
 
 def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, EvaluationFigures | None]:

@@ -298,8 +298,7 @@ def _scored(
     left = {record.name: record for record in records}
     of_run = stored_scores(connection, SCORES.c.evaluation_run == run)
     for name, scores in groupby(of_run, key=itemgetter(0)):
-        record = left.pop(name, None)
-        if record is not None:
+        if (record := left.pop(name, None)) is not None:
             ids = {name: getattr(record.summary, name) for name in _OF_SUMMARY} | {"run_id": run}
             yield record, [cast(ScoreRow, score | ids) for _, score in scores]
     yield from ((record, []) for record in left.values())

@@ -316,8 +316,7 @@ def _shrunk(
         by_criterion.setdefault(part.measure.criterion, []).append((id(part), difference, error**2))
     shrunk: dict[int, float] = {}
     for criterion, entries in by_criterion.items():
-        whole = overall[criterion].difference
-        if whole is not None:
+        if (whole := overall[criterion].difference) is not None:
             places, differences, variances = zip(*entries, strict=True)
             shrunk |= zip(places, shrink(differences, variances, whole), strict=True)
     return shrunk

@@ -359,8 +359,7 @@ def three_readings(
 
     left_out = read(main)
     worst = best = None
-    ends = _ends(measure)
-    if ends is not None:
+    if (ends := _ends(measure)) is not None:
         worst, best = (read(estimate(matched, measure, options, missing)) for missing in (ends[::-1], ends))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Missing(

@@ -229,8 +229,7 @@ class SideValues:
 
     def turn_runs(self, measure: CriterionMeasure) -> dict[int, Runs]:
         """Returns turn index -> one value a conversation, by case: the mean, or whether all scores pass."""
-        details = self.observed.column(measure).details
-        if details is None:
+        if (details := self.observed.column(measure).details) is None:
             return {}
         rows = self.cases.rows
         turns = details.turns.at(rows)
@@ -251,8 +250,7 @@ class SideValues:
 
     def votes(self, measure: CriterionMeasure) -> tuple[int, int]:
         """Returns the verdicts of a judge with two votes or more, and how many of them are not unanimous."""
-        details = self.observed.column(measure).details
-        if details is None:
+        if (details := self.observed.column(measure).details) is None:
             return 0, 0
         rows = self.rows[self.observed.values(measure).is_seen[self.rows]]
         return int(details.voted[rows].sum()), int(details.flipped[rows].sum())

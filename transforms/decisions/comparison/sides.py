@@ -186,8 +186,7 @@ class CriterionColumn(Struct, eq=False):
     details: ScoreDetails | None = None
 
     def __getitem__(self, row: int) -> Observed | None:
-        kind = self.kinds[row]
-        if kind is None:
+        if (kind := self.kinds[row]) is None:
             return None
         value = float(self.values[row]) if kind.has_value else None
         why, turn = Reason() if self.details is None else self.details.reasons[row]
@@ -210,8 +209,7 @@ class CriterionColumn(Struct, eq=False):
     def without(self, rows: Bools) -> "CriterionColumn":
         """Returns a column where the criterion gave some conversations nothing."""
         kinds = chosen(self.kinds, empty_column(len(rows)).kinds, rows)
-        details = self.details
-        if details is not None:
+        if (details := self.details) is not None:
             turns, sizes = details.turns, np.where(rows, 0, details.turns.sizes)
             kept = ~np.repeat(rows, turns.sizes)
             turns = TurnScores(sizes, turns.indices[kept], turns.values[kept], turns.outcomes.at(kept))
