@@ -220,6 +220,11 @@ def stated(value: JsonObject) -> JsonObject:
     return value
 
 
+def snaked(value: JsonObject) -> JsonObject:
+    """Returns an object with its keys in snake_case, without those that hold null."""
+    return {snake(key): item for key, item in value.items() if item is not None}
+
+
 def without_nulls(value: JsonValue) -> JsonValue:
     """Returns a record, or a list of records, without the keys that hold null; deeper ones may be values."""
     if isinstance(value, list):
