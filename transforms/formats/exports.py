@@ -102,15 +102,11 @@ def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequenc
         wanted = as_object(task.get("evaluation_criteria"))
         by_agent, by_user = split_actions(wanted.get("actions") or [])
         unread = "env_assertions of tau2, which need its environment"
-        fields = {
-            "eval_id": as_text(task.get("id")),
-            "eval_set_id": as_text(domain),
-            "actions": by_agent,
-            "user_actions": by_user,
-            "outputs": wanted.get("communicate_info") or [],
-            "evaluation_expectations": wanted.get("nl_assertions") or [],
-            "unread": unread if wanted.get("env_assertions") else None,
-        }
+        fields: JsonObject = {"eval_id": as_text(task.get("id")), "eval_set_id": as_text(domain)}
+        fields |= {"actions": by_agent, "user_actions": by_user}
+        fields["outputs"] = wanted.get("communicate_info") or []
+        fields["evaluation_expectations"] = wanted.get("nl_assertions") or []
+        fields["unread"] = unread if wanted.get("env_assertions") else None
         return canonical(EvalCase, fields, "not a task of tau2")
 
     return read_each(objects_in(held.get("tasks")), case)
