@@ -120,7 +120,7 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     gate = message.expectation_level_metrics_thresholds_override
     comparison = _COMPARISONS.get(message.comparison_type)
     # Its kind is the name of the field that is set.
-    kind: Any = next((k for k in ces.GoldenExpectation.ONEOFS[0] if getattr(message, k) is not None), None)
+    kind: Any = next((k for k in ces.GoldenExpectation.ONEOF if getattr(message, k) is not None), None)
     if kind is None:
         raise ValueError("Evaluation.golden: an expectation sets no condition")
     is_unasked = (switched_off and comparison is None) or message.no_tool_calls is False
