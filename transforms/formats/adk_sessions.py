@@ -484,14 +484,9 @@ def _add_crashes(
         end, last = _session_end(group), _last_event(group)
         others = [event for event in group if not by_user(event)]
         # The error of an agent after which only other agents spoke; one that goes on has tried again.
-        failures = (
-            event
-            for index, event in enumerate(others, 1)
-            if (event.error_code or event.error_message)
-            and not event.interrupted
-            and others[index:]
-            and all(event.author != after.author for after in others[index:])
-        )
+        errors = ((e, others[i:]) for i, e in enumerate(others, 1) if e.error_code or e.error_message)
+        ended = ((e, rest) for e, rest in errors if rest and not e.interrupted)
+        failures = (e for e, rest in ended if all(e.author != after.author for after in rest))
         if (failed := next(failures, None)) and last is not failed:
             end = endings.error_end(failed.error_code, failed.error_message)
             why = f"{failed.author or 'an agent'} failed: {end.detail}"

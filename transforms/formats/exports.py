@@ -123,23 +123,19 @@ def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
     domain = as_object(info.get("environment_info")).get("domain_name")
     for run in objects_in(results.get("simulations")):
         reward = as_object(run.get("reward_info"))
-        yield {
-            "id": run.get("id"),
-            "eval_id": run.get("task_id"),
-            "eval_set_id": domain,
-            "app_version": as_object(info.get("agent_info")).get("llm"),
-            "start_time": run.get("start_time"),
-            "termination_reason": run.get("termination_reason"),
-            "tags": [f"trial {run['trial']}"] if "trial" in run else [],
-            "labels": {"reward": reward["reward"]} if "reward" in reward else {},
+        chat = {key: run.get(key) for key in ("id", "start_time", "termination_reason")}
+        chat |= {"eval_id": run.get("task_id"), "eval_set_id": domain}
+        chat["app_version"] = as_object(info.get("agent_info")).get("llm")
+        chat["tags"] = [f"trial {run['trial']}"] if "trial" in run else []
+        chat["labels"] = {"reward": reward["reward"]} if "reward" in reward else {}
+        chat["messages"] = [
             # The model's own reply repeats what a message holds.
-            "messages": [
-                {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
-                for held in objects_in(run.get("messages"))
-                for message in (objects_in(held.get("tool_messages")) or [held])
-                if message.get("content") != "###STOP###"
-            ],
-        }
+            {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
+            for held in objects_in(run.get("messages"))
+            for message in (objects_in(held.get("tool_messages")) or [held])
+            if message.get("content") != "###STOP###"
+        ]
+        yield chat
 
 
 # The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.

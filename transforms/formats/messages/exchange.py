@@ -200,13 +200,10 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         made.start_time = made.start_time or as_text(rows[0].get(time_key))
         return made
 
-    return registry.EventReader(
-        locate=lambda row: (_stated_name(exchanged(row)) or "", -1),
-        join=join,
-        group=group,
-        lend=lend,
-        is_endless=True,
-    )
+    def locate(row: JsonObject) -> tuple[str, int]:
+        return _stated_name(exchanged(row)) or "", -1
+
+    return registry.EventReader(locate=locate, join=join, group=group, lend=lend, is_endless=True)
 
 
 def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:

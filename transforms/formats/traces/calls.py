@@ -237,11 +237,8 @@ def results_without_call(line: TurnLine, calls: Sequence[TurnCall]) -> list[Tool
     known, given = {call.call.id for call in calls}, {id(call.given) for call in calls}
     inputs = [node.step.input for node in line.main if node.step.input]
     others = {result.id: result for result in _longest(inputs) if result.id and result.id not in known}
-    return [
-        ToolResponse(result.name, result.id, result.response, result.error)
-        for result in others.values()
-        if id(result) not in given
-    ]
+    left = (result for result in others.values() if id(result) not in given)
+    return [ToolResponse(result.name, result.id, result.response, result.error) for result in left]
 
 
 def _longest(inputs: Sequence[list[parts.SpanMessage]]) -> list[parts.MessageResult]:

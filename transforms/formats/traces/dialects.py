@@ -362,9 +362,7 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
-    **dict.fromkeys(
-        ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser"), "other"
-    ),
+    **dict.fromkeys(key_set("retriever embedding evaluator guardrail event prompt parser"), "other"),
     **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
 }
 _OF_LANGSMITH = "langsmith.span.kind"

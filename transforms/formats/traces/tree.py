@@ -197,17 +197,12 @@ def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None
         if upper.step.kind == "tool" and is_agents:
             return upper
         is_agents = is_agents or upper.step.kind in ("agent", "model")
-    beside = (
-        tool
-        for agent in above
-        if agent.step.kind == "agent"
-        for tool in tools
-        if agent.span.trace == tool.span.trace
-        and agent not in tool.above()
-        and 0 < tool.span.start <= agent.span.start
-        and agent.span.end <= tool.span.end
-    )
-    return next(beside, None)
+    pairs = ((tool, agent) for agent in above if agent.step.kind == "agent" for tool in tools)
+    for tool, agent in pairs:
+        is_at_its_time = 0 < tool.span.start <= agent.span.start and agent.span.end <= tool.span.end
+        if is_at_its_time and agent.span.trace == tool.span.trace and agent not in tool.above():
+            return tool
+    return None
 
 
 def agent_of(node: SpanNode) -> str | None:
