@@ -200,12 +200,9 @@ def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
             messages.append(_agent(None, _call(tool, args, message_id)))
         elif message and not is_hidden and role != "system" and kind not in _CHATGPT_THOUGHTS:
             messages.append({"role": role, "content": text})
-    yield {
-        "conversation_id": first_of(export, ("conversation_id", "id")),
-        "messages": messages,
-        "start_time": as_text(export.get("create_time")),
-        "other_branches": [n for n in nodes if n not in seen and as_object(nodes[n]).get("message")],
-    }
+    name, start = first_of(export, ("conversation_id", "id")), as_text(export.get("create_time"))
+    others = [n for n in nodes if n not in seen and as_object(nodes[n]).get("message")]
+    yield {"conversation_id": name, "messages": messages, "start_time": start, "other_branches": others}
 
 
 _CHATGPT_THOUGHTS = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -264,13 +261,8 @@ def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     ends = ((index, text, any(answered[index : index + 1])) for index, text in failed)
     errors = [JsonObject(turn=index, text=text, is_answered=is_answered) for index, text, is_answered in ends]
     at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])
-    yield {
-        "conversation_id": session.get("sessionId"),
-        "messages": messages,
-        "error": next(at_end, None),
-        _ERRORS: errors,
-        "start_time": session.get("startTime"),
-    }
+    about = {"conversation_id": session.get("sessionId"), "start_time": session.get("startTime")}
+    yield {**about, "messages": messages, "error": next(at_end, None), _ERRORS: errors}
 
 
 # SWE-agent's trajectories, and those of its small successor: what the model was sent, in order.
@@ -378,12 +370,9 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
             error = None
         state = now or state
     error = record.get("error") or error
-    yield {
-        "conversation_id": first_of(record, ("instance_id", "session_id", "id")),
-        "messages": messages,
-        "error": error,
-        "ended": "normally" if state == "finished" and not error else None,
-    }
+    name = first_of(record, ("instance_id", "session_id", "id"))
+    ended = "normally" if state == "finished" and not error else None
+    yield {"conversation_id": name, "messages": messages, "error": error, "ended": ended}
 
 
 def _events_of(record: JsonObject) -> list[JsonObject]:
@@ -488,13 +477,9 @@ def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     next_one = held.get("continued_trajectory_ref")
     goes_on = f"the trajectory goes on in {str(next_one)[:80]!r}, which is not read"
     lost: JsonObject = {"turn": len(messages), "text": goes_on, "is_answered": False, "kind": MISSING_HISTORY}
-    yield {
-        _ERRORS: [lost] if next_one else None,
-        "conversation_id": first_of(held, ("session_id", "trajectory_id")),
-        "app_version": agent.get("version"),
-        "messages": messages,
-        "tools": agent.get("tool_definitions"),
-    }
+    about = {"conversation_id": first_of(held, ("session_id", "trajectory_id"))}
+    about |= {"app_version": agent.get("version"), "tools": agent.get("tool_definitions")}
+    yield {**about, _ERRORS: [lost] if next_one else None, "messages": messages}
 
 
 # Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
@@ -572,8 +557,5 @@ def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
             role = roles.get(entry.get("ParticipantId"), entry.get("ParticipantId"))
             role = named.get(role, role) if isinstance(role, str) else None
             messages.append({"role": role, "content": entry.get("Content")})
-    yield {
-        "conversation_id": as_object(held.get("CustomerMetadata")).get("ContactId"),
-        "language": held.get("LanguageCode"),
-        "messages": messages,
-    }
+    name = as_object(held.get("CustomerMetadata")).get("ContactId")
+    yield {"conversation_id": name, "language": held.get("LanguageCode"), "messages": messages}
