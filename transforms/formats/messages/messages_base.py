@@ -178,17 +178,22 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
     task = "-".join(run) if record.get("task_id") is not None else None
     tags = record.get("tags")
-    fields: JsonObject = {"conversation_id": stated or as_text(record.get("id")) or task or name}
-    fields |= {"source": record.get("source") or dialect.name, "language": as_text(record.get("language"))}
-    fields["user_id"] = user_of(record)
-    fields["tags"] = [tag for tag in map(as_text, tags if isinstance(tags, list) else [tags]) if tag]
-    fields |= {"start_time": as_text(record.get("start_time")), "turns": log.close(end)}
-    fields["expected"] = _expected(record)
-    fields["labels"] = {"reward": record["reward"]} if "reward" in record else {}
-    fields["state"] = {k: v for k, v in state.items() if k not in _KEYS} if is_state else {}
-    fields |= {"ended": end.ended, "ended_detail": end.detail, "tools": declared_tools(_tools(record))}
-    about = ("model", "task_id", "trial")
-    fields["meta"] = {key: v for key in about if isinstance(v := record.get(key), str | int)}
+    fields = {
+        "conversation_id": stated or as_text(record.get("id")) or task or name,
+        "source": record.get("source") or dialect.name,
+        "language": as_text(record.get("language")),
+        "user_id": user_of(record),
+        "tags": [tag for tag in map(as_text, tags if isinstance(tags, list) else [tags]) if tag],
+        "start_time": as_text(record.get("start_time")),
+        "turns": log.close(end),
+        "expected": _expected(record),
+        "labels": {"reward": record["reward"]} if "reward" in record else {},
+        "state": {k: v for k, v in state.items() if k not in _KEYS} if is_state else {},
+        "ended": end.ended,
+        "ended_detail": end.detail,
+        "tools": declared_tools(_tools(record)),
+        "meta": {k: v for k in ("model", "task_id", "trial") if isinstance(v := record.get(k), str | int)},
+    }
     made = canonical(Conversation, fields, f"not a record of the format {dialect.name}")
     messages = [finding.message for turn in made.turns for finding in turn.findings]
     unread = next((message for message in messages if NO_CONTENT in message), None)

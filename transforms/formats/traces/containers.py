@@ -388,14 +388,18 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
         run_id, error = as_id(record.get("id")) or (ids[-1] if ids else ""), record.get("error")
         extra, outputs = as_object(loaded(record.get("extra"))), loaded(record.get("outputs"))
         named = as_object(loaded(extra.get("metadata")))
-        stated = {"langsmith.span.kind": record.get("run_type")}
-        stated |= {"langsmith.inputs": _inputs(loaded(record.get("inputs"))), "langsmith.outputs": outputs}
-        stated |= {"langsmith.usage": _usage(record, outputs)}
-        stated |= {RUNNING: record.get("status") == "pending" or None}
-        stated |= {"langsmith.call_id": extra.get("tool_call_id"), "langsmith.span.tags": record.get("tags")}
-        stated["langsmith.reference_example_id"] = record.get("reference_example_id")
-        stated["gen_ai.response.model"] = named.get("ls_model_name")
-        stated |= {f"langsmith.metadata.{key}": item for key, item in named.items()}
+        stated = {
+            "langsmith.span.kind": record.get("run_type"),
+            "langsmith.inputs": _inputs(loaded(record.get("inputs"))),
+            "langsmith.outputs": outputs,
+            "langsmith.usage": _usage(record, outputs),
+            RUNNING: record.get("status") == "pending" or None,
+            "langsmith.call_id": extra.get("tool_call_id"),
+            "langsmith.span.tags": record.get("tags"),
+            "langsmith.reference_example_id": record.get("reference_example_id"),
+            "gen_ai.response.model": named.get("ls_model_name"),
+            **{f"langsmith.metadata.{key}": item for key, item in named.items()},
+        }
         trace = as_id(record.get("trace_id")) or (ids[0] if ids else run_id)
         parent = as_id(record.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else "")
         times = as_nanos(record.get("start_time")), as_nanos(record.get("end_time"))
