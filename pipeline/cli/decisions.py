@@ -97,10 +97,9 @@ def status_of_run(argv: Sequence[str]) -> int:
             began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
         seconds = time_seconds(began)
         if seconds is None or seconds < int(after):
-            raise ConfigError(
-                f"{options.output}: no run that began since {options.after} has finished: the current one, "
-                f"{document.run_id}, began {began}"
-            )
+            current = f"the current one, {document.run_id}, began {began}"
+            since = f"no run that began since {options.after} has finished"
+            raise ConfigError(f"{options.output}: {since}: {current}")
     for problem in document.problems:
         complain(problem)
     number = document.counts.get("results")

@@ -23,6 +23,7 @@ from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings import remote_workers
+from turnwise.pipeline.settings import run as run_settings
 from turnwise.pipeline.settings.options import (
     STREAM_OPTIONS,
     EmptyDates,
@@ -36,15 +37,6 @@ from turnwise.pipeline.settings.options import (
     check_store,
     ending_of,
     is_bigquery,
-)
-from turnwise.pipeline.settings.run import (
-    RunSettings,
-    check_options,
-    check_range,
-    dated,
-    earlier_dates,
-    names_date,
-    parse_dates,
 )
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
@@ -68,7 +60,7 @@ class EvalOptions(PipelineOptions):
         add_arguments(parser)
 
 
-def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
+def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, PipelineOptions]:
     """Returns the settings of a command line, and Beam's options; raises ConfigError if one is wrong."""
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
@@ -82,7 +74,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     if is_here and (direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory"):
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
     raw, stream = raw_options(stated)
-    raw = dated(raw, content_digest)
+    raw = run_settings.dated(raw, content_digest)
     service = SINKS.load().get(raw.output_format)
     if service is not None and service.schemes:
         where = f"is no format of files: write tables there by {service.option} ({service.help})"
@@ -96,7 +88,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         inputs = agent_inputs(raw.input, raw.eval_cases, raw.config)
         config = next(iter(inputs.configs), None)
         raw = replace(raw, input=inputs.logs, eval_cases=inputs.cases, config=config)
-    settings = check_options(raw, stream, not is_here, bool(standard.streaming))
+    settings = run_settings.check_options(raw, stream, not is_here, bool(standard.streaming))
     setup = options.view_as(beam_options.SetupOptions)
     setup.save_main_session = False
     modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
@@ -128,7 +120,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     return settings, options
 
 
-def other_files_text(settings: RunSettings) -> str:
+def other_files_text(settings: run_settings.RunSettings) -> str:
     """Returns what is said of the files of directories that are not read because of their names, or ""."""
     others = other_files((*settings.input, *settings.eval_cases))
     names = listed(others, _OTHERS_SHOWN)
@@ -145,7 +137,7 @@ def raw_options(stated: Mapping[str, Any]) -> tuple[RawOptions, dict[str, float 
     return RawOptions(judging=RawJudgeOptions(**judging), **given), stream
 
 
-def _check_extras(settings: RunSettings) -> None:
+def _check_extras(settings: run_settings.RunSettings) -> None:
     streams = [name for name in settings.input if input_kind(name)]
     if streams and not settings.is_streaming:
         raise ConfigError(f"--input {streams[0]}: is read by a stream only; add --streaming")
@@ -209,11 +201,11 @@ def dates_of(argv: Sequence[str]) -> tuple[list[date], list[date]]:
         if raw.empty_dates != "fail":
             raise ConfigError("--empty_dates needs --date")
         return [], []
-    named = parse_dates(raw.date)
-    before = earlier_dates(named, raw.lookback or 0)
+    named = run_settings.parse_dates(raw.date)
+    before = run_settings.earlier_dates(named, raw.lookback or 0)
     if len(named) + len(before) > 1:
-        check_range(raw, [*before, *named])
-    for pattern in filter(names_date, raw.input if raw.empty_dates != "fail" else ()):
+        run_settings.check_range(raw, [*before, *named])
+    for pattern in filter(run_settings.names_date, raw.input if raw.empty_dates != "fail" else ()):
         folder = os.path.dirname(pattern.partition("{date")[0]) or "."
         if is_local(pattern) and not os.path.isdir(folder):
             raise ConfigError(f"--input {pattern}: no date has input: there is no directory {folder}")

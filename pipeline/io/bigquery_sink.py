@@ -62,13 +62,7 @@ from turnwise.schemas.score import Stage
 
 # The tables of a BigQuery dataset: their schemas, and what must be true of them before a run.
 
-BIGQUERY_TYPES = {
-    "string": "STRING",
-    "long": "INTEGER",
-    "double": "FLOAT",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-}
+BIGQUERY_TYPES = dict(string="STRING", long="INTEGER", double="FLOAT", boolean="BOOLEAN", date="DATE")
 """Kind of a column -> type of BigQuery."""
 _SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
 _CLUSTERED = (VERSION, "criterion")
@@ -291,10 +285,8 @@ def try_stream(sink_place: SinkPlace) -> None:
         sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
         query = {"job_config": _of_run(sink_place.run_id), "location": location, **soon}
         if sink_place.is_new and list(client.query(sql, **query).result()):
-            raise ConfigError(
-                f"holds a stream with the run id {sink_place.run_id} already: name another --run_id, or "
-                f"delete its rows of {CHANGES}"
-            )
+            step = f"name another --run_id, or delete its rows of {CHANGES}"
+            raise ConfigError(f"holds a stream with the run id {sink_place.run_id} already: {step}")
         # A table that was just made is not found for a moment.
         retry = Retry(if_exception_type(NotFound, exceptions.ServiceUnavailable), timeout=60)
         open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
@@ -378,9 +370,7 @@ def complete_tables(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list
 
 
 @contextmanager
-def _loaded(
-    dataset: Dataset, staged: Sequence[StagedRows]
-) -> Iterator[tuple[bigquery.Client, dict[str, str]]]:
+def _loaded(dataset: Dataset, rows: Sequence[StagedRows]) -> Iterator[tuple[bigquery.Client, dict[str, str]]]:
     """Loads staged rows into tables that are removed in the end; yields the names of those by table."""
     client = open_client(dataset.project)
     client = open_client(dataset.project, client.get_dataset(dataset.name).location)
@@ -388,7 +378,7 @@ def _loaded(
     loaded: dict[str, str] = {}
     try:
         for table in WAREHOUSE_TABLES:
-            parts = [part for part in staged if part.table == table and part.path]
+            parts = [part for part in rows if part.table == table and part.path]
             if parts:
                 loaded[table] = dataset.table(table + suffix)
                 _load(client, loaded[table], table, parts)
@@ -407,12 +397,9 @@ def _load(client: bigquery.Client, name: str, table: str, parts: Sequence[Staged
     client.create_table(made, exists_ok=True)
     options = bigquery.ParquetOptions()
     options.enable_list_inference = True
-    config = bigquery.LoadJobConfig(
-        source_format=bigquery.SourceFormat.PARQUET,
-        schema=schema,
-        parquet_options=options,
-        write_disposition="WRITE_APPEND",
-    )
+    kind = bigquery.SourceFormat.PARQUET
+    config = bigquery.LoadJobConfig(source_format=kind, schema=schema, parquet_options=options)
+    config.write_disposition = "WRITE_APPEND"
     jobs = list(_jobs(client, name, table, [part.path for part in parts], config))
     for job in jobs:
         try:

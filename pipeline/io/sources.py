@@ -310,11 +310,6 @@ class Shards(NamedTuple):
     parts: Sequence[FileRange | Failure]
 
 
-def find_shards(files: FileSource, workers: int) -> Shards:
-    """Lists and divides the files of a source."""
-    return Shards(files, divided_among(listed_files(files.patterns), workers))
-
-
 def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[FileRange | Failure]:
     """Returns the shards of files, the largest first, so that workers end at about the same time.
 

@@ -123,16 +123,9 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     config, criteria = checked_criteria(config, options.input_format, has_cases, (STATUS,))
     run = run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id, criteria)
-    return RunSettings(
-        run=judged_by(run, judge),
-        config=config,
-        criteria=criteria,
-        judge=judge,
-        sample_rate=options.sample_rate,
-        input=("conversations",),
-        input_format=options.input_format,
-        eval_cases=("cases",) if has_cases else (),
-    )
+    settings = RunSettings(run=judged_by(run, judge), config=config, criteria=criteria, judge=judge)
+    named: Any = {"input": ("conversations",), "eval_cases": ("cases",) if has_cases else ()}
+    return replace(settings, sample_rate=options.sample_rate, input_format=options.input_format, **named)
 
 
 def _with_section(config: EvalConfig, name: str, **section: JsonObject) -> EvalConfig:

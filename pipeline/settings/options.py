@@ -342,12 +342,9 @@ _MODULES = {
     "apache-beam[hadoop]": ("hdfs",),
     "build": ("build",),
 }
-_BY_SCHEME = {
-    "gs": "turnwise[gcp]",
-    "s3": "apache-beam[aws]",
-    "azfs": "apache-beam[azure]",
-    "hdfs": "apache-beam[hadoop]",
-}
+_BY_SCHEME = dict(
+    gs="turnwise[gcp]", s3="apache-beam[aws]", azfs="apache-beam[azure]", hdfs="apache-beam[hadoop]"
+)
 
 
 def check_extra(what: str, extra: str, *others: str) -> None:

@@ -93,9 +93,8 @@ class RunSettings(CommonOptions, frozen=True, kw_only=True):
         run = self.run
         rest = (self.store_app, run.run_id, run.create_time, self.date or run.create_time[:10], self.output)
         named = {"--store": self.store, "--scores_to": self.scores_to}
-        return tuple(
-            SinkPlace(url, *rest, self.is_streaming, option=option) for option, url in named.items() if url
-        )
+        given = ((url, option) for option, url in named.items() if url)
+        return tuple(SinkPlace(url, *rest, self.is_streaming, option=option) for url, option in given)
 
     @property
     def criteria_names(self) -> list[str]:
@@ -201,10 +200,7 @@ def checked_criteria(
 
 
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
-    """Returns a config that redacts these kinds (`default`: all; none: as it says), beside what it states.
-
-    Raises ConfigError for an unknown kind.
-    """
+    """Returns a config that redacts these kinds, too (`default`: all; none: as it is); raises ConfigError."""
     if not kinds:
         return config
     known = config.redact or RedactConfig()
@@ -337,10 +333,8 @@ def with_batches(
     if judge.kind.connect and config.cache is None:
         raise ConfigError("--judge_batch: its jobs are kept in the judge cache; name one: --judge_cache FILE")
     models = [model for _, asked in _asked_models(config, criteria) for model in asked]
-    for kind in [
-        judge.kind,
-        *(judges.route_of(judge.kind, model).kind for model in models if judge.kind.connect),
-    ]:
+    routed = (judges.route_of(judge.kind, model).kind for model in models if judge.kind.connect)
+    for kind in (judge.kind, *routed):
         if not kind.has_batches:
             able = ", ".join(sorted(name for name, known in judges.JUDGES.items() if known.has_batches))
             raise ConfigError(f"--judge_batch: the judge {kind.name} takes no batch jobs (there are: {able})")
@@ -349,10 +343,8 @@ def with_batches(
             settings = judges.settings_of(kind, config, judge.kind)
             is_vertexai = kind.access is not None and kind.access(settings, os.environ).vertexai
         if is_vertexai:
-            raise ConfigError(
-                "--judge_batch: Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none; "
-                "use the Gemini API with GOOGLE_API_KEY"
-            )
+            what = "Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none"
+            raise ConfigError(f"--judge_batch: {what}; use the Gemini API with GOOGLE_API_KEY")
     halved = {model: prices.halved() for model, prices in config.prices.items()}
     return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
 
@@ -403,10 +395,7 @@ def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[
 
 
 def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file by its path, or its address on a filesystem that Beam supports; raises ConfigError.
-
-    None: the default config.
-    """
+    """Reads a config file, on any filesystem that Beam supports (None: the default); raises ConfigError."""
     if path is None:
         return EvalConfig()
     check_google(f"--config {path}", path)
@@ -517,25 +506,17 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
             f"--date {options.date}: no option holds {{date}}, such as --input 'logs/{{date}}/'"
         )
     day = parse_dates(options.date)[0]
-    options_of_day = replace(
-        options,
-        date=day.isoformat(),
-        input=[filled("--input", with_query_text(path), day) for path in options.input],
-        eval_cases=[filled("--eval_cases", path, day) for path in options.eval_cases],
-        output=filled("--output", options.output, day),
-        store=filled("--store", options.store, day),
-        run_id=filled("--run_id", options.run_id, day),
-    )
+    inputs = [filled("--input", with_query_text(path), day) for path in options.input]
+    cases = [filled("--eval_cases", path, day) for path in options.eval_cases]
+    rest = {name: filled(f"--{name}", getattr(options, name), day) for name in ("output", "store", "run_id")}
+    options_of_day = replace(options, date=day.isoformat(), input=inputs, eval_cases=cases, **rest)
     return replace(options_of_day, run_id=options_of_day.run_id or _run_id(options_of_day, day, content))
 
 
 def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
     yield from (("--input", with_query_text(path)) for path in options.input)
     yield from (("--eval_cases", path) for path in options.eval_cases)
-    yield "--output", options.output
-    yield "--baseline", options.baseline
-    yield "--store", options.store
-    yield "--run_id", options.run_id
+    yield from ((f"--{name}", getattr(options, name)) for name in ("output", "baseline", "store", "run_id"))
 
 
 def check_range(options: RawOptions, days: Sequence[date]) -> None:

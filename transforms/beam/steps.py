@@ -32,16 +32,8 @@ from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_judge
-from turnwise.transforms.matching.sample import (
-    USED_CASE,
-    CaseIndex,
-    PackedCase,
-    Sample,
-    decode_cases,
-    encode_cases,
-    match_case,
-    packed_case,
-)
+from turnwise.transforms.matching import sample as matching
+from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation, packed, unpacked
 from turnwise.transforms.review.problems import add_candidates, to_read
 from turnwise.transforms.review.row import EvaluatedConversation, decide
@@ -255,26 +247,26 @@ class _ParseCaseFn(CountingDoFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._index = CaseIndex(path=self._path)
+        self._index = matching.CaseIndex(path=self._path)
 
     def process(self, record: Record) -> Iterator[Any]:
         for content in reading.parse_case(self._reader, record, self.counts):
             if isinstance(content, Failure):
                 yield _tagged(content)
             else:
-                self._index.add([packed_case(*content)])
+                self._index.add([matching.packed_case(*content)])
 
     def finish_bundle(self) -> Iterator[Any]:
         self._index.finish()
         # Of cases in a file, the next step is given none, and looks there.
-        groups: defaultdict[int, list[PackedCase]] = defaultdict(list, {0: []})
+        groups: defaultdict[int, list[matching.PackedCase]] = defaultdict(list, {0: []})
         for case in () if self._path else self._index:
             group = crc32(f"{case.set_id}{case.eval_id}".encode()) % _CASE_GROUPS
             groups[group].append(case)
             if len(groups[group]) == _CASES_TOGETHER:
-                yield GlobalWindows.windowed_value((group, encode_cases(groups.pop(group))))
+                yield GlobalWindows.windowed_value((group, matching.encode_cases(groups.pop(group))))
         for group, cases in groups.items():
-            yield GlobalWindows.windowed_value((group, encode_cases(cases)))
+            yield GlobalWindows.windowed_value((group, matching.encode_cases(cases)))
         yield from super().finish_bundle()
 
 
@@ -286,11 +278,11 @@ class _DistinctCaseFn(CountingDoFn):
         self._path = path
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        index = CaseIndex(path=self._path)
-        index.add(chain.from_iterable(map(decode_cases, element[1])))
+        index = matching.CaseIndex(path=self._path)
+        index.add(chain.from_iterable(map(matching.decode_cases, element[1])))
         yield from map(_tagged, index.distinct(self.counts))
         if not self._path:
-            yield encode_cases(list(index))
+            yield matching.encode_cases(list(index))
 
 
 @beam.ptransform_fn
@@ -313,7 +305,7 @@ class _MatchFn(CountingDoFn):
     def __init__(self, match_by: MatchCasesBy | None, path: str) -> None:
         super().__init__()
         self._match_by, self._path = match_by, path
-        self._index: CaseIndex | None = None
+        self._index: matching.CaseIndex | None = None
         self._cases: Sequence[bytes] | None = None
 
     def start_bundle(self) -> None:
@@ -324,14 +316,14 @@ class _MatchFn(CountingDoFn):
         yield from super().finish_bundle()
         if self._used:
             # Not among Beam's counters: there may be as many as conversations.
-            yield reported(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
+            yield reported(COUNTS, {f"{matching.USED_CASE}{key.text}": 1 for key in self._used})
 
     def process(self, logged: reading.LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not None and cases is not self._cases:
-            self._cases, self._index = cases, CaseIndex(self._match_by, self._path)
-            self._index.add(chain.from_iterable(map(decode_cases, cases)))
+            self._cases, self._index = cases, matching.CaseIndex(self._match_by, self._path)
+            self._index.add(chain.from_iterable(map(matching.decode_cases, cases)))
             self._index.finish()
-        matched = match_case(self._index, *logged, self.counts)
+        matched = matching.match_case(self._index, *logged, self.counts)
         if isinstance(matched, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, matched)]
         case = matched.eval_case

@@ -202,15 +202,12 @@ def in_place_of_another(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
 
 
 def _failure(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:
-    receipt = outcome.receipts[0] if outcome.receipts else None
+    source, position = outcome.receipts[0][:2] if outcome.receipts else (None, None)
+    version = outcome.contribution.app_version or None if outcome.contribution else None
     return Failure(
-        stage=stage,
-        error_type=error_type,
-        message=message,
-        source=receipt.source if receipt else None,
-        position=receipt.position if receipt else None,
+        *(stage, error_type, message, source, position),
         conversation_id=outcome.conversation_id,
-        app_version=outcome.contribution.app_version or None if outcome.contribution else None,
+        app_version=version,
         receipts=outcome.receipts,
     )
 
@@ -323,22 +320,14 @@ class _Outcomes(steps.BundleSums):
         record, (result,) = scored.sample.record, evaluated.results
         statistics = MetricsState()
         statistics.add(scored, evaluated.verdict, evaluated.parts)
-        contribution = Contribution(
-            name=f"conversation {conversation.conversation_id}" if record.closing else result["name"],
-            revision=conversation.revision,
-            digest=_digest(record),
-            event_time=time() if timestamp is None else timestamp.micros / 1e6,
-            app_version=conversation.app_version or "",
-            statistics=statistics,
-        )
+        name = f"conversation {conversation.conversation_id}" if record.closing else result["name"]
+        event_time = time() if timestamp is None else timestamp.micros / 1e6
+        counted = event_time, conversation.app_version or "", statistics
+        contribution = Contribution(name, conversation.revision, _digest(record), *counted)
         judged = judged_counts(scored, evaluated.verdict.status) | redacted_counts(scored)
         outcome = RecordOutcome(
-            conversation_id=result["conversation_id"],
-            contribution=contribution,
-            scores=evaluated.scores,
-            results=evaluated.results,
-            failures=_failure_rows(scored.failures, self._run),
-            receipts=record.settles(),
+            *(result["conversation_id"], contribution, evaluated.scores, evaluated.results),
+            *(_failure_rows(scored.failures, self._run), record.settles()),
             joined=record if record.closing else None,
             guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
             conversations=evaluated.conversations,

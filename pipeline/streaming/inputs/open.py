@@ -124,17 +124,14 @@ def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> 
     return KafkaSource(name, options.max_record_bytes)
 
 
+_OTLP = "otlp://HOST:PORT (receives OTLP/HTTP)"
+_open_otlp = deferred("streaming.inputs.otlp", "open_receiver")
+_left_by_otlp = deferred("streaming.inputs.otlp_spool", "refused_before")
 INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
-    InputKind(
-        "otlp:",
-        "otlp://HOST:PORT (receives OTLP/HTTP)",
-        deferred("streaming.inputs.otlp", "open_receiver"),
-        True,
-        deferred("streaming.inputs.otlp", "refused_before"),
-    ),
+    InputKind("otlp:", _OTLP, _open_otlp, is_local=True, left=_left_by_otlp),
 )
 
 
