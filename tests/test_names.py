@@ -43,7 +43,10 @@ ALLOWED = {
     "ces_evaluation": {"transforms/decisions/targets.py"},
     "discovery_engine": {"transforms/formats/answers.py", "schemas/config.py"},
     # Files, keys and the command of that name, and the default of --output_format.
-    "store": {"pipeline/report/ending.py", "pipeline/cli/main.py", "pipeline/cli/store.py"},
+    "store": {
+        *("pipeline/settings/run.py", "pipeline/report/ending.py"),
+        *("pipeline/cli/main.py", "pipeline/cli/store.py"),
+    },
     "jsonl": {"pipeline/settings/options.py"},
     # Where the declaration of a tool comes from.
     "openai": {"transforms/decisions/targets.py", "transforms/formats/endings.py"},

@@ -55,11 +55,11 @@ def build_scoring(
     if cases is not None:
         read = cases.read(root, "Cases")
         reader = CaseReader(settings.config.ces)
-        parsed = read.records | "ParseEvalCases" >> steps.ParseEvalCases(reader, path)
+        parsed, distinct = read.records | "ParseEvalCases" >> steps.ParseEvalCases(reader, path)
         if reports_cases:
-            failures += [read.failures, *parsed.failures]
-            reports += [read.counts, *parsed.counts]
-        eval_cases = parsed.cases
+            failures += [read.failures, parsed.failures, distinct.failures]
+            reports += [read.counts, parsed.counts, distinct.counts]
+        eval_cases = distinct.cases
     states = []
     for part, conversations in parts.items():
         match = steps.MatchCases(eval_cases, settings.config.match_cases_by, path)

@@ -101,8 +101,7 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
         raise ConfigError(f"--runner={standard.runner}: {' '.join(str(error).split())}") from None
     settings = remote_workers.fit_workers(settings, options, runner, os.environ)
     settings = fit_processes(settings, raw.workers)
-    are_here = not remote_workers.are_elsewhere(runner, options)
-    settings = remote_workers.fit_limits(settings, options, runner, are_here)
+    settings = remote_workers.fit_limits(settings, options, runner)
     _check_extras(settings)
     remote_workers.check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)

@@ -8,7 +8,7 @@ import json
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -28,9 +28,8 @@ from turnwise.pipeline.settings.options import (
     RawJudgeOptions,
     check_places,
 )
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect, ToolSetting
+from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolDeclaration, ToolEffect, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, counted, indented_json
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.report import Conversion, FileInspection, Inspection
@@ -286,7 +285,10 @@ def _add_tools(
 ) -> None:
     """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
     case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
-    declared, calls = [*(case.tools if case else ())], [*_calls_expected(case)]
+    declared, calls = list[ToolDeclaration](), list[ToolCall]()
+    if case is not None:
+        declared, calls = [*case.tools], [*(case.actions or ()), *case.user_actions]
+        calls += chain.from_iterable(turn.tool_calls or () for turn in case.turns)
     if isinstance(item, LoggedConversation):
         declared = [*item.conversation.tools, *declared]
         made = [(*turn.tool_calls, *turn.user_tool_calls) for turn in item.conversation.turns]
@@ -299,15 +301,6 @@ def _add_tools(
         )
         if name and says_more:
             tools[name] = tool
-
-
-def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
-    if case is None:
-        return
-    yield from case.actions or ()
-    yield from case.user_actions
-    for turn in case.turns:
-        yield from turn.tool_calls or ()
 
 
 def inspect_files(argv: Sequence[str]) -> int:

@@ -583,7 +583,8 @@ class RunSink(Sink):
         """
         self._directory, self._format, self._conclude = directory, output_format, conclude
         self._services = [sinks.open_service(sink_place) for sink_place in places]
-        self._completed = [sink_place for sink_place in places if sinks.completes(sink_place)]
+        # Their end needs what they returned for the tables.
+        self._completed = [given for given in places if sinks.find_service(given.option, given.url).complete]
         self._chosen: PCollection[Any] | None = None
         self._write = _WriteRowsFn(directory, output_format, number)
         self.folder_name = folder

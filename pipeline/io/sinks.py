@@ -418,11 +418,6 @@ def prepare_service(sink_place: SinkPlace) -> None:
         kind.prepare(sink_place)
 
 
-def completes(sink_place: SinkPlace) -> bool:
-    """Returns whether the end of a run needs what a service returned for the tables."""
-    return find_service(sink_place.option, sink_place.url).complete is not None
-
-
 def complete_service(sink_place: SinkPlace, elements: Sequence[Any]) -> list[str]:
     """Ends the writing of a run's tables to its service; returns what was not written, one line each."""
     complete = find_service(sink_place.option, sink_place.url).complete

@@ -189,9 +189,7 @@ _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
 _STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--parallelism"}
 
 
-def fit_limits(
-    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
-) -> RunSettings:
+def fit_limits(settings: RunSettings, options: PipelineOptions, runner: PipelineRunner) -> RunSettings:
     """Returns settings by which limits and calls in flight of the judge hold over all worker processes.
 
     Raises ConfigError if they would hold for each of an unknown number of workers, or cannot be divided.
@@ -200,7 +198,8 @@ def fit_limits(
     limits = stated_limits(judge.config)
     if not judge.kind.connect or not settings.judged or judge.only_estimates:
         return settings
-    most = most_processes(settings, options, runner, are_here)
+    kind, are_here = type(runner).__name__, not are_elsewhere(runner, options)
+    most = most_processes(settings, options, kind, are_here)
     if judge.shares_budget and not are_here and not is_postgresql_url(judge.config.cache or ""):
         where = f"count the budget of the {judge.config.per} in a database"
         raise ConfigError(f"judge.per: workers elsewhere {where} (--judge_cache postgresql://HOST/DB)")
@@ -221,7 +220,6 @@ def fit_limits(
     if name not in BUDGET:
         instead = "leave it out (what a server refuses is sent again later)"
     if most is None:
-        kind = type(runner).__name__
         wanted = next((f", or state {option}" for part, option in _STATED_BY.items() if part in kind), "")
         what = f"would hold for each of an unknown number of workers of {kind}"
         raise ConfigError(f"judge.{name}: {what}; {instead}{wanted}")
@@ -231,10 +229,8 @@ def fit_limits(
     return replace(settings, judge=fitted)
 
 
-def most_processes(
-    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
-) -> int | None:
-    """Returns the number of worker processes of a run at most; None: it is unknown.
+def most_processes(settings: RunSettings, options: PipelineOptions, kind: str, are_here: bool) -> int | None:
+    """Returns the number of worker processes of a run on a kind of runner at most; None: it is unknown.
 
     `are_here`: the workers run on this machine, in processes of the runner or in this one.
     """
@@ -242,7 +238,6 @@ def most_processes(
     if are_here:
         forks = debug.lookup_experiment("use_loopback_process_worker", False)
         return None if forks else settings.workers
-    kind = type(runner).__name__
     if "Dataflow" in kind:
         # Machines times processes: one for each processor, unless an experiment says one a machine.
         worker = options.view_as(beam_options.WorkerOptions)

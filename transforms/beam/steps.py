@@ -226,14 +226,6 @@ def JoinSessions(events: "PCollection[tuple[str, ConversationEvent]]") -> DoOutp
     return events | "GroupBySession" >> beam.GroupByKey() | "Join" >> join
 
 
-class ParsedCases(NamedTuple):
-    """Eval cases with distinct keys, and of each step the failures and counts."""
-
-    cases: "PCollection[bytes]"
-    failures: "tuple[PCollection[Failure], ...]"
-    counts: "tuple[PCollection[tuple[str, dict[str, int]]], ...]"
-
-
 _CASE_GROUPS = 64
 _CASES_TOGETHER = 64
 
@@ -286,19 +278,20 @@ class _DistinctCaseFn(CountingDoFn):
 
 
 @beam.ptransform_fn
-def ParseEvalCases(records: "PCollection[Record]", reader: reading.CaseReader, path: str = "") -> ParsedCases:
+def ParseEvalCases(
+    records: "PCollection[Record]", reader: reading.CaseReader, path: str
+) -> tuple[DoOutputsTuple, DoOutputsTuple]:
     """Turns records into eval cases; of several with one set and id at most one counts, the others fail.
 
     `path`: of a file on the only machine of a run, in which they are instead of in elements.
+    Returns the outputs of two steps, `failures` and `counts` of both; the `cases` of the second count.
     """
     parse, choose = (
         beam.ParDo(step).with_outputs(FAILURES, COUNTS, main="cases")
         for step in (_ParseCaseFn(reader, path), _DistinctCaseFn(path))
     )
     parsed = records | "ParseCase" >> parse
-    distinct = parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
-    failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
-    return ParsedCases(distinct["cases"], failures, counts)
+    return parsed, parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
 
 
 class _MatchFn(CountingDoFn):
