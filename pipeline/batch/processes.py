@@ -299,10 +299,7 @@ _LARGEST_LOOKED_AT = 8 << 20
 def fit_processes(
     settings: RunSettings, stated: int | None, cores: Callable[[], int] = usable_cores
 ) -> RunSettings:
-    """Returns the settings with `stated` worker processes (None: as many as pay); 1: none but this one.
-
-    Raises ConfigError if that is wrong, or for another kind of run.
-    """
+    """Returns settings with `stated` processes (None: as many as pay; 1: this one); raises ConfigError."""
     if stated is not None:
         if stated < 1:
             raise ConfigError(f"--workers must be 1 or more, not {stated}")

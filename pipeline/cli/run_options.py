@@ -189,10 +189,7 @@ Command = Callable[[Sequence[str]], int]
 
 
 def dates_of(argv: Sequence[str]) -> tuple[list[date], list[date]]:
-    """Returns the dates of `--date` and of `--lookback`, each in order (none: the command line runs once).
-
-    Raises ConfigError if runs would collide.
-    """
+    """Returns the dates of `--date` and `--lookback`, in order (none: it runs once); raises ConfigError."""
     raw = raw_options(own_options(argv))[0]
     if raw.date is None:
         if raw.lookback is not None:

@@ -26,38 +26,16 @@ from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
 from pyarrow import RecordBatch
 from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
-from turnwise.pipeline.io.bigquery_source import (
-    Dataset,
-    google_error,
-    open_client,
-    parse_dataset,
-    patient,
-    storage_options,
-)
+from turnwise.pipeline.io import bigquery_source, staging
+from turnwise.pipeline.io.bigquery_source import Dataset, google_error, open_client, parse_dataset
 from turnwise.pipeline.io.sinks import RefusedRow, StreamChange
-from turnwise.pipeline.io.staging import (
-    VERSION,
-    StagedRows,
-    lost_rows,
-    make_folder,
-    remove_earlier,
-    staged_columns,
-    staging_folder,
-)
+from turnwise.pipeline.io.staging import StagedRows, staged_columns
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.options import SinkPlace, check_google
+from turnwise.schemas import rows as tables
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import (
-    DATE,
-    WAREHOUSE_TABLES,
-    Column,
-    FailureRow,
-    arrow_rows,
-    arrow_schema,
-    json_columns,
-    with_json_texts,
-)
+from turnwise.schemas.rows import WAREHOUSE_TABLES, Column
 from turnwise.schemas.score import Stage
 
 # The tables of a BigQuery dataset: their schemas, and what must be true of them before a run.
@@ -65,7 +43,7 @@ from turnwise.schemas.score import Stage
 BIGQUERY_TYPES = dict(string="STRING", long="INTEGER", double="FLOAT", boolean="BOOLEAN", date="DATE")
 """Kind of a column -> type of BigQuery."""
 _SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
-_CLUSTERED = (VERSION, "criterion")
+_CLUSTERED = (staging.VERSION, "criterion")
 _TRIED_S = 20.0
 """How long a service that does not answer before the run is asked again, in seconds."""
 _ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
@@ -98,7 +76,7 @@ def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
 
 
 def _within(seconds: float) -> dict[str, Any]:
-    return {"retry": patient(seconds), "timeout": seconds}
+    return {"retry": bigquery_source.patient(seconds), "timeout": seconds}
 
 
 def _open_dataset(dataset: Dataset, soon: dict[str, Any]) -> tuple[bigquery.Client, str]:
@@ -112,7 +90,7 @@ def _open_dataset(dataset: Dataset, soon: dict[str, Any]) -> tuple[bigquery.Clie
 
 def _prepare(client: bigquery.Client, name: str, columns: tuple[Column, ...], soon: dict[str, Any]) -> None:
     wanted = bigquery.Table(name, bigquery_schema(columns))
-    wanted.time_partitioning = bigquery.TimePartitioning(field=DATE.name)
+    wanted.time_partitioning = bigquery.TimePartitioning(field=tables.DATE.name)
     names = {column.name for column in columns}
     wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
     client.create_table(wanted, exists_ok=True, **soon)
@@ -208,7 +186,7 @@ class BigQueryChanges:
         if not rows:
             return []
         name = stream_table(table)
-        content, lost = arrow_rows(rows, arrow_schema(self._columns[name]))
+        content, lost = tables.arrow_rows(rows, tables.arrow_schema(self._columns[name]))
         for batch in content.combine_chunks().to_batches():
             lost += self._append_batch(name, batch)
         return [_Lost(table, *refusal) for refusal in lost]
@@ -294,7 +272,7 @@ def try_stream(sink_place: SinkPlace) -> None:
 
 def open_writer() -> BigQueryWriteClient:
     """Returns a client with the credentials of the process."""
-    return BigQueryWriteClient(**storage_options(BigQueryWriteGrpcTransport))
+    return BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
@@ -305,11 +283,11 @@ def _failure_row(lost: _Lost) -> JsonObject:
     """Returns the row of `failures`, of the same change, for a row that could not be written."""
     if lost.row["change_row"] < 0:
         return lost.row
-    row: dict[str, Any] = dict.fromkeys(FailureRow.__annotations__)
+    row: dict[str, Any] = dict.fromkeys(tables.FailureRow.__annotations__)
     row |= {name: lost.row[name] for name in ("run_id", "date", "change_id")}
     # The same number whenever the change is written, and one that no row of the change has.
-    number, tables = WAREHOUSE_TABLES.index(lost.table), len(WAREHOUSE_TABLES)
-    row["change_row"] = -1 - number - tables * lost.row["change_row"]
+    number, count = WAREHOUSE_TABLES.index(lost.table), len(WAREHOUSE_TABLES)
+    row["change_row"] = -1 - number - count * lost.row["change_row"]
     for name in _VALUES:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
@@ -339,13 +317,13 @@ def try_tables(sink_place: SinkPlace) -> None:
     if sink_place.is_streaming:
         return try_stream(sink_place)
     prepare_tables(sink_place.url)
-    folder = staging_folder(sink_place)
-    make_folder(folder, f"--output {sink_place.output}")
+    folder = staging.staging_folder(sink_place)
+    staging.make_folder(folder, f"--output {sink_place.output}")
     with refused(sink_place.url):
         # A file without rows is loaded in the way of all files, which tries permissions and locations.
         path, table = FileSystems.join(folder, "tried.parquet"), WAREHOUSE_TABLES[0]
         with FileSystems.create(path) as file:
-            write_table(arrow_schema(staged_columns(table)).empty_table(), file)
+            write_table(tables.arrow_schema(staged_columns(table)).empty_table(), file)
         with _loaded(parse_dataset(sink_place.url), [StagedRows(table, None, path, 0, ())]):
             pass
 
@@ -365,8 +343,8 @@ def complete_tables(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list
         why = google_error(error)
         raise OSError(f"--store {sink_place.url}: none of {rows} rows were written: {why}") from None
     finally:
-        remove_earlier(sink_place)
-    return lost_rows(sink_place, staged)
+        staging.remove_earlier(sink_place)
+    return staging.lost_rows(sink_place, staged)
 
 
 @contextmanager
@@ -422,7 +400,7 @@ def _jobs(
             addresses = paths[start : start + _URIS_OF_A_JOB]
             yield _started(client, client.load_table_from_uri, addresses, **options)
         return
-    schema = arrow_schema(staged_columns(table))
+    schema = tables.arrow_schema(staged_columns(table))
     with TemporaryFile() as merged:
         with ParquetWriter(merged, schema, compression="zstd") as writer:
             for path in paths:
@@ -508,7 +486,7 @@ _CHANGES = "changes"
 CHANGES = f"stream_{_CHANGES}"
 CURRENT = "stream_current"
 _CHANGE_COLUMNS = (
-    *(DATE, Column("run_id", "string"), Column("thing", "string"), Column("revision", "long")),
+    *(tables.DATE, Column("run_id", "string"), Column("thing", "string"), Column("revision", "long")),
     *(Column("change_id", "string"), Column("written", "string")),
 )
 _ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
@@ -550,12 +528,12 @@ def stream_tables() -> dict[str, tuple[Column, ...]]:
 
 def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> list[JsonObject]:
     """Returns the rows of a flat table in changes, as they are appended."""
-    texts = json_columns(table)
+    texts = tables.json_columns(table)
     rows = []
     for change in changes:
         key = {"date": day_of(change, now), "change_id": change.change_id}
         for number, row in enumerate(change.rows.get(table, ())):
-            rows.append(with_json_texts(dict(row), texts) | key | {"change_row": number})
+            rows.append(tables.with_json_texts(dict(row), texts) | key | {"change_row": number})
     return rows
 
 

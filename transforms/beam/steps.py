@@ -332,10 +332,7 @@ def MatchCases(
     match_by: MatchCasesBy | None = None,
     path: str = "",
 ) -> DoOutputsTuple:
-    """Matches every conversation with its eval case, a side input; an unknown case is a failure.
-
-    `path`: the file in which `ParseEvalCases` kept them.
-    """
+    """Matches conversations with cases, a side input or in the file `path`; an unknown case is a failure."""
     side = () if cases is None else (beam.pvalue.AsList(cases),)
     match = beam.ParDo(_MatchFn(match_by, path), *side)
     return conversations | "Match" >> match.with_outputs(FAILURES, COUNTS, main="matched")
@@ -554,10 +551,7 @@ class JudgeFn(ScoringDoFn):
 def ScoreTurns(
     matched: "PCollection[Sample]", selection: Selection, run: RunInfo, settings: JudgeSettings
 ) -> DoOutputsTuple:
-    """Fans every conversation out into turns and criteria, in one fused step.
-
-    Returns keyed sums, (table, rows), conversations to read, failures, and counts.
-    """
+    """Fans conversations out into turns and criteria: keyed sums, rows, what to read, failures, counts."""
     label, score = "Score", beam.ParDo(MeasuringDoFn(selection.measured, run, BundleSums()))
     if selection.needs_judge:
         label, score = "Judge", beam.ParDo(JudgeFn(selection, run, settings, BundleSums()))

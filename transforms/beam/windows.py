@@ -30,14 +30,8 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import CaseIndex, Sample, match_case
-from turnwise.transforms.metrics.state import (
-    MetricsState,
-    Tally,
-    failure_rows,
-    packed,
-    status_tally,
-    unpacked,
-)
+from turnwise.transforms.metrics import state as metrics
+from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.review.row import EvaluatedConversation
 from turnwise.transforms.scoring.config import judged_counts
 from turnwise.transforms.scoring.evaluate import guessed_tools, redacted_counts
@@ -168,7 +162,7 @@ class RecordOutcome(NamedTuple):
 
 
 def _failure_rows(failures: Iterable[Failure], run: RunInfo) -> list[FailureRow]:
-    return [row for failure in failures for row in failure_rows(failure, run.run_id, run.redact)]
+    return [row for failure in failures for row in metrics.failure_rows(failure, run.run_id, run.redact)]
 
 
 def failed_outcome(failure: Failure, run: RunInfo) -> RecordOutcome:
@@ -241,10 +235,11 @@ def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Sums
     if known is not None:
         if new.revision < known.revision or (known.revision == new.revision and known.digest == new.digest):
             return known, []
-        changes = [SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))]
+        changes = [SumsChange(-1, known.event_time, known.app_version, metrics.unpacked(known.statistics))]
         new = new._replace(event_time=known.event_time)
     changes.append(SumsChange(1, new.event_time, new.app_version, new.statistics))
-    return Counted(new.revision, new.digest, new.event_time, new.app_version, packed(new.statistics)), changes
+    sums = metrics.packed(new.statistics)
+    return Counted(new.revision, new.digest, new.event_time, new.app_version, sums), changes
 
 
 class _CountOnceFn(steps.InspectedDoFn):
@@ -519,7 +514,7 @@ class AlertRaiser:
         state = window.state
         tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in self._needed}
         # Of a baseline count verdicts and some criteria, without quantiles.
-        sums = packed(MetricsState(state.conversations, 0, state.passes, state.fails, tallies))
+        sums = metrics.packed(MetricsState(state.conversations, 0, state.passes, state.fails, tallies))
         seen = {**seen, start: _Window(sums, raised, known.number)}
         latest = {time: seen[time] for time in sorted(seen)[-self._kept :]}
         return alerts, RaisedWindows(max(before.count, known.number), latest)
@@ -545,7 +540,7 @@ def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> M
         return None
     merged, number = MetricsState(), 0
     for before in sorted((before for before in seen if before < start), reverse=True):
-        state = unpacked(seen[before].sums)
+        state = metrics.unpacked(seen[before].sums)
         if state.conversations:
             merged.merge(state)
             number += 1
@@ -648,7 +643,7 @@ def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
 
 def _level_tally(state: MetricsState, rule: AlertRule, level: ScoreLevel) -> Tally:
     if rule.criterion == STATUS:
-        return status_tally(state)
+        return metrics.status_tally(state)
     merged = Tally()
     for (name, turn), tally in state.tallies.items():
         if name == rule.criterion and (turn is None) == (level == "conversation"):
