@@ -194,9 +194,6 @@ def _tally(row: MetricsByAppVersionRow) -> Tally:
     return tally
 
 
-# The job.
-
-
 def run(settings: RunSettings, options: PipelineOptions) -> int:
     """Runs the batch job and reports on it; raises ConfigError if options or inputs are wrong.
 
@@ -211,9 +208,7 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     if patterns:
         cases = FileSource(patterns, settings.max_record_bytes, "rejected_cases")
     if len(paths) < len(settings.eval_cases):
-        from turnwise.pipeline.io.store import with_stores
-
-        cases = with_stores(cases, settings)
+        cases = sinks.deferred("io.store", "with_stores")(cases, settings)
     with execution.made_pipeline(options) as pipeline:
         if settings.judge.only_estimates:
             return _estimate(pipeline, logs, cases, settings)

@@ -22,22 +22,10 @@ from turnwise.pipeline.io.sinks import SINKS, check_appends, file_formats, find_
 from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.settings import options as declared
 from turnwise.pipeline.settings import remote_workers
 from turnwise.pipeline.settings import run as run_settings
-from turnwise.pipeline.settings.options import (
-    STREAM_OPTIONS,
-    EmptyDates,
-    Ending,
-    OptionParser,
-    RawJudgeOptions,
-    RawOptions,
-    check_extra,
-    check_google,
-    check_places,
-    check_store,
-    ending_of,
-    is_bigquery,
-)
+from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions, ending_of
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
@@ -94,7 +82,7 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
     setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
     if "dataflow" in standard.runner.lower():
-        check_extra(f"--runner={standard.runner}", "turnwise[gcp]")
+        declared.check_extra(f"--runner={standard.runner}", "turnwise[gcp]")
     try:
         runner = create_runner(standard.runner)
     except (ValueError, ImportError, AttributeError) as error:
@@ -131,25 +119,25 @@ def raw_options(stated: Mapping[str, Any]) -> tuple[RawOptions, dict[str, float 
     given = {name: value for name, value in stated.items() if value is not None}
     stream, judging = (
         {name: given.pop(name) for name in names if name in given}
-        for names in (STREAM_OPTIONS, RawJudgeOptions.__struct_fields__)
+        for names in (declared.STREAM_OPTIONS, declared.RawJudgeOptions.__struct_fields__)
     )
-    return RawOptions(judging=RawJudgeOptions(**judging), **given), stream
+    return RawOptions(judging=declared.RawJudgeOptions(**judging), **given), stream
 
 
 def _check_extras(settings: run_settings.RunSettings) -> None:
     streams = [name for name in settings.input if input_kind(name)]
     if streams and not settings.is_streaming:
         raise ConfigError(f"--input {streams[0]}: is read by a stream only; add --streaming")
-    check_places("--input", [path for path in settings.input if path not in streams])
-    check_places("--eval_cases", settings.eval_cases)
-    check_places("--output", [settings.output])
+    declared.check_places("--input", [path for path in settings.input if path not in streams])
+    declared.check_places("--eval_cases", settings.eval_cases)
+    declared.check_places("--output", [settings.output])
     for sink_place in settings.places:
         if settings.is_streaming:
             check_appends(sink_place)
         find_service(sink_place.option, sink_place.url).check(sink_place.option, sink_place.url)
     cache = settings.judge.config.cache
     if cache and is_store_url(cache):
-        check_store("--judge_cache", cache)
+        declared.check_store("--judge_cache", cache)
 
 
 def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
@@ -222,7 +210,8 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
     others = parser.parse_known_args(list(argv))[1]
     if len(before) + len(named) > 1 or raw.empty_dates != "fail":  # once, not for every date
         for address in raw.input:
-            check_google(f"--input {shown_place(address)}", "" if is_bigquery(address) else address)
+            path = "" if declared.is_bigquery(address) else address
+            declared.check_google(f"--input {shown_place(address)}", path)
     lines = {day: [*others, "--date", day.isoformat()] for day in (*before, *named)}
     if len(lines) == 1:
         [(day, argv_of_day)] = lines.items()
@@ -289,7 +278,7 @@ def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     return ending._replace(problem="; ".join((f"{conversations} in {settings.output}", *document.problems)))
 
 
-def _looked(day: date, argv: Sequence[str], empty: EmptyDates, is_before: bool) -> Ending | str:
+def _looked(day: date, argv: Sequence[str], empty: declared.EmptyDates, is_before: bool) -> Ending | str:
     """Returns how a date ends that does not run, or of which that cannot be known; else why it runs again."""
     if empty == "fail" and not is_before:
         return ""

@@ -19,15 +19,9 @@ from turnwise.pipeline.io import files as local_files
 from turnwise.pipeline.io.terminal import complain, printable, say, terminal_width
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
+from turnwise.pipeline.settings import options as declared
 from turnwise.pipeline.settings import run as run_settings
-from turnwise.pipeline.settings.options import (
-    FLAG,
-    FORMAT,
-    OptionParser,
-    OptionRows,
-    RawJudgeOptions,
-    check_places,
-)
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, check_places
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolDeclaration, ToolEffect, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, counted, indented_json
@@ -97,7 +91,7 @@ def _settings(options: Namespace) -> run_settings.RunSettings:
         )
         stated = stated.model_copy(update=_ONE_MODEL)
     named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
-    raw = RawJudgeOptions(**{name: getattr(options, name) for name in named})
+    raw = declared.RawJudgeOptions(**{name: getattr(options, name) for name in named})
     judge = run_settings.judge_settings(raw, stated, run.run_id, criteria)
     run, cases = run_settings.judged_by(run, judge), tuple(options.eval_cases or ())
     settings = run_settings.RunSettings(run=run, config=config, criteria=criteria, judge=judge)
@@ -285,15 +279,15 @@ def _add_tools(
 ) -> None:
     """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
     case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
-    declared, calls = list[ToolDeclaration](), list[ToolCall]()
+    stated, calls = list[ToolDeclaration](), list[ToolCall]()
     if case is not None:
-        declared, calls = [*case.tools], [*(case.actions or ()), *case.user_actions]
+        stated, calls = [*case.tools], [*(case.actions or ()), *case.user_actions]
         calls += chain.from_iterable(turn.tool_calls or () for turn in case.turns)
     if isinstance(item, LoggedConversation):
-        declared = [*item.conversation.tools, *declared]
+        stated = [*item.conversation.tools, *stated]
         made = [(*turn.tool_calls, *turn.user_tool_calls) for turn in item.conversation.turns]
         calls = [*chain.from_iterable(made), *calls]
-    catalog = call_effects.ToolCatalog(settings, declared)
+    catalog = call_effects.ToolCatalog(settings, stated)
     for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):
         tool, known = catalog.effect(name), tools.get(name)
         says_more = known is None or (

@@ -440,8 +440,6 @@ def _replace_rows(client: bigquery.Client, dataset: Dataset, loaded: dict[str, s
         time.sleep(2**attempt)
 
 
-# Waits between the attempts of a request that is not answered.
-
 _TOLD_AFTER_S = 5.0
 _LONGEST_PAUSE_S = 15.0
 _AFTER_STOP_S = 5.0

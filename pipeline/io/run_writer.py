@@ -530,8 +530,7 @@ class ConcludeFn(InspectedDoFn):
         for file in files:
             if file.name not in sizes:
                 raise OSError(f"{join_path(path, file.name)}: is gone: another program removed it")
-            stated = {"rows": file.row_count, "bytes": sizes[file.name]}
-            named.setdefault(file.table, {})[file.name] = stated
+            named.setdefault(file.table, {})[file.name] = {"rows": file.row_count, "bytes": sizes[file.name]}
         return {"folder": folder, "files": named}
 
 
@@ -621,8 +620,7 @@ class RunSink(Sink):
                 | "Write_Name" >> beam.FlatMap(named_files, self._format, folder)
                 | "Write_Spread" >> beam.GroupByKey()
             )
-            publish = beam.Map(publish_named, self._directory, self._format)
-            parts.append(named | "Write_Publish" >> publish)
+            parts.append(named | "Write_Publish" >> beam.Map(publish_named, self._directory, self._format))
         discard = partial(sinks.discard_services, self._completed)
         conclude = ConcludeFn(self._directory, self._format, self._conclude, discard)
         over = gathered(parts, "Write_Told", "Write_End")

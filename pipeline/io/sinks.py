@@ -19,13 +19,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 import orjson
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import (
-    DEFAULT_OUTPUT_FORMAT,
-    SinkPlace,
-    check_extra,
-    check_places,
-    check_store,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, SinkPlace
 from turnwise.pipeline.store.urls import Broken, absolute_url
 from turnwise.schemas import jsonio
 from turnwise.schemas.config import ConfigError
@@ -87,9 +82,6 @@ def recorded(
     except BaseException as error:
         record.break_off(sink_place, "ERROR", error_text(error))
         raise
-
-
-# Values of rows as JSON.
 
 
 def plain_row(row: JsonObject) -> JsonObject:
@@ -588,7 +580,7 @@ def _check_tables(option: str, url: str) -> None:
         deferred("io.bigquery_source", "parse_dataset")(url)
     except ValueError as error:
         raise ConfigError(f"{option} {url}: {error}") from None
-    check_extra(f"{option} {url}", "turnwise[gcp]")
+    declared.check_extra(f"{option} {url}", "turnwise[gcp]")
 
 
 def _folder(url: str) -> str:
@@ -598,7 +590,7 @@ def _folder(url: str) -> str:
 def _check_dataset(option: str, url: str) -> None:
     if any(char in url for char in "*?[]"):
         raise ConfigError(f"{option} {url}: must not contain the characters * ? [ ]")
-    check_places(f"{option} parquet:", [_folder(url)])
+    declared.check_places(f"{option} parquet:", [_folder(url)])
 
 
 def _absolute_dataset(url: str) -> str:
@@ -609,7 +601,7 @@ def _absolute_dataset(url: str) -> str:
 def _check_receiver(option: str, url: str) -> None:
     if not url.partition("://")[2].strip("/"):
         raise ConfigError(f"{option} {url}: must be otlp://HOST:PORT, or otlps:// with TLS")
-    check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
+    declared.check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
 
 
 _in_store, _staged = partial(deferred, "io.store"), partial(deferred, "io.staging")
@@ -620,7 +612,7 @@ for _service in (
         help="sqlite:///FILE, postgresql://...",
         schemes=jsonio.SCHEMES,
         open=_in_store("open_sink"),
-        check=check_store,
+        check=declared.check_store,
         absolute=absolute_url,
         left=_in_store("left_in_store"),
         replaced=_in_store("replaced_in_store"),

@@ -268,7 +268,6 @@ class FileSource(NamedTuple):
     is_distributed: bool = False
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        """Adds the steps that find the files and read each one once."""
         start: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
         if not self.is_distributed:
             return _read(start, f"{name}Read", _ReadFn(self.patterns, self.limit, self.rejected))
@@ -349,8 +348,7 @@ def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[Fi
         index, end, lines = entry
         part, last = parts[index], parts[end]
         if isinstance(part, FileRange) and isinstance(last, FileRange):
-            is_whole = lines == _WHOLE
-            part = FileRange(part.path) if is_whole else part._replace(stop=last.stop, lines=lines)
+            part = FileRange(part.path) if lines == _WHOLE else part._replace(stop=last.stop, lines=lines)
         yield part
 
 
@@ -376,8 +374,7 @@ class ShardSource(NamedTuple):
     queue: int
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        start = root | f"{name}Start" >> beam.Impulse()
-        return _read(start, f"{name}Read", _ReadShardsFn(*self))
+        return _read(root | f"{name}Start" >> beam.Impulse(), f"{name}Read", _ReadShardsFn(*self))
 
 
 class _ReadPartFn(_ReadingFn):
@@ -395,14 +392,12 @@ class BigQuerySource(NamedTuple):
     is_distributed: bool
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        """Adds the steps that run the queries and read their results."""
         queries = root | f"{name}Queries" >> beam.Create(self.queries, reshuffle=False)
         most = 0 if self.is_distributed else 1
         parts = queries | f"{name}RunQueries" >> beam.FlatMap(partial(result_parts, most=most))
         if self.is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
-        read = _ReadPartFn(self.limit, self.rejected, frozenset())
-        rows = _read(parts, f"{name}ReadRows", read)
+        rows = _read(parts, f"{name}ReadRows", _ReadPartFn(self.limit, self.rejected, frozenset()))
         if self.other is None:
             return rows
         pairs = zip(ReadRecords._fields, rows, self.other.read(root, name), strict=True)

@@ -324,8 +324,6 @@ class RunResult(Struct, frozen=True):
         return Run(name, convert(self.document, RunDocument), lambda table: getattr(self, table))
 
 
-# Draws the criteria of a run by matplotlib, where that is installed.
-
 _SHARE = "share that passes (%)"
 
 

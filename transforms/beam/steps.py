@@ -146,7 +146,6 @@ class CountingDoFn(InspectedDoFn):
         self.counts = Counter()  # without those of an aborted bundle
 
     def count(self, name: str, number: int = 1) -> None:
-        """Adds to a counter."""
         self.counts[name] += number
 
     def finish_bundle(self) -> Iterable[Any]:
@@ -388,7 +387,6 @@ class BundleSums:
         return outputs
 
     def rejected(self, failure: Failure) -> Any:
-        """Returns the failure."""
         return TaggedOutput(FAILURES, failure)
 
     def finish(self) -> list[Any]:
@@ -543,8 +541,7 @@ class JudgeFn(ScoringDoFn):
         """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
         waiting.answered.result()
         for output in self.outputs(waiting.scored, waiting.timestamp):
-            value = WindowedValue(output.value, waiting.timestamp, (waiting.window,))
-            yield TaggedOutput(output.tag, value)
+            yield TaggedOutput(output.tag, WindowedValue(output.value, waiting.timestamp, (waiting.window,)))
 
 
 @beam.ptransform_fn

@@ -495,8 +495,7 @@ class AlertRaiser:
         drops = [rule for rule in self._rules if rule.drop]
         self._needed = frozenset(rule.criterion for rule in drops)
         before = max((rule.drop.baseline for rule in drops if rule.drop), default=0)
-        open_at_once = ceil(rules.window_lateness / rules.window) + 2
-        self._kept = min(MAX_WINDOWS, before + open_at_once)
+        self._kept = min(MAX_WINDOWS, before + ceil(rules.window_lateness / rules.window) + 2)
 
     def raised(self, window: WindowMetrics, past: RaisedWindows | None) -> tuple[list[Alert], RaisedWindows]:
         """Returns the alerts of a pane, and the latest windows of its app version with it."""

@@ -67,7 +67,7 @@ def assert_conversation(
     >>> assert_conversation(log, case, {"tool_trajectory_avg_score": 1.0})
     """
     __tracebackhide__ = True
-    settings = evaluate.run_settings(evaluate.Options(criteria, config, judge), case is not None)
+    settings = evaluate.settings_of(evaluate.Options(criteria, config, judge), case is not None)
     if isinstance(allow_no_score, str):
         raise TypeError("allow_no_score: a collection of names, not one text")
     known = (STATUS, *settings.criteria_names)

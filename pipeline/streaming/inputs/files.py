@@ -608,8 +608,6 @@ def _is_shown(path: str) -> bool:
     return not os.path.basename(path).startswith(".")
 
 
-# The source: directories and files that are watched.
-
 _SCAN_SECONDS = 0.1
 _SCAN_SHARE = 20
 _MOST_OPEN = 256

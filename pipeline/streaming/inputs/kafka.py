@@ -167,7 +167,6 @@ class OffsetTracker:
         self.committed = self.next = 0
 
     def add(self, offset: int) -> None:
-        """Adds the offset of a record that was read."""
         self._open[offset] = None
         self.next = offset + 1
 

@@ -110,18 +110,13 @@ def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpo
 
 def _open_pubsub(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     check_extra(f"--input {name}", "turnwise[gcp]")
-    # Imported late: Google's libraries.
-    from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
-
-    return PubSubSource(name, options.max_record_bytes, options.timestamp_attribute)
+    limit, attribute = options.max_record_bytes, options.timestamp_attribute
+    return deferred("streaming.inputs.pubsub", "PubSubSource")(name, limit, attribute)
 
 
 def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     check_extra("--input kafka://...", "turnwise[kafka]")
-    # Imported late: an optional library.
-    from turnwise.pipeline.streaming.inputs.kafka import KafkaSource
-
-    return KafkaSource(name, options.max_record_bytes)
+    return deferred("streaming.inputs.kafka", "KafkaSource")(name, options.max_record_bytes)
 
 
 _OTLP = "otlp://HOST:PORT (receives OTLP/HTTP)"

@@ -219,8 +219,6 @@ class StreamLoop:
         self._outcomes += self._scorer.outcomes(matched, timestamp)
 
 
-# Drives a local pipeline: passes records to it, advances its time and ends it.
-
 _BUNDLE = 400
 _PAUSE = 0.02
 _TICK = 0.2

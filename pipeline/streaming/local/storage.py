@@ -142,8 +142,7 @@ class StreamStorage:
         with self._transaction():
             for outcome in outcomes:
                 self._store(outcome)
-            receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
-            whole = in_flight.complete(receipts)
+            whole = in_flight.complete([receipt for outcome in outcomes for receipt in outcome.receipts])
             self.checkpoints.settle(whole)
             # Tracked sources never repeat a record.
             others = [(*key, time()) for key in whole if key[0] not in self.checkpoints.tracked]
@@ -317,8 +316,6 @@ class SourceCheckpoints:
             write("DELETE FROM beyond WHERE source = ? AND position = ?", gone)
             write("INSERT OR IGNORE INTO beyond VALUES (?, ?)", new)
 
-
-# Writes the metrics files of a local stream, with the newest figures of each window.
 
 _WindowKey = tuple[str, str]
 """Start in RFC 3339 and app version ("": unknown)."""
