@@ -12,16 +12,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from msgspec import convert
 from msgspec.structs import replace
 
-from turnwise.pipeline.python.inputs import (
-    CaseInput,
-    ConversationInput,
-    Inputs,
-    RunResult,
-    Table,
-    eval_cases,
-    logged_conversations,
-    sort_inputs,
-)
+from turnwise.pipeline.python import inputs as arguments
+from turnwise.pipeline.python.inputs import CaseInput, ConversationInput, Inputs, RunResult, sort_inputs
 from turnwise.pipeline.report.ending import end_run, report_text
 from turnwise.pipeline.report.run_counts import failure_counters
 from turnwise.pipeline.report.terminal import UsageByModel
@@ -223,7 +215,7 @@ def read_conversations(
     check_log_format(input_format)
     reader = LogReader(input_format, read_any_config(config))
     inputs = sort_inputs("conversations", conversations, Conversation)
-    read = list(logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()))
+    read = list(arguments.logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()))
     _report([item for item in read if isinstance(item, Failure)], on_failure)
     return [item.conversation for item in read if not isinstance(item, Failure)]
 
@@ -255,7 +247,7 @@ def read_cases(
     ['greeting']
     """
     inputs = sort_inputs("cases", cases, EvalCase)
-    index, failures = eval_cases(inputs, read_any_config(config), MAX_RECORD_BYTES, Counter())
+    index, failures = arguments.eval_cases(inputs, read_any_config(config), MAX_RECORD_BYTES, Counter())
     _report(failures, on_failure)
     return [case.unpacked()[1] for case in index]
 
@@ -481,12 +473,12 @@ class Collected:
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
         """Yields the conversations beside their cases; raises ConfigError if a path names nothing."""
         config, limit = self._settings.config, self._settings.max_record_bytes
-        index, failures = eval_cases(given, config, limit, self._counts) if given else (None, [])
+        index, failures = arguments.eval_cases(given, config, limit, self._counts) if given else (None, [])
         self.fail(failures)
         keys: set[CaseKey] = {case.key for case in index or ()}
         used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)
-        for logged in logged_conversations(logs, reader, limit, self._counts):
+        for logged in arguments.logged_conversations(logs, reader, limit, self._counts):
             matched = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
             if isinstance(matched, Failure):
                 self.fail([matched])
@@ -539,7 +531,7 @@ class Collected:
             run_id=run_id,
             status="FAIL" if has_failed else None if problems else "PASS",
             problems=tuple(problems),
-            **{name: Table(name, rows) for name, rows in tables.items()},
+            **{name: arguments.Table(name, rows) for name, rows in tables.items()},
             counts=dict(document["counts"]),
             judge=document["judge"],
             summary=report_text(self._settings, rows, document, read(document)),

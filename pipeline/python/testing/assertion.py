@@ -20,12 +20,8 @@ from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample, inline_case, packed_case
 from turnwise.transforms.review.row import RULES
-from turnwise.transforms.scoring.evaluate import (
-    CriterionScores,
-    ScoredConversation,
-    Verdict,
-    conversation_verdict,
-)
+from turnwise.transforms.scoring import evaluate as scoring
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 
 _MOST_TURNS = 10
 _T = TypeVar("_T")
@@ -82,7 +78,7 @@ def assert_conversation(
     allowed = [r for r in no_score if r.criterion.name in allow_no_score and not r.errors]
     no_score = [result for result in no_score if result not in allowed]
     scored.scores = [result for result in scored.scores if result not in allowed or _fails(result)]
-    verdict = conversation_verdict(scored, RULES)
+    verdict = scoring.conversation_verdict(scored, RULES)
     gates = [result for result in scored.scores if result.criterion.threshold is not None]
     failed = [result for result in gates if result.overall and result.overall.outcome == "FAIL"]
     is_decided = verdict.status == "PASS" or (verdict.status is None and STATUS in allow_no_score)
