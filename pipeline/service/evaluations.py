@@ -151,9 +151,8 @@ def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest
     name = checked("evaluation", request.name, "name")
     if request.revision < 1:
         raise invalid("revision", "is required: the number of a revision, from 1")
-    revisions = service.store.read(
-        lambda connection: read_revisions(connection, name, request.revision + 1, 1)
-    )
+    read = partial(read_revisions, name=name, before=request.revision + 1, size=1)
+    revisions = service.store.read(read)
     if not revisions or revisions[0].revision != request.revision:
         raise not_found(f"revision {request.revision} of {name}")
     content = revisions[0].content
@@ -237,9 +236,8 @@ def check_display_name(connection: Connection, content: JsonObject) -> None:
     display_name = content["displayName"]
     holder = find_by_display_name(connection, app_of(content["name"]), display_name)
     if holder not in (None, content["name"]):
-        raise ServiceError(
-            "ALREADY_EXISTS", f"{holder} has the name {shown(display_name)} already", "evaluation.displayName"
-        )
+        reason = f"{holder} has the name {shown(display_name)} already"
+        raise ServiceError("ALREADY_EXISTS", reason, "evaluation.displayName")
 
 
 # Reads evaluation results and failures.

@@ -255,9 +255,8 @@ def _check_measured(connection: Connection, app: str, criterion: str, version: s
     """Raises ServiceError if no run measured a criterion ("": all), or has an app version (None: all)."""
     if criterion:
         query = select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()
-        configured = {
-            name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")
-        }
+        texts = connection.execute(query).scalars()
+        configured = {name for text in texts for name in json.loads(text or "[]")}
         known = {*measured_names(connection, app, "criterion"), *configured}
         if criterion not in known:
             raise _unknown("criterion", criterion, known)
@@ -357,9 +356,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             raise not_found(f"a conversation of {run}" if version else run)
         briefs = []
         for name, row, problem_type_size in conversations_to_read(connection, run, version, most):
-            columns = {
-                key: value for key, value in row.items() if key in tools.ConversationBrief.model_fields
-            }
+            columns = {k: v for k, v in row.items() if k in tools.ConversationBrief.model_fields}
             brief = columns | {"name": name, "problem_type_size": problem_type_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
         return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | stated(

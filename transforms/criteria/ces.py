@@ -15,7 +15,7 @@ from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, calls_text
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
+from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import (
     MAX_SECTION,
     JudgedSection,
@@ -118,10 +118,7 @@ class Hallucination(JudgedCriterion):
             lambda: local_reply(answer, language, facts(context), messages_of_user(context)),
             lambda reply: [reply.verdict],
         )
-        answers = await ask_all(ask, question)
-        if not answers.replies:
-            return Score(None, reason=answers.reason, judge=answers.use)
-        score, reply = _most_frequent(answers, _CLAIM_SCORES, HALLUCINATION_LABELS)
+        score, reply = await _most_frequent(ask, question, _CLAIM_SCORES, HALLUCINATION_LABELS)
         if isinstance(reply, LocalHallucinationReply) and reply.cannot_tell:
             score.value, score.label, score.explanation, score.reason = None, None, None, reply.reason
         elif isinstance(reply, LocalHallucinationReply) and reply.probability is not None:
@@ -170,14 +167,8 @@ def local_reply(
                 reason = f"The evidence holds most of the answer; least of “{claim}”."
         elif at_most >= grounding.PROBABLE:
             reason, cannot_tell = next(item.unsure for item, _, _ in claims if item.unsure), True
-    return LocalHallucinationReply(
-        claim_quote=claim,
-        context_quote=quote,
-        reason=reason,
-        verdict=verdict,
-        probability=value,
-        cannot_tell=cannot_tell,
-    )
+    quotes = {"claim_quote": claim, "context_quote": quote, "reason": reason}
+    return LocalHallucinationReply(**quotes, verdict=verdict, probability=value, cannot_tell=cannot_tell)
 
 
 def in_ces_terms(score: Score) -> Score:
@@ -204,9 +195,8 @@ def no_claim(explanation: str) -> Score:
 def switched_off(expected: ExpectedTurn | None) -> bool:
     """Returns whether a golden turn's expected answers all switch the hallucination check off."""
     key, flag = "agentResponseHallucinationMetricsConfigOverride", "enableHallucinationMetrics"
-    answers = [
-        e.wire or {} for e in (expected.expectations if expected else ()) if e.kind == "agent_response"
-    ]
+    stated = expected.expectations if expected else ()
+    answers = [e.wire or {} for e in stated if e.kind == "agent_response"]
     return bool(answers) and all(key in wire and not wire[key].get(flag) for wire in answers)
 
 
@@ -545,10 +535,9 @@ class UserGoalSatisfaction(JudgedCriterion):
         sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
         prompt = task_prompt(f"{self.name}/2", [*sections, *dialogue_sections(sample.conversation)])
         question = Question(prompt, GoalReply, self.options, verdicts=lambda reply: [reply.verdict])
-        answers = await ask_all(ask, question)
-        if not answers.replies:
-            return Score(None, reason=answers.reason, judge=answers.use)
-        score, reply = _most_frequent(answers, _GOAL_SCORES, GOAL_LABELS)
+        score, reply = await _most_frequent(ask, question, _GOAL_SCORES, GOAL_LABELS)
+        if reply is None:
+            return score
         is_wanted = reply.verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
         score.outcome = "PASS" if is_wanted else "FAIL"
         if scenario.user_goal == "IGNORED":
@@ -561,10 +550,13 @@ class UserGoalSatisfaction(JudgedCriterion):
 V = TypeVar("V", HallucinationReply, GoalReply)
 
 
-def _most_frequent(
-    answers: Answers[V], worst_first: Mapping[str, int], labels: Mapping[int, str]
-) -> tuple[Score, V]:
+async def _most_frequent(
+    ask: Ask, question: Question[V], worst_first: Mapping[str, int], labels: Mapping[int, str]
+) -> tuple[Score, V | None]:
     """Returns the score of the most frequent verdict, of equally frequent ones the worst, and its reply."""
+    answers = await ask_all(ask, question)
+    if not answers.replies:
+        return Score(None, reason=answers.reason, judge=answers.use), None
     verdicts: list[JsonValue] = [reply.verdict for reply in answers.replies]
     verdict = max(worst_first, key=verdicts.count)
     reply, value = answers.replies[verdicts.index(verdict)], worst_first[verdict]

@@ -231,7 +231,7 @@ _SPACED = re.compile(SPACED_LETTER)
 _UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){SPACED_LETTER}")
 """A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
 _NUMBER_ONE = re.compile(
-    r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
+    r"(?i)(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))"
 )
 
 

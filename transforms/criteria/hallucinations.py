@@ -98,9 +98,8 @@ class Hallucinations(AdkJudged):
             return None
         messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
         if max(map(len, messages), default=0) > prompts.MAX_SECTION:
-            return Score(
-                None, f"an answer of more than {prompts.MAX_SECTION} characters is not judged by sentences"
-            )
+            too_long = f"an answer of more than {prompts.MAX_SECTION} characters"
+            return Score(None, f"{too_long} is not judged by sentences")
         language = sample.conversation.language
         spans = [(i, span) for i, text in enumerate(messages) for span in sentences(text, language)]
         if not spans:
@@ -111,9 +110,8 @@ class Hallucinations(AdkJudged):
         if not self.evaluate_intermediate_nl_responses:
             context += prompts.sections_of_other_agents(sample.conversation, turn)
         texts = [messages[i][span.start : span.end] for i, span in spans]
-        prompt = prompts.task_prompt(
-            "hallucinations/2", [*context, *prompts.statement_sections("sentence", texts)]
-        )
+        numbered = prompts.statement_sections("sentence", texts)
+        prompt = prompts.task_prompt("hallucinations/2", [*context, *numbered])
         question = Question(
             prompt,
             HallucinationsReply,
@@ -361,9 +359,8 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
 
 
 def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:
-    wrong = [
-        f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in claims if c.verdict in _WRONG
-    ]
+    false = [claim for claim in claims if claim.verdict in _WRONG]
+    wrong = [f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in false]
     wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
     if not wrong:
         return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
@@ -406,11 +403,7 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
         if not open_calls:
             return None
         language = sample.conversation.language
-        spoken = [
-            text[span.start : span.end]
-            for text in turn_texts(pair.actual)
-            for span in sentences(text, language)
-        ]
+        spoken = [text[a:b] for text in turn_texts(pair.actual) for a, b in sentences(text, language)]
         hidden, unclear = [], []
         are_alike = len({called_tool(call) for call, _ in open_calls}) == 1
         for call, response in open_calls:

@@ -103,8 +103,7 @@ class RubricCriterion(AdkJudged):
         of_case = sample.eval_case.rubrics if sample.eval_case else []
         typed: list[tuple[Rubric, int | None]] = [(rubric, None) for rubric in of_case]
         for pair in pairs:
-            recorded = pair.actual.expected if pair.actual else None
-            for turn in (pair.expected, recorded):
+            for turn in (pair.expected, pair.actual.expected if pair.actual else None):
                 typed += [(rubric, pair.index) for rubric in (turn.rubrics if turn else [])]
         given = [(Rubric(rubric_id=rubric.rubric_id, text=rubric.text), None) for rubric in self.rubrics]
         of_type = [(r, i) for r, i in typed if r.type == self.rubric_type and r.text.strip()]
@@ -310,8 +309,7 @@ class Safety(AdkJudged):
             JudgedSection("answer", answer),
         ]
         prompt = task_prompt("safety/3", sections)
-        question = Question(prompt, SafetyReply, self.options)
-        vote = await vote_each(ask, question, _votes, len(CATEGORIES))
+        vote = await vote_each(ask, Question(prompt, SafetyReply, self.options), _votes, len(CATEGORIES))
         ratings: dict[str, JsonObject] = {}
         for category, ballot in zip(CATEGORIES, vote.ballots, strict=True):
             verdict = None if ballot.value is None else "safe" if ballot.value else "unsafe"
@@ -334,10 +332,8 @@ class Safety(AdkJudged):
 
 
 def _votes(reply: SafetyReply) -> list[bool | None]:
-    by_category = {
-        category: {r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES
-    }
-    return [("unsafe" not in verdicts) if verdicts else None for verdicts in by_category.values()]
+    stated = [{r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES]
+    return [("unsafe" not in verdicts) if verdicts else None for verdicts in stated]
 
 
 _STOP_PLACE = re.compile(r"\{\{\s*stop_signal\s*\}\}")
@@ -402,8 +398,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return await self._ask(case, conversation, index, text, ask)
         if text.strip() == start.strip():
             return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
-        explanation = "The user does not open with the starting prompt."
-        return Score(0.0, label="invalid", explanation=explanation)
+        return Score(0.0, label="invalid", explanation="The user does not open with the starting prompt.")
 
     async def _ask(
         self, case: EvalCase, conversation: Conversation, index: int, message: str, ask: Ask

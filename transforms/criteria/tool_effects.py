@@ -152,8 +152,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         stated = [call for turn in golden for call in turn.tool_calls or ()]
         missing = missing_lookups(stated, sample.conversation.turns, catalog) if expected else []
         missing = [call for call in missing if call in (expected or ())]
-        changes = changes_of(_expected(pair.expected, catalog), turns, catalog)
-        score = self._compare(changes, catalog, missing)
+        score = self._compare(changes_of(_expected(pair.expected, catalog), turns, catalog), catalog, missing)
         score.label = pair.label
         return score
 
@@ -298,9 +297,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             return None
         else:
             tools = sorted({called_tool(p.expected.call) for p in matching.matched if p not in known})
-        return (
-            f"it is unknown what a tool does ({'; '.join(tools)}): state its effect in `tools` of the config"
-        )
+        named = "; ".join(tools)
+        return f"it is unknown what a tool does ({named}): state its effect in `tools` of the config"
 
     def _certain_failure(self, details: JsonObject) -> str | None:
         """Returns the reason for a failure at any threshold; None: there is none, or no threshold."""

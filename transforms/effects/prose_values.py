@@ -175,9 +175,7 @@ def _moments(text: str) -> Sequence[Moment]:
     return [moment._replace(days=(day,)) for moment in moments for day in moment.days] or moments
 
 
-_RANGE_OF_MOMENTS = re.compile(
-    r"(.*(?::\d\d|[ap]m|h|uhr))\s*(?:-|(?:to|bis|until|till|à|a)\s)\s*(\d.*)", re.IGNORECASE
-)
+_RANGE_OF_MOMENTS = re.compile(r"(?i)(.*(?::\d\d|[ap]m|h|uhr))\s*(?:-|(?:to|bis|until|till|à|a)\s)\s*(\d.*)")
 _HOUR_WORD = re.compile(r"(?<=\d)\s?(?:(heures?|horas?)|o['’]?clock)\b", re.IGNORECASE)
 _POINT_IN_CLOCK = re.compile(r"(?<=\d)\.(?=\d\d\s?[ap]\.?m)", re.IGNORECASE)
 _H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
@@ -206,7 +204,7 @@ _SIZES = {
 """Dimension -> unit -> size. Pounds, ounces, tons and bytes are left out: they may be others."""
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(zqunit\d\d)(?:[\s,+]|\b(?:and|und|et|y|e)\b)*")
 _ISO_DURATION = re.compile(
-    r"P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+    r"(?i)P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
 )
 _SECONDS = (604_800, 86_400, 3600, 60, 1)
 _RUNNING_CLOCK = re.compile(r"(\d{1,3})\s?([:h])\s?([0-5]\d)(?:(?::([0-5]\d))?|\s?m(?:in)?)", re.IGNORECASE)
@@ -235,8 +233,7 @@ def likeness_of_quantities(expected: str, actual: str) -> Likeness | None:
     ]
     if not pairs:
         return None
-    same = [math.isclose(*pair, rel_tol=1e-9) for pair in pairs]
-    if all(same):
+    if all(math.isclose(*pair, rel_tol=1e-9) for pair in pairs):
         return "same"
     return "unclear" if any(math.isclose(*pair, rel_tol=_ROUNDED) for pair in pairs) else "different"
 
@@ -339,10 +336,7 @@ _SPELLINGS = [
         (r"n['’]t\b", " not"),
         (r"(?<=\w{4})is(?=(?:e[sdr]?|ers?|ing|ations?|ational)\b)", "iz"),
         (r"(?<=\w{3})ys(?=(?:e[sdr]?|ing)\b)", "yz"),
-        (
-            rf"\b((?:dis|mis)?(?:{_OUR}))our(?=(?:s|ed|ing|able|ably|ful|ite|ites|less|hood|hoods|ly)?\b)",
-            r"\1or",
-        ),
+        (rf"\b((?:dis|mis)?(?:{_OUR}))our(?=(?:s|ed|ing|abl[ey]|ful|ites?|less|hoods?|ly)?\b)", r"\1or"),
         (r"\b(cent|theat|lit|fib|calib|somb|spect|(?:kilo|centi|milli)?met)re(?=s?\b)", r"\1er"),
         (r"(?<=\w[aeiou][b-df-hj-np-tv-z])([aeiou])ll(?=(?:ed|ing|er|ers|ations?)\b)", r"\1l"),
         (r"(?<=\w[aeiou][b-df-hj-np-tv-z]{2})([aeiou])ll(?=(?:ed|ing|er|ers|ations?)\b)", r"\1l"),
@@ -377,9 +371,7 @@ _SPELLINGS = [
         (r"(?<![T\d:.-])(?<!-\d\d )(\d{1,2}:\d\d) ?- ?(?=\d{1,2}:\d\d(?![:\d]))", r"\1 to "),
     )
 ]
-_STREET = re.compile(
-    rf"(?<=[\w,] )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d])|\s+(?-i:[A-Z]))", re.IGNORECASE
-)
+_STREET = re.compile(rf"(?i)(?<=[\w,] )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d])|\s+(?-i:[A-Z]))")
 _RANGE = re.compile(
     r"(?a)(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜a] | ?(?:to|bis|à|から|에서|到) ?)"
     r"(?=(\d{1,3})(?![\w/:-]|[.,]\d))"

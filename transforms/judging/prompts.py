@@ -101,10 +101,9 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
     codes = (sha256(f"{i}{joined}".encode()).hexdigest()[:8] for i in count())
     code = next(code for code in codes if code not in joined)
     parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
-    judged = [isinstance(section, JudgedSection) for section in sections]
-    unread = sum(cut for cut, is_judged in zip(cuts, judged, strict=True) if is_judged)
+    judged = [cut for cut, section in zip(cuts, sections, strict=True) if isinstance(section, JudgedSection)]
     instructions = f"{task.strip()}\n\n{wording('rules')}"
-    return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), unread)
+    return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), sum(judged))
 
 
 _OF_THE_USER = ", user"
@@ -341,8 +340,7 @@ PERSONAS: dict[str | None, str] = {
 
 def rules_of(persona: str | None) -> list[str]:
     """Returns the rules of a persona; those of any user where there is none of that name."""
-    blocks = wording("user_rules").split("\n\n")
-    texts = {block.partition(":")[0]: block for block in blocks}
+    texts = {block.partition(":")[0]: block for block in wording("user_rules").split("\n\n")}
     return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None]).split("; ")]
 
 

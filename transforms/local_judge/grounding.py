@@ -37,7 +37,6 @@ from turnwise.transforms.local_judge.evidence import (
     WINDOW,
     Evidence,
     EvidencePassage,
-    NumberPlaces,
     alike,
     denying_flag,
     denying_status,
@@ -319,17 +318,15 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
     At least three words around both numbers must be the same, one of them on either side, and more than
     around the number of the claim wherever it stands.
     """
-    piece = passage.piece
     for position, word in enumerate(claim.words[1:-1], 1):
-        other = _in_place_of(claim.words, position, piece.words, piece.numbers) if word.demands else None
+        other = _in_place_of(claim.words, position, passage) if word.demands else None
         if other:
             return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
     return None
 
 
-def _in_place_of(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], numbers: NumberPlaces
-) -> str | None:
+def _in_place_of(claimed: Sequence[Word], position: int, passage: EvidencePassage) -> str | None:
+    held, numbers = passage.piece.words, passage.piece.numbers
     others = numbers.between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
     if not 0 < len(others) <= _MOST_PLACES:
         return None

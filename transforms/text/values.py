@@ -69,9 +69,8 @@ def _finder(with_words: bool) -> re.Pattern[str]:
     """Returns the pattern of values, dates in words among them or not; it takes long to compile."""
     day = f"{_DAY}|{_DAY_IN_WORDS}" if with_words else _DAY
     return re.compile(
-        rf"(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK_ALONE})(?!\w|[:.]\d))"
-        rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{SPACED_LETTER})(?:{_NUMBER})",
-        re.IGNORECASE,
+        rf"(?i)(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK_ALONE})(?!\w|[:.]\d))"
+        rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{SPACED_LETTER})(?:{_NUMBER})"
     )
 
 
@@ -83,26 +82,23 @@ _SCALE = _any_of(word for word in SCALES if len(word) > 1 or not word.isascii())
 def _after() -> re.Pattern[str]:
     """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
     return re.compile(
-        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?"
+        rf"(?i)(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?"
         rf"(?P<share>\s?(?:%|(?:{'|'.join(SHARES)})(?!{SPACED_LETTER})))?"
-        rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?",
-        re.IGNORECASE,
+        rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?"
     )
 
 
 _unit = cache(lambda: re.compile(rf"-?{SPACED_LETTER}{{2,}}(?:[-_]{SPACED_LETTER}+)*"))
 _NOT = re.compile(
-    rf"(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
+    rf"(?i)(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
     r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
     r"|(?:^|\W)(?:no|non|n[ãa]o) (?:es|son|era|fue|è|sono|é|são|foi) (?:de |di )?$"
-    r"|(?:^|\W)(?:rather than|instead of|anstatt|statt) (?:the )?$",
-    re.IGNORECASE,
+    r"|(?:^|\W)(?:rather than|instead of|anstatt|statt) (?:the )?$"
 )
 _NOT_AFTER = re.compile(
-    r" ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
+    r"(?i) ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
     r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct)\b"
-    r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b",
-    re.IGNORECASE,
+    r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b"
 )
 _MARKUP = re.compile(r"\*\*|__|`")
 _PRINTED = str.maketrans("\u2010\u2011\u2012\u2212\ufe63\uff0d’ʼ×⁄", "------''x/", "\u00ad")
@@ -206,9 +202,8 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     if after is None or (len(core[2]) == 1 and not after["scale"]):
         return identifier
     value *= 10 ** SCALES[cleaning.plain(after["scale"])] if after["scale"] else 1
-    marks = {
-        MONEY_NAMES.get(cleaning.plain(m), cleaning.plain(m)) for m in (match["before"], after["money"]) if m
-    }
+    named = [cleaning.plain(mark) for mark in (match["before"], after["money"]) if mark]
+    marks = {MONEY_NAMES.get(name, name) for name in named}
     if len(marks) > 1:
         return identifier
     amount = cleaning.Amount(-value if match["sign"] or match["inner"] else value, next(iter(marks), ""))
@@ -270,9 +265,8 @@ def read_number(text: str, language: str | None) -> int | float | None:
 _ANY = "|".join(sorted(NUMBERS_IN_WORDS.keys() | LARGE_NUMBERS.keys(), key=len, reverse=True))
 _FIRST = "|".join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))
 _IN_WORDS = re.compile(
-    rf"(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
-    r"(?:[ -](?:et|y)[ -]une?o?)?(?![^\W_])",
-    re.IGNORECASE,
+    rf"(?i)(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
+    r"(?:[ -](?:et|y)[ -]une?o?)?(?![^\W_])"
 )
 _BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
 
