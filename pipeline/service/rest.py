@@ -283,11 +283,10 @@ _COLLECTIONS = {
 """Methods of a collection of an app, and those of one resource in it -> such collections."""
 _ACTIONS = (
     ":executeTool :exportApp :generateAppResource :importEvaluations :retrieveToolSchema :runEvaluation "
-    ":testPersonaVoice /conversations/*:generateEvaluation /conversations:batchDelete "
-    "/evaluationRuns:export /evaluations:export /evaluations/*:uploadEvaluationAudio "
-    "/evaluations/*/results:export /evaluations/*/results/*:runEvaluationResultMetrics "
-    "/sessions/*:generateChatToken /sessions/*:runSession /sessions/*:streamRunSession "
-    "/toolsets/*:retrieveTools /versions/*:restore"
+    ":testPersonaVoice /conversations/*:generateEvaluation /conversations:batchDelete /evaluationRuns:export "
+    "/evaluations:export /evaluations/*:uploadEvaluationAudio /evaluations/*/results:export "
+    "/evaluations/*/results/*:runEvaluationResultMetrics /sessions/*:generateChatToken "
+    "/sessions/*:runSession /sessions/*:streamRunSession /toolsets/*:retrieveTools /versions/*:restore"
 )
 """Custom methods of an app and its resources (POST)."""
 _METHODS = {

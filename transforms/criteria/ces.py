@@ -427,8 +427,7 @@ class SemanticMatch(JudgedCriterion):
                 texts["example"] = plain_text(example)
             sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
             items.append({"place": index, "name": name, "expected": expected, "actual": actual})
-        prompt = task_prompt(f"{self.name}/2", sections)
-        return await self._judge_items(ask, prompt, "values", items)
+        return await self._judge_items(ask, task_prompt(f"{self.name}/2", sections), "values", items)
 
 
 # Whole conversations: expectations, rubrics and user goal.

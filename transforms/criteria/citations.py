@@ -215,8 +215,7 @@ class CitationValidity(OfAnswer):
                 problems.append(NO_SOURCE)
             checked.append({"citation": index, **mark.details(), "problems": problems})
             if mark.span.problem:
-                end = min(mark.end, mark.start + _QUOTED_BYTES)
-                checked[-1]["text"] = marks.text.cut(mark.start, end)
+                checked[-1]["text"] = marks.text.cut(mark.start, min(mark.end, mark.start + _QUOTED_BYTES))
         if not checked:
             return None
         wrong, explanation = [details for details in checked if details["problems"]], None

@@ -357,8 +357,7 @@ def wording(name: str, folder: str = "asked") -> str:
 @cache
 def reworded_tasks() -> tuple[str, ...]:
     """Returns the names of the wordings that there are in other words."""
-    texts = (_TEXTS / "reworded").iterdir()
-    return tuple(sorted(text.name.removesuffix(".txt") for text in texts))
+    return tuple(sorted(text.name.removesuffix(".txt") for text in (_TEXTS / "reworded").iterdir()))
 
 
 _ANALYSIS = "analysis"

@@ -328,7 +328,6 @@ def natural_order(name: str) -> tuple[tuple[object, ...], str]:
     >>> sorted(["v10", "v2", "v2.1"], key=natural_order)
     ['v2', 'v2.1', 'v10']
     """
-    parts = _NATURAL_NUMBER.split(name)
     # `int` refuses numbers beyond 4,300 digits: the longer one is the larger one.
-    bare = ((part, part.lstrip("0")) for part in parts)
+    bare = ((part, part.lstrip("0")) for part in _NATURAL_NUMBER.split(name))
     return tuple((len(number), number) if i % 2 else part for i, (part, number) in enumerate(bare)), name

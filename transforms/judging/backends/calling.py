@@ -103,8 +103,7 @@ def pause_s(attempts: int, delay_s: float, asked_s: float) -> float:
     at most, is left out. Where the server demands a longer wait, a random part of `delay_s` is added to that.
     This spreads retries over time.
     """
-    longest = max(_LONGEST_BACKOFF_S, delay_s)
-    backoff = min(longest, delay_s * 2.0 ** min(attempts - 1, _DOUBLINGS))
+    backoff = min(max(_LONGEST_BACKOFF_S, delay_s), delay_s * 2.0 ** min(attempts - 1, _DOUBLINGS))
     chance = random.random()
     return max(backoff * (1 - chance / 2), asked_s and asked_s + delay_s * chance)
 
@@ -418,8 +417,7 @@ def register_api(
                 raise ConfigError(f"judge: {base.wrong_setting(error)}") from None
             except ValueError as error:
                 raise ConfigError(f"judge_model_config: {error}") from None
-        backend = connect(config, environ, lambda model: None)
-        asyncio.run(find_models(backend, sorted(models)))
+        asyncio.run(find_models(connect(config, environ, lambda model: None), sorted(models)))
 
     fields = {"provider": (name,), "needs_model": True, **fields}
     judges.register_judge(
