@@ -249,9 +249,8 @@ def list_evaluation_results(service: Service, request: tools.ListEvaluationResul
     listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
 
     def entries(connection: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
-        if not (
-            page or is_all or rows.has_results(connection, parent) or rows.find_evaluation(connection, parent)
-        ):
+        has_results = page or is_all or rows.has_results(connection, parent)
+        if not has_results and not rows.find_evaluation(connection, parent):
             raise not_found(parent)
         return [json.loads(row.content) for row in page]
 
@@ -284,9 +283,8 @@ def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRev
     paging = read_paging(request.page_size, request.page_token, "revisions", name)
     before = paging.after.nanos if paging.after else None
 
-    stored = service.store.read(
-        lambda connection: rows.read_revisions(connection, name, before, paging.size + 1)
-    )
+    read = partial(rows.read_revisions, name=name, before=before, size=paging.size + 1)
+    stored = service.store.read(read)
     if not stored and before is None:
         raise not_found(name)
     page = stored[: paging.size]

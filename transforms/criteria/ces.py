@@ -29,7 +29,6 @@ from turnwise.transforms.judging.prompts import (
     left_out,
     messages_of_user,
     reply_score,
-    share,
     share_score,
     spoken_sections,
     statement_sections,
@@ -156,17 +155,16 @@ def local_reply(
     if claims:
         least, claim, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
         quote, reason = least.quote, least.reason
-        value, at_most = grounding.probable_range([item for item, _, _ in claims])
+        items = [item for item, _, _ in claims]
+        value, at_most = grounding.probable_range(items)
         if least.is_certain:
             verdict, value = "not_justified", 0.0
-        elif value >= grounding.PROBABLE and all(
-            item.unsure != grounding.OTHER_POLARITY for item, _, _ in claims
-        ):
+        elif value >= grounding.PROBABLE and all(item.unsure != grounding.OTHER_POLARITY for item in items):
             verdict = "justified"
             if least.label != "supported":
                 reason = f"The evidence holds most of the answer; least of “{claim}”."
         elif at_most >= grounding.PROBABLE:
-            reason, cannot_tell = next(item.unsure for item, _, _ in claims if item.unsure), True
+            reason, cannot_tell = next(item.unsure for item in items if item.unsure), True
     quotes = {"claim_quote": claim, "context_quote": quote, "reason": reason}
     return LocalHallucinationReply(**quotes, verdict=verdict, probability=value, cannot_tell=cannot_tell)
 
@@ -631,9 +629,8 @@ class EvaluationExpectations(JudgedCriterion):
             if text:
                 texts[name] = text
         if not texts:
-            score = share([None] * len(names), stated[names[0]]["reason"], self.threshold)
-            score.details = {"expectations": list(stated.values())}
-            return score
+            details = {"expectations": list(stated.values())}
+            return Score(None, stated[names[0]]["reason"], details=details)
         sections = statement_sections("expectation", list(texts.values()))
         prompt = task_prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))

@@ -151,11 +151,9 @@ class Hallucinations(AdkJudged):
         return mean(values)
 
 
-def local_reply(
-    texts: Sequence[str], evidence: Sequence[str], asked: Sequence[str]
-) -> LocalHallucinationsReply:
+def local_reply(texts: Sequence[str], facts: Sequence[str], asked: Sequence[str]) -> LocalHallucinationsReply:
     """Labels sentences without a model; see `ground`."""
-    grounded = ground(texts, evidence, asked)
+    grounded = ground(texts, facts, asked)
     verdicts = [
         SentenceVerdict(
             number=number,

@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,16 +23,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import Score
-from turnwise.transforms.judging.ask import (
-    Answers,
-    Ask,
-    JudgeModelOptions,
-    Prompt,
-    Question,
-    R,
-    Vote,
-    vote_each,
-)
+from turnwise.transforms.judging.ask import Answers, Ask, JudgeModelOptions, Prompt, Question, Vote, vote_each
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import quoted, visible
@@ -511,7 +502,7 @@ def share_score(
 
 
 def reply_score(
-    answers: Answers[R], reply: R, value: float | None, label: str | None, **votes: JsonValue
+    answers: Answers[Any], reply: BaseModel, value: float | None, label: str | None, **votes: JsonValue
 ) -> Score:
     """Returns the score that a reply decides, with its `reason`, its quotes and the votes."""
     prompt, stated = answers.question.prompt, reply.model_dump()

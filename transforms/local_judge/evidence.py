@@ -14,15 +14,7 @@ from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
 from turnwise.transforms.local_judge.meanings import meant_words, words
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.words import (
-    Word,
-    dates_in_words,
-    is_negated,
-    starts_of,
-    tokenize,
-    weigh,
-    word_set,
-)
+from turnwise.transforms.text.words import Word, dates_in_words, starts_of, tokenize, weigh, word_set
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
@@ -104,7 +96,7 @@ class _Piece:
             self.flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))
         # Keys of its words outside flags.
         self.stated = _keys(words(_FLAG.sub(" ", text))) if self.flags else self.keys
-        self.is_negated = is_negated(self.words)
+        self.is_negated = any(word.is_negation for word in self.words)
         # Prose has many function words, and few keys of records.
         size, grammar = len(self.words), sum([not word.is_content for word in self.words])
         self.is_prose = grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
@@ -403,9 +395,8 @@ def read_statuses(values: Mapping[str, Set[str]]) -> list[RecordStatus]:
         content = {key for word in words(value) if word.is_content for key in word.keys}
         if content and len(value) >= _SHORTEST:
             about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
-            statuses.append(
-                RecordStatus(name, value, named_values.is_denied(value), content, about, must_be_named)
-            )
+            is_negated = named_values.is_denied(value)
+            statuses.append(RecordStatus(name, value, is_negated, content, about, must_be_named))
     return statuses
 
 

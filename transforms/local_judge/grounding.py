@@ -53,14 +53,7 @@ from turnwise.transforms.local_judge.named_values import (
 )
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.words import (
-    WORD_WEIGHT,
-    Word,
-    is_negated,
-    is_run_of_characters,
-    weigh,
-    word_set,
-)
+from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_run_of_characters, weigh, word_set
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
@@ -242,9 +235,7 @@ def probability(parts: Sequence[tuple[float, float]]) -> float:
     return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
 
 
-def coverage(
-    claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], mentioned: Evidence
-) -> float:
+def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], asked: Evidence) -> float:
     """Returns how much of a claim with content the evidence holds, 0..1. More evidence never lowers it.
 
     What the user mentioned supports nothing, but a name in it is not strange.
@@ -256,7 +247,7 @@ def coverage(
         if not word.is_content
         for key, weight in word.features
     ]
-    strange = _strange_names(claim, known.keys | mentioned.keys)
+    strange = _strange_names(claim, known.keys | asked.keys)
     strange += any(word.is_negation for word in claim.words) and not known.is_negated
     whole = content + fsum([weight for _, weight in grammar]) + _STRANGE * strange
     anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
@@ -351,14 +342,12 @@ def _in_place_of(claimed: Sequence[Word], position: int, passage: EvidencePassag
     return held[-best].lower if same >= least else None
 
 
-def _words_around(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], other: int
-) -> tuple[int, int]:
+def _words_around(claimed: Sequence[Word], index: int, held: Sequence[Word], other: int) -> tuple[int, int]:
     """Returns how many words before and after two places are the same, without a gap, 0..4 each."""
     most, counts = _MOST_WORDS_A_SIDE, []
     for ours, theirs in (
-        (claimed[max(0, position - most) : position][::-1], held[max(0, other - most) : other][::-1]),
-        (claimed[position + 1 : position + 1 + most], held[other + 1 : other + 1 + most]),
+        (claimed[max(0, index - most) : index][::-1], held[max(0, other - most) : other][::-1]),
+        (claimed[index + 1 : index + 1 + most], held[other + 1 : other + 1 + most]),
     ):
         pairs = zip(ours, theirs, strict=False)
         counts.append(sum(1 for _ in takewhile(lambda pair: alike(pair[0]) == alike(pair[1]), pairs)))
@@ -419,7 +408,8 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
     figure, numbers = _overlap(wanted, answer), missing_numbers(wanted, known.keys)
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
-    is_denied = is_negated(wanted.words) != is_negated(answer.words)
+    negations = [any(word.is_negation for word in claim.words) for claim in (wanted, answer)]
+    is_denied = negations[0] != negations[1]
     if is_denied:
         figure *= _ONE_IS_NEGATED
     contrary = None

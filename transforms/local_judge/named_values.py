@@ -11,16 +11,7 @@ from turnwise.transforms.local_judge.meanings import words as words_meanings
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
 from turnwise.transforms.text.dates import HALVES, MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 from turnwise.transforms.text.values import SHARES
-from turnwise.transforms.text.words import (
-    NEGATING,
-    SCALES,
-    Word,
-    is_negated,
-    read_numeral,
-    weigh,
-    word_set,
-    words,
-)
+from turnwise.transforms.text.words import NEGATING, SCALES, Word, read_numeral, weigh, word_set, words
 
 _WEIGHTS = ["pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드"]
 _FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": f" 엔 cny {CURRENCY_NAMES['cny']}"}
@@ -164,7 +155,7 @@ def replace_idioms(text: str, replacement: str = " ") -> str:
 
 def is_denied(text: str) -> bool:
     """Returns whether a text has a negation that denies something."""
-    return is_negated(words_meanings(replace_idioms(with_single_negations(text))))
+    return any(word.is_negation for word in words_meanings(replace_idioms(with_single_negations(text))))
 
 
 def denies(text: str, known: Set[str]) -> bool:

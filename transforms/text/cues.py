@@ -149,9 +149,7 @@ _TAG = re.compile(r"(?i)<(/?)(?:t[dhr]|tbody|thead)\b[^<>\n]{0,200}>")
 _FIRST_LINE = re.compile(r"\"?[^\W\d][\w .-]{0,40}\"?(?:([,;\t])\"?[^\W\d][\w.-][\w .-]{0,40}\"?)+")
 """Names of columns; words of a sentence have a space after a comma."""
 _RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
-_FIELD = {
-    sign: re.compile(rf'"[^"\n]*"|[^{sign}\n]+|(?<=[{sign}])(?=[{sign}])') for sign in ("|", ",", ";", "\t")
-}
+_FIELD = {sign: re.compile(rf'"[^"\n]*"|[^{sign}\n]+|(?<=[{sign}])(?=[{sign}])') for sign in "|,;\t"}
 
 
 def cells_of(text: str, says_value: Callable[[str], bool]) -> Iterator[tuple[int, str, str]]:
