@@ -15,26 +15,8 @@ from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, calls_text
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
+from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import Ask, Question, ask_all
-from turnwise.transforms.judging.prompts import (
-    MAX_SECTION,
-    JudgedSection,
-    ReasonedReply,
-    Reply,
-    Section,
-    context_sections,
-    dialogue_sections,
-    facts,
-    judge_statements,
-    left_out,
-    messages_of_user,
-    reply_score,
-    share_score,
-    spoken_sections,
-    statement_sections,
-    task_prompt,
-    unjudged_reason,
-)
 from turnwise.transforms.local_judge import grounding
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
 from turnwise.transforms.matching.expectations import (
@@ -56,7 +38,7 @@ Justification = Literal["justified", "not_justified", "no_claim"]
 _CLAIM_SCORES = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
 
 
-class HallucinationReply(ReasonedReply):
+class HallucinationReply(prompts.ReasonedReply):
     """Verdict on the claims of an answer."""
 
     claim_quote: str = Field(description="The words of the answer that decide; empty if it claims nothing.")
@@ -108,13 +90,13 @@ class Hallucination(JudgedCriterion):
             return no_claim("The agent said nothing.")
         if turn.grounded is not None and turn.grounded.skipped_reasons:
             return no_claim(turn.grounded.skipped_text)
-        context = context_sections(sample.conversation, turn)
+        context = prompts.context_sections(sample.conversation, turn)
         language = sample.conversation.language
         question = Question(
-            task_prompt("hallucination/2", [*context, JudgedSection("answer", answer)]),
+            prompts.task_prompt("hallucination/2", [*context, prompts.JudgedSection("answer", answer)]),
             HallucinationReply,
             self.options,
-            lambda: local_reply(answer, language, facts(context), messages_of_user(context)),
+            lambda: local_reply(answer, language, prompts.facts(context), prompts.messages_of_user(context)),
             lambda reply: [reply.verdict],
         )
         score, reply = await _most_frequent(ask, question, _CLAIM_SCORES, HALLUCINATION_LABELS)
@@ -144,7 +126,7 @@ def local_reply(
     identifier that the evidence does not hold; the probability is then 0. Other words can only justify an
     answer, because answers paraphrase tool results.
     """
-    texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)]
+    texts = [answer[start:end] for start, end in sentences(answer[: prompts.MAX_SECTION], language)]
     claims = [
         (verdict, text, verdict.coverage)
         for text, verdict in zip(texts, grounding.ground(texts, evidence, asked), strict=True)
@@ -253,7 +235,7 @@ SIMILARITY_LABELS = (
 )
 
 
-class SimilarityReply(ReasonedReply):
+class SimilarityReply(prompts.ReasonedReply):
     """Verdict on the similarity of two answers."""
 
     expected_quote: str = Field(description="The words of the expected answer that decide.")
@@ -322,14 +304,15 @@ class SemanticSimilarity(JudgedCriterion):
         if not turn_texts(pair.actual):
             return Score(0.0, label=SIMILARITY_LABELS[0], explanation="The agent said nothing.")
         expected = "\n".join(o.expectation.text or "" for o in wanted if o.expectation)
-        sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
+        both = {"expected answer": expected, "actual answer": actual}
+        sections = [prompts.JudgedSection(name, text) for name, text in both.items()]
 
         def local_reply() -> SimilarityReply:
-            answer = grounding.compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+            answer = grounding.compare_answers(expected[: prompts.MAX_SECTION], actual[: prompts.MAX_SECTION])
             texts = {"expected_quote": "", "actual_quote": answer.quote, "reason": answer.reason}
             return SimilarityReply(**texts, score=answer.score)
 
-        prompt = task_prompt("semantic_similarity/2", sections)
+        prompt = prompts.task_prompt("semantic_similarity/2", sections)
         question = Question(prompt, SimilarityReply, self.options, local_reply, lambda reply: [reply.score])
         answers = await ask_all(ask, question)
         if not answers.replies:
@@ -337,7 +320,7 @@ class SemanticSimilarity(JudgedCriterion):
         scores: list[JsonValue] = [reply.score for reply in answers.replies]
         middle = median_low(reply.score for reply in answers.replies)
         reply = answers.replies[scores.index(middle)]
-        return reply_score(answers, reply, float(middle), SIMILARITY_LABELS[middle], scores=scores)
+        return prompts.reply_score(answers, reply, float(middle), SIMILARITY_LABELS[middle], scores=scores)
 
 
 def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
@@ -416,16 +399,16 @@ class SemanticMatch(JudgedCriterion):
     async def _ask(self, ask: Ask, values: Sequence[OpenValue]) -> Score | None:
         if not values:
             return None
-        sections: list[Section] = []
+        sections: list[prompts.Section] = []
         items: list[JsonObject] = []
         for i, (index, name, directive, actual) in enumerate(values, 1):
             expected = directive_text(directive)
             texts = {"parameter": name, "expected value": expected, "actual value": plain_text(actual)}
             if example := directive.get("$originalValue"):
                 texts["example"] = plain_text(example)
-            sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
+            sections += [prompts.Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
             items.append({"place": index, "name": name, "expected": expected, "actual": actual})
-        return await self._judge_items(ask, task_prompt(f"{self.name}/2", sections), "values", items)
+        return await self._judge_items(ask, prompts.task_prompt(f"{self.name}/2", sections), "values", items)
 
 
 # Whole conversations: expectations, rubrics and user goal.
@@ -435,7 +418,7 @@ _GOAL_SCORES = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 GOAL_LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
 
 
-class RubricGrade(ReasonedReply):
+class RubricGrade(prompts.ReasonedReply):
     """Grade of one rubric."""
 
     number: int = Field(description="Number of the rubric, as in its section's name.")
@@ -444,7 +427,7 @@ class RubricGrade(ReasonedReply):
     grade: int = Field(ge=0, le=4)
 
 
-class RubricsReply(Reply):
+class RubricsReply(prompts.Reply):
     """One entry for every rubric."""
 
     rubrics: list[RubricGrade]
@@ -471,8 +454,9 @@ class ScenarioRubrics(JudgedCriterion):
             by_rubric = [[g for g in reply.rubrics if g.number == i] for i in range(1, len(texts) + 1)]
             return [given[0] if len(given) == 1 else None for given in by_rubric]
 
-        sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
-        prompt = task_prompt(f"{self.name}/2", sections)
+        sections = prompts.dialogue_sections(sample.conversation)
+        sections += prompts.statement_sections("rubric", texts)
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
         question = Question(
             prompt,
             RubricsReply,
@@ -490,15 +474,15 @@ class ScenarioRubrics(JudgedCriterion):
                 rubrics[-1] |= {"score": middle / 4, "reason": chosen.reason}
                 rubrics[-1] |= quoted(chosen.quote, prompt.evidence)
         scores = [rubric["score"] for rubric in rubrics if rubric["score"] is not None]
-        score = Score(None, judge=answers.use, details={"rubrics": rubrics, **left_out(prompt)})
+        score = Score(None, judge=answers.use, details={"rubrics": rubrics, **prompts.left_out(prompt)})
         if len(scores) == len(rubrics):
             score.value = sum(scores) / len(scores)
         else:
-            score.reason = unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
+            score.reason = prompts.unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
         return score
 
 
-class GoalReply(ReasonedReply):
+class GoalReply(prompts.ReasonedReply):
     """Verdict on the user goal."""
 
     quote: str = Field(description="The words of the conversation that decide.")
@@ -528,9 +512,11 @@ class UserGoalSatisfaction(JudgedCriterion):
             return None
         if not scenario.task or not sample.conversation.turns:
             return None
-        sections = [Section("task", scenario.task)]
-        sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
-        prompt = task_prompt(f"{self.name}/2", [*sections, *dialogue_sections(sample.conversation)])
+        facts = [f"{fact.name}: {fact.value}" for fact in scenario.user_facts]
+        sections = [prompts.Section("task", scenario.task)]
+        sections += [prompts.Section("what the user knows", fact) for fact in facts]
+        sections += prompts.dialogue_sections(sample.conversation)
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
         question = Question(prompt, GoalReply, self.options, verdicts=lambda reply: [reply.verdict])
         score, reply = await _most_frequent(ask, question, _GOAL_SCORES, GOAL_LABELS)
         if reply is None:
@@ -557,7 +543,7 @@ async def _most_frequent(
     verdicts: list[JsonValue] = [reply.verdict for reply in answers.replies]
     verdict = max(worst_first, key=verdicts.count)
     reply, value = answers.replies[verdicts.index(verdict)], worst_first[verdict]
-    return reply_score(answers, reply, float(value), labels[value], verdicts=verdicts), reply
+    return prompts.reply_score(answers, reply, float(value), labels[value], verdicts=verdicts), reply
 
 
 # Judged items of CES's criteria: statements, answers, rubrics and values, with their scores.
@@ -631,12 +617,13 @@ class EvaluationExpectations(JudgedCriterion):
         if not texts:
             details = {"expectations": list(stated.values())}
             return Score(None, stated[names[0]]["reason"], details=details)
-        sections = statement_sections("expectation", list(texts.values()))
-        prompt = task_prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
-        judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
+        sections = prompts.dialogue_sections(sample.conversation)
+        sections += prompts.statement_sections("expectation", list(texts.values()))
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
+        judged, vote = await prompts.judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             stated[name] = {"expectation": name, "prompt": text, **item}
-        return share_score([stated[name] for name in names], vote, "expectations", self.threshold)
+        return prompts.share_score([stated[name] for name in names], vote, "expectations", self.threshold)
 
 
 class ScenarioExpectations(JudgedCriterion):
@@ -661,6 +648,7 @@ class ScenarioExpectations(JudgedCriterion):
         ]
         if not wanted:
             return None
-        sections = statement_sections("expected answer", [answer["text"] for answer in wanted])
-        prompt = task_prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
+        sections = prompts.spoken_sections(sample.conversation)
+        sections += prompts.statement_sections("expected answer", [answer["text"] for answer in wanted])
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
         return await self._judge_items(ask, prompt, "answers", wanted)

@@ -16,6 +16,7 @@ from math import exp, fsum
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.jsonio import grouped
+from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
@@ -43,14 +44,6 @@ from turnwise.transforms.local_judge.evidence import (
     shown_language,
 )
 from turnwise.transforms.local_judge.meanings import LIGHT, words
-from turnwise.transforms.local_judge.named_values import (
-    as_spelled,
-    is_denied,
-    may_be_spelled_otherwise,
-    missing_codes,
-    missing_endings,
-    other_currency,
-)
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_run_of_characters, weigh, word_set
@@ -137,9 +130,9 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     weight = min(1.0, fsum(claim.content.values()) / _FULL_WEIGHT)
     if probability([(covered, weight)]) >= PROBABLE:
         # The claim denies something where prose around it does not, or prose does in its words.
-        is_denial = is_denied(claim.text)
+        is_denial = named_values.is_denied(claim.text)
         held_text = (best.span.context if is_denial else best.span.quote) if best else ""
-        if best and best.piece.is_prose and is_denial != is_denied(held_text):
+        if best and best.piece.is_prose and is_denial != named_values.is_denied(held_text):
             reason = f"Only one of it and “{quote}” denies something."
             return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=OTHER_POLARITY)
         held = f"The evidence holds {covered:.0%} of it."
@@ -182,17 +175,17 @@ def _as_spelled(
 
     def missing_of(claim: Claim) -> list[str]:
         missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
-        return missing or missing_codes(claim.text, (piece.parts for piece in pieces))
+        return missing or named_values.missing_codes(claim.text, (piece.parts for piece in pieces))
 
     pieces = known.pieces + mentioned.pieces
     missing = missing_of(claim)
-    is_spelled = may_be_spelled_otherwise(claim.text, bool(missing))
+    is_spelled = named_values.may_be_spelled_otherwise(claim.text, bool(missing))
     texts = [piece.spelled for piece in pieces] if is_spelled else []
-    respelled = as_spelled(claim.text, texts)
+    respelled = named_values.as_spelled(claim.text, texts)
     if respelled != claim.text:
         claim = read_claim(respelled)
         missing = missing_of(claim)
-    return claim, missing or missing_endings(claim.text, texts)
+    return claim, missing or named_values.missing_endings(claim.text, texts)
 
 
 def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
@@ -205,7 +198,8 @@ def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> st
         return f"The evidence says “{status.name}”: {status.value}."
     if best and (reason := replaced_number(claim, best)):
         return reason
-    if currencies := other_currency(claim.text, known.currencies, (piece.text for piece in known.pieces)):
+    texts = (piece.text for piece in known.pieces)
+    if currencies := named_values.other_currency(claim.text, known.currencies, texts):
         return f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
     return None
 
@@ -409,8 +403,8 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
     negations = [any(word.is_negation for word in claim.words) for claim in (wanted, answer)]
-    is_denied = negations[0] != negations[1]
-    if is_denied:
+    one_denies = negations[0] != negations[1]
+    if one_denies:
         figure *= _ONE_IS_NEGATED
     contrary = None
     for claim in map(read_claim, _SENTENCE_END.split(expected)):
@@ -419,7 +413,7 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
             figure *= _CONTRADICTED
             break
     missing = numbers + missing_words(wanted, known.keys)
-    reason = "Only one of the texts denies something." if is_denied else "The answer has all expected words."
+    reason = "Only one of the texts denies something." if one_denies else "The answer has all expected words."
     reason = f"The answer lacks {quoted_names(missing)}." if missing else reason
     reason = reason if figure else "The texts have nothing in common."
     return AnswerComparison(figure, span.quote if span else "", contrary or reason)
