@@ -158,12 +158,9 @@ class AnswerStep(Message, proto="Answer.Step"):
 class HarmCategory(OpenEnum):
     """Kind of harm."""
 
-    HARM_CATEGORY_UNSPECIFIED = 0
-    HARM_CATEGORY_HATE_SPEECH = 1
-    HARM_CATEGORY_DANGEROUS_CONTENT = 2
-    HARM_CATEGORY_HARASSMENT = 3
-    HARM_CATEGORY_SEXUALLY_EXPLICIT = 4
-    HARM_CATEGORY_CIVIC_INTEGRITY = 5
+    (HARM_CATEGORY_UNSPECIFIED, HARM_CATEGORY_HATE_SPEECH, HARM_CATEGORY_DANGEROUS_CONTENT,
+     HARM_CATEGORY_HARASSMENT, HARM_CATEGORY_SEXUALLY_EXPLICIT,
+     HARM_CATEGORY_CIVIC_INTEGRITY) = range(6)  # fmt: skip
 
 
 class HarmProbability(OpenEnum):
@@ -175,11 +172,8 @@ class HarmProbability(OpenEnum):
 class HarmSeverity(OpenEnum):
     """Severity of harm; the names have a prefix."""
 
-    HARM_SEVERITY_UNSPECIFIED = 0
-    HARM_SEVERITY_NEGLIGIBLE = 1
-    HARM_SEVERITY_LOW = 2
-    HARM_SEVERITY_MEDIUM = 3
-    HARM_SEVERITY_HIGH = 4
+    (HARM_SEVERITY_UNSPECIFIED, HARM_SEVERITY_NEGLIGIBLE, HARM_SEVERITY_LOW, HARM_SEVERITY_MEDIUM,
+     HARM_SEVERITY_HIGH) = range(5)  # fmt: skip
 
 
 class AnswerSafetyRating(Message, proto="SafetyRating"):
@@ -219,12 +213,8 @@ class AnswerSkippedReason(OpenEnum):
 class QueryType(OpenEnum):
     """Class of a query."""
 
-    TYPE_UNSPECIFIED = 0
-    ADVERSARIAL_QUERY = 1
-    NON_ANSWER_SEEKING_QUERY = 2
-    JAIL_BREAKING_QUERY = 3
-    NON_ANSWER_SEEKING_QUERY_V2 = 4
-    USER_DEFINED_CLASSIFICATION_QUERY = 5
+    (TYPE_UNSPECIFIED, ADVERSARIAL_QUERY, NON_ANSWER_SEEKING_QUERY, JAIL_BREAKING_QUERY,
+     NON_ANSWER_SEEKING_QUERY_V2, USER_DEFINED_CLASSIFICATION_QUERY) = range(6)  # fmt: skip
 
 
 class QueryClassificationInfo(Message, inside="Answer.QueryUnderstandingInfo"):

@@ -125,14 +125,8 @@ class ConversationSource(OpenEnum):
 class InputType(OpenEnum):
     """Kind of an input."""
 
-    INPUT_TYPE_UNSPECIFIED = 0
-    INPUT_TYPE_TEXT = 1
-    INPUT_TYPE_AUDIO = 2
-    INPUT_TYPE_IMAGE = 3
-    INPUT_TYPE_BLOB = 4
-    INPUT_TYPE_TOOL_RESPONSE = 5
-    INPUT_TYPE_VARIABLES = 6
-    INPUT_TYPE_EVENT = 7
+    (INPUT_TYPE_UNSPECIFIED, INPUT_TYPE_TEXT, INPUT_TYPE_AUDIO, INPUT_TYPE_IMAGE, INPUT_TYPE_BLOB,
+     INPUT_TYPE_TOOL_RESPONSE, INPUT_TYPE_VARIABLES, INPUT_TYPE_EVENT) = range(8)  # fmt: skip
 
 
 class CesConversation(Message, proto="Conversation"):
