@@ -1,22 +1,7 @@
 """Discovery Engine's answers, and the sessions that hold them."""
 
-from turnwise.schemas.proto.message import (
-    Bool,
-    Bytes,
-    Double,
-    Float32,
-    Implicit,
-    Int64,
-    Map,
-    Message,
-    OneOf,
-    OpenEnum,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Repeated, Struct, Text, field
 
 
 class ChunkContent(Message, inside="Answer.Reference.UnstructuredDocumentInfo"):
@@ -24,8 +9,8 @@ class ChunkContent(Message, inside="Answer.Reference.UnstructuredDocumentInfo"):
 
     content: Text = field()
     page_identifier: Text = field()
-    relevance_score: Float32 | None = field("0..1.")
-    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
+    relevance_score: proto.Float32 | None = field("0..1.")
+    blob_attachment_indexes: Repeated[proto.Int64] = field("Into `blob_attachments`.")
 
 
 class UnstructuredDocumentInfo(Message, inside="Answer.Reference"):
@@ -53,9 +38,9 @@ class ReferenceChunkInfo(Message, proto="Answer.Reference.ChunkInfo"):
 
     chunk: Text = field()
     content: Text = field()
-    relevance_score: Float32 | None = field("0..1.")
+    relevance_score: proto.Float32 | None = field("0..1.")
     document_metadata: DocumentMetadata | None = field()
-    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
+    blob_attachment_indexes: Repeated[proto.Int64] = field("Into `blob_attachments`.")
 
 
 class StructuredDocumentInfo(Message, inside="Answer.Reference"):
@@ -79,7 +64,7 @@ class AttachedBlob(Message, proto="Answer.BlobAttachment.Blob"):
     """Type and bytes of a blob."""
 
     mime_type: Text = field()
-    data: Bytes = field()
+    data: proto.Bytes = field()
 
 
 class AttributionType(OpenEnum):
@@ -92,7 +77,7 @@ class BlobAttachment(Message, inside="Answer"):
     """A binary that belongs to an answer."""
 
     data: AttachedBlob | None = field()
-    attribution_type: Implicit[AttributionType] = field()
+    attribution_type: proto.Implicit[AttributionType] = field()
 
 
 class StepState(OpenEnum):
@@ -119,7 +104,7 @@ class SearchResultChunkInfo(Message, proto="Answer.Step.Action.Observation.Searc
 
     chunk: Text = field()
     content: Text = field()
-    relevance_score: Float32 | None = field()
+    relevance_score: proto.Float32 | None = field()
 
 
 class SearchResult(Message, inside="Answer.Step.Action.Observation"):
@@ -149,7 +134,7 @@ class StepAction(Message, proto="Answer.Step.Action"):
 class AnswerStep(Message, proto="Answer.Step"):
     """A step on the way to an answer."""
 
-    state: Implicit[StepState] = field()
+    state: proto.Implicit[StepState] = field()
     description: Text = field()
     thought: Text = field()
     actions: Repeated[StepAction] = field()
@@ -179,12 +164,12 @@ class HarmSeverity(OpenEnum):
 class AnswerSafetyRating(Message, proto="SafetyRating"):
     """Rating of one kind of harm."""
 
-    category: Implicit[HarmCategory] = field()
-    probability: Implicit[HarmProbability] = field()
-    probability_score: Float32 = field()
-    severity: Implicit[HarmSeverity] = field()
-    severity_score: Float32 = field()
-    blocked: Bool = field("The text was withheld because of this rating.")
+    category: proto.Implicit[HarmCategory] = field()
+    probability: proto.Implicit[HarmProbability] = field()
+    probability_score: proto.Float32 = field()
+    severity: proto.Implicit[HarmSeverity] = field()
+    severity_score: proto.Float32 = field()
+    blocked: proto.Bool = field("The text was withheld because of this rating.")
 
 
 class AnswerState(OpenEnum):
@@ -220,8 +205,8 @@ class QueryType(OpenEnum):
 class QueryClassificationInfo(Message, inside="Answer.QueryUnderstandingInfo"):
     """Result of one query classifier."""
 
-    type: Implicit[QueryType] = field()
-    positive: Bool = field()
+    type: proto.Implicit[QueryType] = field()
+    positive: proto.Bool = field()
 
 
 class QueryUnderstandingInfo(Message, inside="Answer"):
@@ -239,18 +224,18 @@ class CitationSource(Message, inside="Answer"):
 class AnswerCitation(Message, proto="Answer.Citation"):
     """A segment of the text and its sources."""
 
-    start_index: Int64 = field("First byte of `answer_text`.")
-    end_index: Int64 = field("The byte after the last.")
+    start_index: proto.Int64 = field("First byte of `answer_text`.")
+    end_index: proto.Int64 = field("The byte after the last.")
     sources: Repeated[CitationSource] = field()
 
 
 class GroundingSupport(Message, inside="Answer"):
     """A claim of the text and its evidence."""
 
-    start_index: Int64 = field("First byte of `answer_text`.")
-    end_index: Int64 = field("The byte after the last.")
-    grounding_score: Double | None = field("0..1; absent: no check was needed.")
-    grounding_check_required: Bool | None = field("False: neither score nor sources are given.")
+    start_index: proto.Int64 = field("First byte of `answer_text`.")
+    end_index: proto.Int64 = field("The byte after the last.")
+    grounding_score: proto.Double | None = field("0..1; absent: no check was needed.")
+    grounding_check_required: proto.Bool | None = field("False: neither score nor sources are given.")
     sources: Repeated[CitationSource] = field()
 
 
@@ -258,9 +243,9 @@ class Answer(Message):
     """The answer to one query of a session."""
 
     name: Text = field()
-    state: Implicit[AnswerState] = field()
+    state: proto.Implicit[AnswerState] = field()
     answer_text: Text = field("All byte offsets refer to its UTF-8 encoding.")
-    grounding_score: Double | None = field("0..1; absent: no grounding check ran.")
+    grounding_score: proto.Double | None = field("0..1; absent: no grounding check ran.")
     citations: Repeated[AnswerCitation] = field()
     grounding_supports: Repeated[GroundingSupport] = field()
     references: Repeated[AnswerReference] = field()
@@ -269,8 +254,8 @@ class Answer(Message):
     steps: Repeated[AnswerStep] = field()
     query_understanding_info: QueryUnderstandingInfo | None = field()
     answer_skipped_reasons: Repeated[AnswerSkippedReason] = field("Empty when there is a real answer.")
-    create_time: Timestamp | None = field()
-    complete_time: Timestamp | None = field()
+    create_time: proto.Timestamp | None = field()
+    complete_time: proto.Timestamp | None = field()
     safety_ratings: Repeated[AnswerSafetyRating] = field()
 
 
@@ -290,8 +275,8 @@ class SessionTurn(Message, proto="Session.Turn"):
         "The Answer itself; only where the session was read with its answers."
     )
     detailed_assist_answer: Struct | None = field("An AssistAnswer, kept as an object.")
-    query_config: Map[Text] = field()
-    live: Bool = field()
+    query_config: proto.Map[Text] = field()
+    live: proto.Bool = field()
 
 
 class SessionState(OpenEnum):
@@ -305,11 +290,11 @@ class AnswerSession(Message, proto="Session"):
 
     name: Text = field()
     display_name: Text = field()
-    state: Implicit[SessionState] = field()
+    state: proto.Implicit[SessionState] = field()
     user_pseudo_id: Text = field()
     turns: Repeated[SessionTurn] = field()
     labels: Repeated[Text] = field()
-    start_time: Timestamp | None = field()
-    end_time: Timestamp | None = field()
-    is_pinned: Bool = field()
+    start_time: proto.Timestamp | None = field()
+    end_time: proto.Timestamp | None = field()
+    is_pinned: proto.Bool = field()
     pending_async_assist_operation_id: Text = field()

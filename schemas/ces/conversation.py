@@ -1,30 +1,16 @@
 """Conversations of an app, the same in v1 and v1beta; what sessions take and give."""
 
-from turnwise.schemas.proto.message import (
-    AnyMessage,
-    Bool,
-    Bytes,
-    Duration,
-    Implicit,
-    Int32,
-    Message,
-    OneOf,
-    OpenEnum,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Repeated, Struct, Text, field
 
 
 class Span(Message):
     """A node of a trace."""
 
     name: Text = field("Kind or name of the span.")
-    start_time: Timestamp | None = field("Start.")
-    end_time: Timestamp | None = field("End.")
-    duration: Duration | None = field("Length.")
+    start_time: proto.Timestamp | None = field("Start.")
+    end_time: proto.Timestamp | None = field("End.")
+    duration: proto.Duration | None = field("Length.")
     attributes: Struct | None = field("Free-form attributes.")
     child_spans: Repeated["Span"] = field("Spans inside it.")
 
@@ -70,14 +56,14 @@ class Blob(Message):
     """Binary data."""
 
     mime_type: Text = field("Media type.", required=True)
-    data: Bytes = field("The bytes.", required=True)
+    data: proto.Bytes = field("The bytes.", required=True)
 
 
 class Image(Message):
     """An image."""
 
     mime_type: Text = field("image/png, image/jpeg or image/webp.", required=True)
-    data: Bytes = field("The bytes.", required=True)
+    data: proto.Bytes = field("The bytes.", required=True)
 
 
 class Chunk(Message):
@@ -100,7 +86,7 @@ class ConversationMessage(Message, proto="Message"):
 
     role: Text = field("`user`, `agent` or the display name of the agent.")
     chunks: Repeated[Chunk] = field("Content, in order.")
-    event_time: Timestamp | None = field("When it was sent or received.")
+    event_time: proto.Timestamp | None = field("When it was sent or received.")
 
 
 class ConversationTurn(Message, proto="Conversation.Turn"):
@@ -133,12 +119,12 @@ class CesConversation(Message, proto="Conversation"):
     """One interaction of an end user with the app."""
 
     name: Text = field()
-    start_time: Timestamp | None = field()
-    end_time: Timestamp | None = field()
+    start_time: proto.Timestamp | None = field()
+    end_time: proto.Timestamp | None = field()
     turns: Repeated[ConversationTurn] = field()
-    turn_count: Int32 = field()
-    channel_type: Implicit[ChannelType] = field("Superseded by `input_types`.")
-    source: Implicit[ConversationSource] = field()
+    turn_count: proto.Int32 = field()
+    channel_type: proto.Implicit[ChannelType] = field("Superseded by `input_types`.")
+    source: proto.Implicit[ConversationSource] = field()
     input_types: Repeated[InputType] = field()
     entry_agent: Text = field("Absent: the root agent.")
     deployment: Text = field()
@@ -164,13 +150,13 @@ class SessionInput(Message):
 
     text: OneOf[Text] = field("Text.")
     dtmf: OneOf[Text] = field("Telephone digits.")
-    audio: OneOf[Bytes] = field("Audio bytes.")
+    audio: OneOf[proto.Bytes] = field("Audio bytes.")
     tool_responses: OneOf[ToolResponses] = field("Answers of the client's tools.")
     image: OneOf[Image] = field("Image.")
     blob: OneOf[Blob] = field("Binary data.")
     variables: OneOf[Struct] = field("Session variables.")
     event: OneOf[SessionEvent] = field("Named event.")
-    will_continue: Bool = field("Whether it is a fragment of a longer input.")
+    will_continue: proto.Bool = field("Whether it is a fragment of a longer input.")
 
 
 class ToolCalls(Message):
@@ -185,7 +171,7 @@ class CitedChunk(Message, inside="Citations"):
     uri: Text = field()
     title: Text = field()
     text: Text = field()
-    requires_attribution: Bool = field()
+    requires_attribution: proto.Bool = field()
 
 
 class Citations(Message):
@@ -225,13 +211,13 @@ class SessionOutput(Message):
     """One output of a session."""
 
     text: OneOf[Text] = field()
-    audio: OneOf[Bytes] = field()
+    audio: OneOf[proto.Bytes] = field()
     tool_calls: OneOf[ToolCalls] = field()
     citations: OneOf[Citations] = field()
     google_search_suggestions: OneOf[GoogleSearchSuggestions] = field()
     end_session: OneOf[EndSession] = field()
     payload: OneOf[Struct] = field()
-    turn_index: Int32 = field("1-based.")
-    turn_completed: Bool = field()
+    turn_index: proto.Int32 = field("1-based.")
+    turn_completed: proto.Bool = field()
     diagnostic_info: DiagnosticInfo | None = field()
-    context: Repeated[AnyMessage] = field()
+    context: Repeated[proto.AnyMessage] = field()

@@ -8,23 +8,8 @@ from turnwise.schemas.ces.conversation import (
     ConversationMessage,
     ToolsetTool,
 )
-from turnwise.schemas.proto.message import (
-    AnyMessage,
-    Bool,
-    Double,
-    Duration,
-    Float32,
-    Implicit,
-    Int32,
-    Message,
-    OneOf,
-    OpenEnum,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Repeated, Struct, Text, field
 
 
 class EvaluationErrorType(OpenEnum):
@@ -37,7 +22,7 @@ class EvaluationErrorType(OpenEnum):
 class EvaluationErrorInfo(Message):
     """Why something could not be evaluated."""
 
-    error_type: Implicit[EvaluationErrorType] = field("Class of the error.")
+    error_type: proto.Implicit[EvaluationErrorType] = field("Class of the error.")
     error_message: Text = field("Message for developers.")
     session_id: Text = field("The session that failed.")
     user_facing_error_message: Text = field("Message for users.")
@@ -52,18 +37,20 @@ class EvaluationOutcome(OpenEnum):
 class SemanticSimilarityResult(Message, inside="EvaluationResult"):
     """Judgement of semantic similarity."""
 
-    score: Int32 | None = field(
+    score: proto.Int32 | None = field(
         "4: same meaning, 0: contradiction.", bounds=(0, evaluation.HIGHEST_SIMILARITY)
     )
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
-    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
+    outcome: proto.Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
 class HallucinationResult(Message, inside="EvaluationResult"):
     """Whether the agent's claims are justified by its context."""
 
-    score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.", bounds=(-1, 1))
+    score: proto.Int32 | None = field(
+        "1: justified, 0: not justified, -1: nothing to assess.", bounds=(-1, 1)
+    )
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -71,8 +58,10 @@ class HallucinationResult(Message, inside="EvaluationResult"):
 class OverallToolInvocationResult(Message, inside="EvaluationResult"):
     """The tool check of a turn."""
 
-    tool_invocation_score: Float32 | None = field("Share of expected tools that were called.", bounds=(0, 1))
-    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
+    tool_invocation_score: proto.Float32 | None = field(
+        "Share of expected tools that were called.", bounds=(0, 1)
+    )
+    outcome: proto.Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
 class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
@@ -80,9 +69,9 @@ class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
 
     tool: Text = field("Name of the tool.")
     display_name: Text = field("Display name of the tool.")
-    start_time: Timestamp | None = field("Start.")
-    end_time: Timestamp | None = field("End.")
-    execution_latency: Duration | None = field("Length of the execution.")
+    start_time: proto.Timestamp | None = field("Start.")
+    end_time: proto.Timestamp | None = field("End.")
+    execution_latency: proto.Duration | None = field("Length of the execution.")
 
 
 class SpanType(OpenEnum):
@@ -98,11 +87,11 @@ class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
     toolset: OneOf[ToolsetTool] = field("Tool of a toolset.")
     model: OneOf[Text] = field("Model of an LLM span.")
     callback: OneOf[Text] = field("The callback.")
-    type: Implicit[SpanType] = field("Kind of the span.")
+    type: proto.Implicit[SpanType] = field("Kind of the span.")
     display_name: Text = field("Display name of the tool or guardrail.")
-    start_time: Timestamp | None = field("Start.")
-    end_time: Timestamp | None = field("End.")
-    execution_latency: Duration | None = field("Length.")
+    start_time: proto.Timestamp | None = field("Start.")
+    end_time: proto.Timestamp | None = field("End.")
+    execution_latency: proto.Duration | None = field("Length.")
 
 
 class EvaluationExpectationResult(Message, inside="EvaluationResult"):
@@ -110,14 +99,16 @@ class EvaluationExpectationResult(Message, inside="EvaluationResult"):
 
     evaluation_expectation: Text = field("Name of the expectation.")
     prompt: Text = field("Prompt that was used.")
-    outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
+    outcome: proto.Implicit[EvaluationOutcome] = field("Whether it is met.")
     explanation: Text = field("Reason of the judge.")
 
 
 class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
     """Whether the simulated user got what it wanted."""
 
-    score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.", bounds=(-1, 1))
+    score: proto.Int32 | None = field(
+        "1: satisfied, 0: not satisfied, -1: the goal is too vague.", bounds=(-1, 1)
+    )
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -125,54 +116,56 @@ class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
 class TaskCompletionResult(UserGoalSatisfactionResult, inside="EvaluationResult"):
     """Older form of the user goal's result."""
 
-    score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.", bounds=(-1, 1))
+    score: proto.Int32 | None = field(
+        "1: completed, 0: not completed, -1: the goal is undefined.", bounds=(-1, 1)
+    )
 
 
 class Status(Message):
     """An error of an API."""
 
-    code: Int32 = field("Code of google.rpc.Code.")
+    code: proto.Int32 = field("Code of google.rpc.Code.")
     message: Text = field("Message for developers.")
-    details: Repeated[AnyMessage] = field("Further details.")
+    details: Repeated[proto.AnyMessage] = field("Further details.")
 
 
 class ToolMetrics(Message, inside="AggregatedMetrics"):
     """Counts of one tool."""
 
     tool: Text = field("Name of the tool.")
-    pass_count: Int32 = field("Expected calls that passed.")
-    fail_count: Int32 = field("Expected calls that failed.")
+    pass_count: proto.Int32 = field("Expected calls that passed.")
+    fail_count: proto.Int32 = field("Expected calls that failed.")
 
 
 class SemanticSimilarityMetrics(Message, inside="AggregatedMetrics"):
     """Mean semantic similarity."""
 
-    score: Float32 = field("Mean score.", bounds=(0, evaluation.HIGHEST_SIMILARITY))
+    score: proto.Float32 = field("Mean score.", bounds=(0, evaluation.HIGHEST_SIMILARITY))
 
 
 class HallucinationMetrics(Message, inside="AggregatedMetrics"):
     """Mean hallucination score."""
 
-    score: Float32 = field("Mean score; 1: all is justified.", bounds=(0, 1))
+    score: proto.Float32 = field("Mean score; 1: all is justified.", bounds=(0, 1))
 
 
 class ToolCallLatencyMetrics(Message, inside="AggregatedMetrics"):
     """Mean latency of one tool."""
 
     tool: Text = field("Name of the tool.")
-    average_latency: Duration | None = field("Mean latency of its calls.")
+    average_latency: proto.Duration | None = field("Mean latency of its calls.")
 
 
 class TurnLatencyMetrics(Message, inside="AggregatedMetrics"):
     """Mean latency of turns."""
 
-    average_latency: Duration | None = field("Mean latency.")
+    average_latency: proto.Duration | None = field("Mean latency.")
 
 
 class MetricsByTurn(Message, inside="AggregatedMetrics"):
     """Figures of one turn index."""
 
-    turn_index: Int32 = field("Index of the turn, from 0.")
+    turn_index: proto.Int32 = field("Index of the turn, from 0.")
     tool_metrics: Repeated[ToolMetrics] = field("By tool.")
     semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = field(
         "Semantic similarity; one entry."
@@ -193,8 +186,8 @@ class MetricsByAppVersion(Message, inside="AggregatedMetrics"):
     hallucination_metrics: Repeated[HallucinationMetrics] = field("Hallucination; one entry.")
     tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = field("Latency by tool.")
     turn_latency_metrics: Repeated[TurnLatencyMetrics] = field("Latency of turns; one entry.")
-    pass_count: Int32 = field("Results that passed.")
-    fail_count: Int32 = field("Results that failed.")
+    pass_count: proto.Int32 = field("Results that passed.")
+    fail_count: proto.Int32 = field("Results that failed.")
     metrics_by_turn: Repeated[MetricsByTurn] = field("The same by index of the turn.")
 
 
@@ -215,8 +208,8 @@ class AudioEncoding(OpenEnum):
 class OutputAudioConfig(Message):
     """Audio that the agent's side produces."""
 
-    audio_encoding: Implicit[AudioEncoding] = field("Encoding.")
-    sample_rate_hertz: Int32 = field("Samples per second.")
+    audio_encoding: proto.Implicit[AudioEncoding] = field("Encoding.")
+    sample_rate_hertz: proto.Int32 = field("Samples per second.")
 
 
 class InputAudioConfig(OutputAudioConfig):
@@ -242,8 +235,8 @@ class EvaluationConfig(Message):
 
     input_audio_config: InputAudioConfig | None = field("Audio of the user's side.", deprecated=True)
     output_audio_config: OutputAudioConfig | None = field("Audio of the agent's side.", deprecated=True)
-    evaluation_channel: Implicit[EvaluationChannel] = field("Text or audio.")
-    tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = field("Whether real tools are called.")
+    evaluation_channel: proto.Implicit[EvaluationChannel] = field("Text or audio.")
+    tool_call_behaviour: proto.Implicit[EvaluationToolCallBehaviour] = field("Whether real tools are called.")
 
 
 class GoldenRunMethod(OpenEnum):
@@ -265,8 +258,8 @@ class BackgroundEnvironment(OpenEnum):
 class SpeechConfig(Message, inside="EvaluationPersona"):
     """Voice of a persona."""
 
-    speaking_rate: Double = field("Speed; 1 is normal.")
-    environment: Implicit[BackgroundEnvironment] = field("Background noise.")
+    speaking_rate: proto.Double = field("Speed; 1 is normal.")
+    environment: proto.Implicit[BackgroundEnvironment] = field("Background noise.")
     voice_id: Text = field("Id of the voice.")
 
 
@@ -283,10 +276,10 @@ class EvaluationPersona(Message):
 class ToolInvocationResult(Message, inside="EvaluationResult.GoldenExpectationOutcome"):
     """Parameter check of one tool call."""
 
-    parameter_correctness_score: Float32 | None = field(
+    parameter_correctness_score: proto.Float32 | None = field(
         "Share of the expected parameters that the call has.", bounds=(0, 1)
     )
-    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
+    outcome: proto.Implicit[EvaluationOutcome] = field("Score against its threshold.")
     explanation: Text = field("Which parameters differ.")
 
 
@@ -301,7 +294,7 @@ class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
     expectation: evaluation.GoldenExpectation | None = field(
         "The expectation; absent: this was observed and not expected."
     )
-    outcome: Implicit[EvaluationOutcome] = field("Whether the expectation is met.")
+    outcome: proto.Implicit[EvaluationOutcome] = field("Whether the expectation is met.")
     semantic_similarity_result: SemanticSimilarityResult | None = field(
         "Older form of the turn's semanticSimilarityResult.", deprecated=True
     )
@@ -316,13 +309,13 @@ class TurnReplayResult(Message, inside="EvaluationResult.GoldenResult"):
         "One per expectation, and one per observation that nothing expects."
     )
     hallucination_result: HallucinationResult | None = field("Whether the claims of the turn are justified.")
-    tool_invocation_score: Float32 = field(
+    tool_invocation_score: proto.Float32 = field(
         "Older form of overallToolInvocationResult; absent may mean 0.", deprecated=True, bounds=(0, 1)
     )
-    tool_ordered_invocation_score: Float32 | None = field(
+    tool_ordered_invocation_score: proto.Float32 | None = field(
         "Share of expected tools called in the expected order; it has no threshold.", bounds=(0, 1)
     )
-    turn_latency: Duration | None = field("Time that the turn took.")
+    turn_latency: proto.Duration | None = field("Time that the turn took.")
     tool_call_latencies: Repeated[CesToolCallLatency] = field("One per executed call.")
     semantic_similarity_result: SemanticSimilarityResult | None = field(
         "Similarity of the agent's responses with the expected ones."
@@ -356,14 +349,14 @@ class ScenarioExpectationOutcome(Message, inside="EvaluationResult"):
     observed_tool_call: OneOf[ObservedToolCall] = field("The observed call, with its answer.")
     observed_agent_response: OneOf[ConversationMessage] = field("The observed response.")
     expectation: evaluation.ScenarioExpectation | None = field("The expectation.")
-    outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
+    outcome: proto.Implicit[EvaluationOutcome] = field("Whether it is met.")
 
 
 class ScenarioRubricOutcome(Message, inside="EvaluationResult"):
     """Score for one rubric."""
 
     rubric: Text = field("The rubric.")
-    score: Float32 | None = field("Score of the rubric.")
+    score: proto.Float32 | None = field("Score of the rubric.")
     score_explanation: Text = field("Reason of the judge.")
 
 
@@ -383,8 +376,10 @@ class ScenarioResult(Message, inside="EvaluationResult"):
     user_goal_satisfaction_result: UserGoalSatisfactionResult | None = field(
         "Whether the user got what it wanted."
     )
-    all_expectations_satisfied: Bool | None = field("Whether every expectation of the scenario is met.")
-    task_completed: Bool | None = field("Whether goal and expectations are met without a hallucination.")
+    all_expectations_satisfied: proto.Bool | None = field("Whether every expectation of the scenario is met.")
+    task_completed: proto.Bool | None = field(
+        "Whether goal and expectations are met without a hallucination."
+    )
     span_latencies: Repeated[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
     evaluation_expectation_results: Repeated[EvaluationExpectationResult] = field(
         "One per expectation on the whole conversation."
@@ -404,8 +399,8 @@ class EvaluationResult(Message):
     scenario_result: OneOf[ScenarioResult] = field("Outcome of a scenario.")
     name: Text = field("projects/P/locations/L/apps/A/evaluations/E/results/R.")
     display_name: Text = field("Name for people.")
-    create_time: Timestamp | None = field("When it was created.")
-    evaluation_status: Implicit[EvaluationOutcome] = field(
+    create_time: proto.Timestamp | None = field("When it was created.")
+    evaluation_status: proto.Implicit[EvaluationOutcome] = field(
         "Verdict on the whole evaluation; only if COMPLETED."
     )
     evaluation_run: Text = field("Name of the run.")
@@ -416,13 +411,13 @@ class EvaluationResult(Message):
     app_version: Text = field("Name of the app version; absent: the draft.")
     app_version_display_name: Text = field("Its display name.")
     changelog: Text = field("Changelog entry of the draft.")
-    changelog_create_time: Timestamp | None = field("Time of that entry.")
-    execution_state: Implicit[ExecutionState] = field("How far the execution is.")
+    changelog_create_time: proto.Timestamp | None = field("Time of that entry.")
+    execution_state: proto.Implicit[ExecutionState] = field("How far the execution is.")
     evaluation_metrics_thresholds: evaluation.EvaluationMetricsThresholds | None = field(
         "Thresholds that applied."
     )
     config: EvaluationConfig | None = field("Settings that applied.")
-    golden_run_method: Implicit[GoldenRunMethod] = field("How the golden was replayed.")
+    golden_run_method: proto.Implicit[GoldenRunMethod] = field("How the golden was replayed.")
 
 
 class Evaluation(evaluation.CaseContent):

@@ -1,19 +1,8 @@
 """Requests and responses of the methods that the store serves, and of the tools that extend them."""
 
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult, MetricsByAppVersion
-from turnwise.schemas.proto.message import (
-    Bool,
-    Double,
-    FieldMask,
-    Int32,
-    Int64,
-    Message,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Message, Repeated, Struct, Text, field
 
 _WANTED = "Comma-separated paths of the wanted fields; *: all; absent: "
 _REJECTED = field(
@@ -28,7 +17,7 @@ class UpdateEvaluationRequest(Message):
     evaluation: Evaluation | None = field(
         "The new values; its name says which evaluation changes.", required=True
     )
-    update_mask: FieldMask | None = field(
+    update_mask: proto.FieldMask | None = field(
         "Comma-separated paths of the fields to change; absent: all fields."
     )
 
@@ -45,7 +34,7 @@ class DeleteEvaluationRequest(Message):
     """Delete a case; its history stays."""
 
     name: Text = field("Name of the evaluation.", required=True)
-    force: Bool = field(
+    force: proto.Bool = field(
         "Whether it is also removed from its datasets; otherwise one that is in a dataset is not deleted."
     )
     etag: Text = field("The etag that it must have; absent: any.")
@@ -55,7 +44,7 @@ class PageRequest(Message):
     """Base of requests for a page of what an app has."""
 
     parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
-    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
+    page_size: proto.Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
 
 
@@ -66,7 +55,7 @@ class ListEvaluationsRequest(PageRequest):
     evaluation_filter: Text = field("Condition on evaluations, such as tags:slow AND display_name:refund.")
     evaluation_run_filter: Text = field("Condition on the runs of their results, such as app_version = v8.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
-    last_ten_results: Bool = field("Whether the ten newest results are added.")
+    last_ten_results: proto.Bool = field("Whether the ten newest results are added.")
 
 
 class ListEvaluationsResponse(Message):
@@ -126,7 +115,7 @@ class UpdateEvaluationTool(Message):
 class GetEvaluationWithResults(GetEvaluationRequest):
     """Read a case, with its results."""
 
-    last_ten_results: Bool = field("Whether the ten newest results are added.")
+    last_ten_results: proto.Bool = field("Whether the ten newest results are added.")
 
 
 class GetEvaluationTool(GetEvaluationWithResults):
@@ -160,17 +149,17 @@ class RunFailure(Message):
 
     name: Text = field("Name of the failure.")
     evaluation_run: Text = field("Name of the run.")
-    update_time: Timestamp | None = field("When it was written.")
+    update_time: proto.Timestamp | None = field("When it was written.")
     stage: Text = field("`read`, `parse`, `parse_case`, `match` or `score`; `write`: results were replaced.")
     error_type: Text = field("Class of the error.")
     message: Text = field("What is wrong.")
     source: Text = field("File that the record came from.")
-    position: Int32 = field("1-based line or index in it.")
+    position: proto.Int32 = field("1-based line or index in it.")
     record: Text = field("The record's text, at most 64 KiB of it.")
     conversation_id: Text = field("Id of the conversation, if known.")
     criterion: Text = field("Criterion that failed.")
     app_version: Text = field("App version, if known.")
-    turn_index: Int32 | None = field("0-based; absent: the whole conversation.")
+    turn_index: proto.Int32 | None = field("0-based; absent: the whole conversation.")
 
 
 class GetFailuresResponse(Message):
@@ -183,7 +172,7 @@ class GetFailuresResponse(Message):
 class ListEvaluationRunsRequest(PageRequest):
     """List the runs of an app."""
 
-    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
+    page_size: proto.Int32 = field("Number of runs, at most 200.", bounds=(0, None))
     filter: Text = field("By name, display_name (the run id), state, create_time and update_time.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
@@ -202,7 +191,7 @@ class RunSummary(Message):
         "RUNNING, ERROR or CANCELLED: a later execution of the run, which is not read; absent: there is none."
     )
     repeat_time: Text = field("When that wrote last.")
-    exit_status: Int32 | None = field("0: it passed its gate; 1: it did not; absent: not known.")
+    exit_status: proto.Int32 | None = field("0: it passed its gate; 1: it did not; absent: not known.")
     create_time: Text = field("Start; absent: not known.")
     update_time: Text = field("When it wrote last.")
     end_time: Text = field("End; absent: it has not ended, or it is not known.")
@@ -212,13 +201,13 @@ class RunSummary(Message):
     config_digest: Text = field("The same where what decides the scores is equal.")
     judge: Text = field("Kind of judge; `none`: there was none.")
     judge_model: Text = field("Model of the judge.")
-    cost: Double | None = field("Of the judge, for the whole run, at the prices of the config.")
-    conversation_count: Int32 = field("Conversations in the app.")
-    result_count: Int32 = field("Their results.")
-    pass_count: Int32 = field("Results with the verdict PASS.")
-    fail_count: Int32 = field("Results with the verdict FAIL.")
-    no_verdict_count: Int32 = field("Results without a verdict.")
-    rejected_record_count: Int32 = _REJECTED
+    cost: proto.Double | None = field("Of the judge, for the whole run, at the prices of the config.")
+    conversation_count: proto.Int32 = field("Conversations in the app.")
+    result_count: proto.Int32 = field("Their results.")
+    pass_count: proto.Int32 = field("Results with the verdict PASS.")
+    fail_count: proto.Int32 = field("Results with the verdict FAIL.")
+    no_verdict_count: proto.Int32 = field("Results without a verdict.")
+    rejected_record_count: proto.Int32 = _REJECTED
 
 
 class ListRunSummariesResponse(Message):
@@ -236,7 +225,7 @@ class GetCriterionTrendRequest(PageRequest):
     filter: Text = field(
         "Of the runs: by name, display_name (the run id), state, create_time and update_time."
     )
-    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
+    page_size: proto.Int32 = field("Number of runs, at most 200.", bounds=(0, None))
 
 
 class TrendPoint(Message):
@@ -247,36 +236,36 @@ class TrendPoint(Message):
     level: Text = field("turn, or conversation: scores of whole conversations; absent: nothing was measured.")
     gap: Text = field("Why there is no value; it is not 0. Absent: there is one.")
     unit: Text = field("score, seconds or count.")
-    score_count: Int32 = field("Scores, those without a value included.")
-    scored_count: Int32 = field("Scores with a value.")
-    no_score_count: Int32 = field("Scores without a value.")
-    error_count: Int32 = field("How often the criterion failed with an error.")
-    pass_count: Int32 = field("Scores with the outcome PASS.")
-    fail_count: Int32 = field("Scores with the outcome FAIL.")
-    pass_rate: Double | None = field(
+    score_count: proto.Int32 = field("Scores, those without a value included.")
+    scored_count: proto.Int32 = field("Scores with a value.")
+    no_score_count: proto.Int32 = field("Scores without a value.")
+    error_count: proto.Int32 = field("How often the criterion failed with an error.")
+    pass_count: proto.Int32 = field("Scores with the outcome PASS.")
+    fail_count: proto.Int32 = field("Scores with the outcome FAIL.")
+    pass_rate: proto.Double | None = field(
         "Share of PASS in all outcomes; absent: there is no outcome.", bounds=(0, 1)
     )
-    pass_rate_low: Double | None = field(
+    pass_rate_low: proto.Double | None = field(
         "Lower bound with 95 % confidence (Wilson), as of independent scores.", bounds=(0, 1)
     )
-    pass_rate_high: Double | None = field("Upper bound.", bounds=(0, 1))
-    mean: Double | None = field("Mean of the values.")
-    mean_interval_low: Double | None = field(
+    pass_rate_high: proto.Double | None = field("Upper bound.", bounds=(0, 1))
+    mean: proto.Double | None = field("Mean of the values.")
+    mean_interval_low: proto.Double | None = field(
         "Lower bound with 95 % confidence (Student), as of independent values; absent: no spread was seen."
     )
-    mean_interval_high: Double | None = field("Upper bound.")
-    mean_low: Double | None = field(
+    mean_interval_high: proto.Double | None = field("Upper bound.")
+    mean_low: proto.Double | None = field(
         "Mean if everything without a score had the lowest value of the scale; absent: it has none."
     )
-    mean_high: Double | None = field(
+    mean_high: proto.Double | None = field(
         "Mean if everything without a score had the highest value of the scale; absent: it has none."
     )
-    stddev: Double | None = field("Standard deviation of the values; absent: fewer than two.")
-    p50: Double | None = field("Median, of latencies only.")
-    p90: Double | None = field("90th percentile, of latencies only.")
-    p99: Double | None = field("99th percentile, of latencies only.")
-    conversation_count: Int32 = field("Conversations of the version in the run.")
-    turn_count: Int32 = field("Their turns.")
+    stddev: proto.Double | None = field("Standard deviation of the values; absent: fewer than two.")
+    p50: proto.Double | None = field("Median, of latencies only.")
+    p90: proto.Double | None = field("90th percentile, of latencies only.")
+    p99: proto.Double | None = field("99th percentile, of latencies only.")
+    conversation_count: proto.Int32 = field("Conversations of the version in the run.")
+    turn_count: proto.Int32 = field("Their turns.")
 
 
 class TrendRun(Message):
@@ -319,13 +308,13 @@ class VersionSummary(Message):
     """The results of a version."""
 
     app_version_id: Text = field("Id of the version.")
-    evaluation_count: Int32 = field("Evaluations that have a result.")
-    pass_count: Int32 = field("Results that passed.")
-    fail_count: Int32 = field("Results that failed.")
-    no_verdict_count: Int32 = field("Results without a verdict.")
-    pass_rate: Double | None = field("Share that passed of the results with a verdict.", bounds=(0, 1))
-    pass_rate_low: Double | None = field("Lower bound with 95 % confidence (Wilson).", bounds=(0, 1))
-    pass_rate_high: Double | None = field("Upper bound.", bounds=(0, 1))
+    evaluation_count: proto.Int32 = field("Evaluations that have a result.")
+    pass_count: proto.Int32 = field("Results that passed.")
+    fail_count: proto.Int32 = field("Results that failed.")
+    no_verdict_count: proto.Int32 = field("Results without a verdict.")
+    pass_rate: proto.Double | None = field("Share that passed of the results with a verdict.", bounds=(0, 1))
+    pass_rate_low: proto.Double | None = field("Lower bound with 95 % confidence (Wilson).", bounds=(0, 1))
+    pass_rate_high: proto.Double | None = field("Upper bound.", bounds=(0, 1))
     metrics: MetricsByAppVersion | None = field("Averages and counts.")
 
 
@@ -335,10 +324,10 @@ class VersionChange(Message, proto="EvaluationChange"):
     evaluation: Text = field("Name of the evaluation.")
     display_name: Text = field("Its display name.")
     change: Text = field("`regressed`: the share fell by half or more; `fixed`: it rose so.")
-    baseline_pass_count: Int32 = field("Results of the baseline that passed.")
-    baseline_fail_count: Int32 = field("Results of the baseline that failed.")
-    candidate_pass_count: Int32 = field("Results of the candidate that passed.")
-    candidate_fail_count: Int32 = field("Results of the candidate that failed.")
+    baseline_pass_count: proto.Int32 = field("Results of the baseline that passed.")
+    baseline_fail_count: proto.Int32 = field("Results of the baseline that failed.")
+    candidate_pass_count: proto.Int32 = field("Results of the candidate that passed.")
+    candidate_fail_count: proto.Int32 = field("Results of the candidate that failed.")
 
 
 class MeasuredDifference(Message):
@@ -350,19 +339,19 @@ class MeasuredDifference(Message):
     sentence: Text = field("The same as one sentence, with what would have been seen.")
     measure: Text = field("`pass_rate` or `mean`.")
     unit: Text = field("`score`, `seconds` or `count`.")
-    pair_count: Int32 = field("Cases with a value on both sides.")
-    baseline_value: Double | None = field("Pass rate or mean of the baseline over the pairs.")
-    candidate_value: Double | None = field("Pass rate or mean of the candidate over the pairs.")
-    difference: Double | None = field("Value of the candidate minus that of the baseline.")
-    difference_low: Double | None = field("Lower bound with 95 % confidence.")
-    difference_high: Double | None = field("Upper bound.")
-    p_value: Double | None = field("Adjusted (Holm) over the criteria that decide.")
-    fixed_count: Int32 = field("Pairs that fail in the baseline and pass in the candidate.")
-    regressed_count: Int32 = field("Pairs that pass in the baseline and fail in the candidate.")
-    detectable_difference: Double | None = field(
+    pair_count: proto.Int32 = field("Cases with a value on both sides.")
+    baseline_value: proto.Double | None = field("Pass rate or mean of the baseline over the pairs.")
+    candidate_value: proto.Double | None = field("Pass rate or mean of the candidate over the pairs.")
+    difference: proto.Double | None = field("Value of the candidate minus that of the baseline.")
+    difference_low: proto.Double | None = field("Lower bound with 95 % confidence.")
+    difference_high: proto.Double | None = field("Upper bound.")
+    p_value: proto.Double | None = field("Adjusted (Holm) over the criteria that decide.")
+    fixed_count: proto.Int32 = field("Pairs that fail in the baseline and pass in the candidate.")
+    regressed_count: proto.Int32 = field("Pairs that pass in the baseline and fail in the candidate.")
+    detectable_difference: proto.Double | None = field(
         "Smallest difference that would have been seen with a power of 80 %."
     )
-    needed_pair_count: Int32 = field(
+    needed_pair_count: proto.Int32 = field(
         "Pairs that the difference needs to be seen with a power of 80 %; 0: there is none."
     )
     word_if_missing_fail: Text = field(
@@ -389,7 +378,7 @@ class CriterionNotCompared(Message):
 class ReasonCount(Message):
     """Why conversations have no verdict, in words that they share."""
 
-    conversation_count: Int32 = field("Number of them.")
+    conversation_count: proto.Int32 = field("Number of them.")
     reason: Text = field("Why, with the next step.")
 
 
@@ -405,20 +394,20 @@ class VersionVerdict(MeasuredDifference):
         "Why conversations of the candidate most often have no verdict."
     )
     paired_by: Text = field("`eval_id`, `conversation_id`, `task` or `nothing` (two groups).")
-    changed_case_count: Int32 = field(
+    changed_case_count: proto.Int32 = field(
         "Cases left out, because the versions were not held against the same expectation."
     )
     changed_cases: Repeated[Text] = field("The first of them.")
-    baseline_only_case_count: Int32 = field("Cases of the baseline alone.")
-    candidate_only_case_count: Int32 = field("Cases of the candidate alone.")
-    baseline_conversation_count: Int32 = field("Conversations of the baseline.")
-    candidate_conversation_count: Int32 = field("Conversations of the candidate.")
-    baseline_no_verdict_count: Int32 = field("Conversations of the baseline without a verdict.")
-    candidate_no_verdict_count: Int32 = field("Conversations of the candidate without a verdict.")
-    baseline_rejected_record_count: Int32 = field(
+    baseline_only_case_count: proto.Int32 = field("Cases of the baseline alone.")
+    candidate_only_case_count: proto.Int32 = field("Cases of the candidate alone.")
+    baseline_conversation_count: proto.Int32 = field("Conversations of the baseline.")
+    candidate_conversation_count: proto.Int32 = field("Conversations of the candidate.")
+    baseline_no_verdict_count: proto.Int32 = field("Conversations of the baseline without a verdict.")
+    candidate_no_verdict_count: proto.Int32 = field("Conversations of the candidate without a verdict.")
+    baseline_rejected_record_count: proto.Int32 = field(
         "Records, conversations and cases that the runs of the baseline rejected, whatever their version."
     )
-    candidate_rejected_record_count: Int32 = field("The same of the candidate.")
+    candidate_rejected_record_count: proto.Int32 = field("The same of the candidate.")
     baseline_problems: Repeated[Text] = field(
         "Runs of the baseline that have not ended or broke off: what is newest is not compared."
     )
@@ -437,11 +426,11 @@ class CasesChanged(Message):
     changes: Repeated[VersionChange] = field(
         "Evaluations whose share of passed results changed by half or more, regressed ones first."
     )
-    regressed_count: Int32 = field("Evaluations whose share fell by half or more.")
-    fixed_count: Int32 = field("Evaluations whose share rose by half or more.")
-    unchanged_count: Int32 = field("Evaluations whose share changed by less.")
-    only_baseline_count: Int32 = field("Evaluations with a verdict for the baseline alone.")
-    only_candidate_count: Int32 = field("Evaluations with a verdict for the candidate alone.")
+    regressed_count: proto.Int32 = field("Evaluations whose share fell by half or more.")
+    fixed_count: proto.Int32 = field("Evaluations whose share rose by half or more.")
+    unchanged_count: proto.Int32 = field("Evaluations whose share changed by less.")
+    only_baseline_count: proto.Int32 = field("Evaluations with a verdict for the baseline alone.")
+    only_candidate_count: proto.Int32 = field("Evaluations with a verdict for the candidate alone.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
@@ -463,7 +452,7 @@ class ListEvaluationRevisionsRequest(Message):
     """List the revisions of an evaluation."""
 
     name: Text = field("Name of the evaluation.", required=True)
-    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
+    page_size: proto.Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
     read_mask: Text = field(_WANTED + "all but the content.")
 
@@ -471,12 +460,12 @@ class ListEvaluationRevisionsRequest(Message):
 class EvaluationRevision(Message):
     """One revision of an evaluation."""
 
-    revision: Int32 = field("Number of the revision, from 1.")
+    revision: proto.Int32 = field("Number of the revision, from 1.")
     etag: Text = field("Its etag.")
-    change_time: Timestamp | None = field("When it was made.")
+    change_time: proto.Timestamp | None = field("When it was made.")
     changed_by: Text = field("Who made it.")
     update_mask: Text = field("Mask of the update that made it; absent: all fields were written.")
-    deleted: Bool = field("Whether the evaluation was deleted here; `evaluation` is what it held.")
+    deleted: proto.Bool = field("Whether the evaluation was deleted here; `evaluation` is what it held.")
     evaluation: Evaluation | None = field("Its content, without what is computed.")
 
 
@@ -491,7 +480,7 @@ class RestoreEvaluationRequest(Message):
     """Give an evaluation the content of one of its revisions."""
 
     name: Text = field("Name of the evaluation.", required=True)
-    revision: Int32 = field("Number of the revision.", required=True, bounds=(1, None))
+    revision: proto.Int32 = field("Number of the revision.", required=True, bounds=(1, None))
     etag: Text = field("The etag that the evaluation must have; absent: any.")
 
 
@@ -501,7 +490,7 @@ class ListConversationsToReadRequest(Message):
     parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
     evaluation_run: Text = field("Name or id of the run; absent: the run that was written last.")
     app_version: Text = field("Name or id of an app version; absent: all versions.")
-    page_size: Int32 = field("Number of conversations, at most 50; absent: 10.", bounds=(0, None))
+    page_size: proto.Int32 = field("Number of conversations, at most 50; absent: 10.", bounds=(0, None))
 
 
 class ConversationFields(Message):
@@ -515,10 +504,10 @@ class ConversationFields(Message):
     verdict: Text = field("PASS or FAIL; absent: no verdict.")
     why: Text = field("Why it should be read, in one line; turns are counted from 1.")
     severity: Text = field("How bad what went wrong is: critical, high, medium or low; absent: nothing.")
-    severity_score: Double = field("Order of reading, first of what failed: the greater, the earlier.")
+    severity_score: proto.Double = field("Order of reading, first of what failed: the greater, the earlier.")
     severity_reason: Text = field("What most of the severity comes from; absent: nothing failed.")
     worst_criterion: Text = field("Criterion of the worst score.")
-    worst_turn: Int32 | None = field("Turn of the worst score, from 0.")
+    worst_turn: proto.Int32 | None = field("Turn of the worst score, from 0.")
     problem_type: Text = field("Kind of problem: criterion, label and tool.")
     event_time: Text = field("When it took place.")
 
@@ -526,7 +515,7 @@ class ConversationFields(Message):
 class ConversationBrief(ConversationFields):
     """A conversation of a run, in short."""
 
-    problem_type_size: Int32 = field("Conversations of the run and version of the same problem type.")
+    problem_type_size: proto.Int32 = field("Conversations of the run and version of the same problem type.")
 
 
 class ListConversationsToReadResponse(Message):
@@ -540,10 +529,10 @@ class ListConversationsToReadResponse(Message):
         "Where no run was named: runs that wrote later, and have not ended or broke off, one line each."
     )
     conversations: Repeated[ConversationBrief] = field("The conversations, the worst first.")
-    conversation_count: Int32 = field("All conversations of the run and version.")
-    fail_count: Int32 = field("Of them, those that failed.")
-    no_verdict_count: Int32 = field("Of them, those without a verdict.")
-    rejected_record_count: Int32 = _REJECTED
+    conversation_count: proto.Int32 = field("All conversations of the run and version.")
+    fail_count: proto.Int32 = field("Of them, those that failed.")
+    no_verdict_count: proto.Int32 = field("Of them, those without a verdict.")
+    rejected_record_count: proto.Int32 = _REJECTED
 
 
 class GetConversationRequest(Message):
@@ -559,11 +548,11 @@ class ConversationScore(Message):
     """A score of a conversation or of one of its turns."""
 
     score_id: Text = field("Id of the score.")
-    turn_index: Int32 | None = field("0-based; absent: the whole conversation.")
+    turn_index: proto.Int32 | None = field("0-based; absent: the whole conversation.")
     criterion: Text = field("Name of the criterion.")
-    value: Double | None = field("Absent: no score.")
+    value: proto.Double | None = field("Absent: no score.")
     outcome: Text = field("PASS, FAIL or SKIPPED; absent: no outcome.")
-    threshold: Double | None = field("Threshold of the criterion.")
+    threshold: proto.Double | None = field("Threshold of the criterion.")
     label: Text = field("Label of the score.")
     reason: Text = field("Why there is no value or no outcome.")
     explanation: Text = field("Why it fails.")
@@ -576,18 +565,20 @@ class RecordedConversation(ConversationFields):
     eval_id: Text = field("Id of the eval case; absent: none.")
     reason: Text = field("Why there is no verdict, or why it fails whatever its scores.")
     ended: Text = field("How it ended, such as normally or agent_error; absent: the log does not say.")
-    turns: Int32 = field("Number of turns.")
-    tool_calls: Int32 = field("Number of calls.")
-    tool_errors: Int32 = field("Number of those that failed.")
-    destructive_calls: Int32 = field("Number of successful calls that cannot be undone.")
-    latency_seconds: Double | None = field("Sum over the turns; absent: not logged of every turn.")
-    tokens_in: Int64 | None = field("Tokens read by the agent's models; absent: not logged of every turn.")
-    tokens_out: Int64 | None = field("Tokens written by them; absent: not logged of every turn.")
+    turns: proto.Int32 = field("Number of turns.")
+    tool_calls: proto.Int32 = field("Number of calls.")
+    tool_errors: proto.Int32 = field("Number of those that failed.")
+    destructive_calls: proto.Int32 = field("Number of successful calls that cannot be undone.")
+    latency_seconds: proto.Double | None = field("Sum over the turns; absent: not logged of every turn.")
+    tokens_in: proto.Int64 | None = field(
+        "Tokens read by the agent's models; absent: not logged of every turn."
+    )
+    tokens_out: proto.Int64 | None = field("Tokens written by them; absent: not logged of every turn.")
     source: Text = field("File that it came from.")
-    position: Int64 | None = field("Its line or index in the file, from 1.")
+    position: proto.Int64 | None = field("Its line or index in the file, from 1.")
     transcript: Struct | None = field("What was said and called, at most 64 KiB; absent: the run kept none.")
     scores: Repeated[ConversationScore] = field("Failed ones first, then those without a score; at most 200.")
-    omitted_score_count: Int32 = field("Scores that are left out here.")
+    omitted_score_count: proto.Int32 = field("Scores that are left out here.")
     other_names: Repeated[Text] = field(
         "Names of the same conversation in the run, with another case or app version; at most 20."
     )
