@@ -1,6 +1,5 @@
 """The config file: google-adk's EvalConfig with the fields of turnwise."""
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
@@ -666,14 +665,3 @@ class EvalConfig(Settings):
             judge = self.judge.model_copy(update={"prices": {**self.prices, **self.judge.prices}})
             object.__setattr__(self, "judge", judge)
         return self
-
-
-def load_json_object(text: str, name: str) -> jsonio.JsonObject:
-    """Parses a JSON object; raises ConfigError for any other value, and a key that stands in it twice."""
-    try:
-        value = json.loads(text, object_pairs_hook=jsonio.unique_pairs)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{name}: {error}") from None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{name}: must hold a JSON object, not {type(value).__name__}")
-    return value
