@@ -539,7 +539,6 @@ DEFAULT_CRITERIA: jsonio.JsonObject = {
 class ConfigError(ValueError):
     """An error in the user's configuration; the message is one line.
 
-    >>> import turnwise
     >>> try:
     ...     turnwise.evaluate([], criteria={"tool_effects": 1.0})
     ... except turnwise.ConfigError as error:
@@ -619,7 +618,6 @@ class EvalConfig(Settings):
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 
-    >>> import turnwise
     >>> config = turnwise.EvalConfig(criteria={"response_match_score": 0.5}, slices=("language",))
     >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}
     >>> turnwise.evaluate(log, config=config).status is None  # nothing was expected, so nothing is scored
