@@ -1,7 +1,7 @@
 """Discovery Engine's answers, and the sessions that hold them."""
 
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Repeated, Struct, Text, field
+from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Struct, Text, field
 
 
 class ChunkContent(Message, inside="Answer.Reference.UnstructuredDocumentInfo"):
@@ -10,7 +10,7 @@ class ChunkContent(Message, inside="Answer.Reference.UnstructuredDocumentInfo"):
     content: Text = field()
     page_identifier: Text = field()
     relevance_score: proto.Float32 | None = field("0..1.")
-    blob_attachment_indexes: Repeated[proto.Int64] = field("Into `blob_attachments`.")
+    blob_attachment_indexes: list[proto.Int64] = field("Into `blob_attachments`.")
 
 
 class UnstructuredDocumentInfo(Message, inside="Answer.Reference"):
@@ -19,7 +19,7 @@ class UnstructuredDocumentInfo(Message, inside="Answer.Reference"):
     document: Text = field()
     uri: Text = field()
     title: Text = field()
-    chunk_contents: Repeated[ChunkContent] = field()
+    chunk_contents: list[ChunkContent] = field()
     struct_data: Struct | None = field()
 
 
@@ -40,7 +40,7 @@ class ReferenceChunkInfo(Message, proto="Answer.Reference.ChunkInfo"):
     content: Text = field()
     relevance_score: proto.Float32 | None = field("0..1.")
     document_metadata: DocumentMetadata | None = field()
-    blob_attachment_indexes: Repeated[proto.Int64] = field("Into `blob_attachments`.")
+    blob_attachment_indexes: list[proto.Int64] = field("Into `blob_attachments`.")
 
 
 class StructuredDocumentInfo(Message, inside="Answer.Reference"):
@@ -77,7 +77,7 @@ class BlobAttachment(Message, inside="Answer"):
     """A binary that belongs to an answer."""
 
     data: AttachedBlob | None = field()
-    attribution_type: proto.Implicit[AttributionType] = field()
+    attribution_type: AttributionType = field()
 
 
 class StepState(OpenEnum):
@@ -113,15 +113,15 @@ class SearchResult(Message, inside="Answer.Step.Action.Observation"):
     document: Text = field()
     uri: Text = field()
     title: Text = field()
-    snippet_info: Repeated[SnippetInfo] = field()
-    chunk_info: Repeated[SearchResultChunkInfo] = field()
+    snippet_info: list[SnippetInfo] = field()
+    chunk_info: list[SearchResultChunkInfo] = field()
     struct_data: Struct | None = field()
 
 
 class Observation(Message, inside="Answer.Step.Action"):
     """Results of a search."""
 
-    search_results: Repeated[SearchResult] = field()
+    search_results: list[SearchResult] = field()
 
 
 class StepAction(Message, proto="Answer.Step.Action"):
@@ -134,10 +134,10 @@ class StepAction(Message, proto="Answer.Step.Action"):
 class AnswerStep(Message, proto="Answer.Step"):
     """A step on the way to an answer."""
 
-    state: proto.Implicit[StepState] = field()
+    state: StepState = field()
     description: Text = field()
     thought: Text = field()
-    actions: Repeated[StepAction] = field()
+    actions: list[StepAction] = field()
 
 
 class HarmCategory(OpenEnum):
@@ -164,10 +164,10 @@ class HarmSeverity(OpenEnum):
 class AnswerSafetyRating(Message, proto="SafetyRating"):
     """Rating of one kind of harm."""
 
-    category: proto.Implicit[HarmCategory] = field()
-    probability: proto.Implicit[HarmProbability] = field()
+    category: HarmCategory = field()
+    probability: HarmProbability = field()
     probability_score: proto.Float32 = field()
-    severity: proto.Implicit[HarmSeverity] = field()
+    severity: HarmSeverity = field()
     severity_score: proto.Float32 = field()
     blocked: proto.Bool = field("The text was withheld because of this rating.")
 
@@ -205,14 +205,14 @@ class QueryType(OpenEnum):
 class QueryClassificationInfo(Message, inside="Answer.QueryUnderstandingInfo"):
     """Result of one query classifier."""
 
-    type: proto.Implicit[QueryType] = field()
+    type: QueryType = field()
     positive: proto.Bool = field()
 
 
 class QueryUnderstandingInfo(Message, inside="Answer"):
     """Classification of the query."""
 
-    query_classification_info: Repeated[QueryClassificationInfo] = field()
+    query_classification_info: list[QueryClassificationInfo] = field()
 
 
 class CitationSource(Message, inside="Answer"):
@@ -226,7 +226,7 @@ class AnswerCitation(Message, proto="Answer.Citation"):
 
     start_index: proto.Int64 = field("First byte of `answer_text`.")
     end_index: proto.Int64 = field("The byte after the last.")
-    sources: Repeated[CitationSource] = field()
+    sources: list[CitationSource] = field()
 
 
 class GroundingSupport(Message, inside="Answer"):
@@ -236,27 +236,27 @@ class GroundingSupport(Message, inside="Answer"):
     end_index: proto.Int64 = field("The byte after the last.")
     grounding_score: proto.Double | None = field("0..1; absent: no check was needed.")
     grounding_check_required: proto.Bool | None = field("False: neither score nor sources are given.")
-    sources: Repeated[CitationSource] = field()
+    sources: list[CitationSource] = field()
 
 
 class Answer(Message):
     """The answer to one query of a session."""
 
     name: Text = field()
-    state: proto.Implicit[AnswerState] = field()
+    state: AnswerState = field()
     answer_text: Text = field("All byte offsets refer to its UTF-8 encoding.")
     grounding_score: proto.Double | None = field("0..1; absent: no grounding check ran.")
-    citations: Repeated[AnswerCitation] = field()
-    grounding_supports: Repeated[GroundingSupport] = field()
-    references: Repeated[AnswerReference] = field()
-    blob_attachments: Repeated[BlobAttachment] = field()
-    related_questions: Repeated[Text] = field()
-    steps: Repeated[AnswerStep] = field()
+    citations: list[AnswerCitation] = field()
+    grounding_supports: list[GroundingSupport] = field()
+    references: list[AnswerReference] = field()
+    blob_attachments: list[BlobAttachment] = field()
+    related_questions: list[Text] = field()
+    steps: list[AnswerStep] = field()
     query_understanding_info: QueryUnderstandingInfo | None = field()
-    answer_skipped_reasons: Repeated[AnswerSkippedReason] = field("Empty when there is a real answer.")
+    answer_skipped_reasons: list[AnswerSkippedReason] = field("Empty when there is a real answer.")
     create_time: proto.Timestamp | None = field()
     complete_time: proto.Timestamp | None = field()
-    safety_ratings: Repeated[AnswerSafetyRating] = field()
+    safety_ratings: list[AnswerSafetyRating] = field()
 
 
 class Query(Message):
@@ -275,7 +275,7 @@ class SessionTurn(Message, proto="Session.Turn"):
         "The Answer itself; only where the session was read with its answers."
     )
     detailed_assist_answer: Struct | None = field("An AssistAnswer, kept as an object.")
-    query_config: proto.Map[Text] = field()
+    query_config: dict[Text, Text] = field()
     live: proto.Bool = field()
 
 
@@ -290,10 +290,10 @@ class AnswerSession(Message, proto="Session"):
 
     name: Text = field()
     display_name: Text = field()
-    state: proto.Implicit[SessionState] = field()
+    state: SessionState = field()
     user_pseudo_id: Text = field()
-    turns: Repeated[SessionTurn] = field()
-    labels: Repeated[Text] = field()
+    turns: list[SessionTurn] = field()
+    labels: list[Text] = field()
     start_time: proto.Timestamp | None = field()
     end_time: proto.Timestamp | None = field()
     is_pinned: proto.Bool = field()

@@ -1,7 +1,7 @@
 """Conversations of an app, the same in v1 and v1beta; what sessions take and give."""
 
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Repeated, Struct, Text, field
+from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Struct, Text, field
 
 
 class Span(Message):
@@ -12,7 +12,7 @@ class Span(Message):
     end_time: proto.Timestamp | None = field("End.")
     duration: proto.Duration | None = field("Length.")
     attributes: Struct | None = field("Free-form attributes.")
-    child_spans: Repeated["Span"] = field("Spans inside it.")
+    child_spans: list["Span"] = field("Spans inside it.")
 
 
 class ToolsetTool(Message):
@@ -85,14 +85,14 @@ class ConversationMessage(Message, proto="Message"):
     """One message of a user or an agent."""
 
     role: Text = field("`user`, `agent` or the display name of the agent.")
-    chunks: Repeated[Chunk] = field("Content, in order.")
+    chunks: list[Chunk] = field("Content, in order.")
     event_time: proto.Timestamp | None = field("When it was sent or received.")
 
 
 class ConversationTurn(Message, proto="Conversation.Turn"):
     """A user's input and the messages that follow."""
 
-    messages: Repeated[ConversationMessage] = field()
+    messages: list[ConversationMessage] = field()
     root_span: Span | None = field()
 
 
@@ -121,22 +121,22 @@ class CesConversation(Message, proto="Conversation"):
     name: Text = field()
     start_time: proto.Timestamp | None = field()
     end_time: proto.Timestamp | None = field()
-    turns: Repeated[ConversationTurn] = field()
+    turns: list[ConversationTurn] = field()
     turn_count: proto.Int32 = field()
-    channel_type: proto.Implicit[ChannelType] = field("Superseded by `input_types`.")
-    source: proto.Implicit[ConversationSource] = field()
-    input_types: Repeated[InputType] = field()
+    channel_type: ChannelType = field("Superseded by `input_types`.")
+    source: ConversationSource = field()
+    input_types: list[InputType] = field()
     entry_agent: Text = field("Absent: the root agent.")
     deployment: Text = field()
     app_version: Text = field()
     language_code: Text = field()
-    messages: Repeated[ConversationMessage] = field("Older flat list; `turns` has them too.")
+    messages: list[ConversationMessage] = field("Older flat list; `turns` has them too.")
 
 
 class ToolResponses(Message):
     """Answers of client-side tools."""
 
-    tool_responses: Repeated[CesToolResponse] = field("The answers.")
+    tool_responses: list[CesToolResponse] = field("The answers.")
 
 
 class SessionEvent(Message, proto="Event"):
@@ -162,7 +162,7 @@ class SessionInput(Message):
 class ToolCalls(Message):
     """Calls for tools of the client."""
 
-    tool_calls: Repeated[CesToolCall] = field()
+    tool_calls: list[CesToolCall] = field()
 
 
 class CitedChunk(Message, inside="Citations"):
@@ -177,7 +177,7 @@ class CitedChunk(Message, inside="Citations"):
 class Citations(Message):
     """Sources of an agent's text."""
 
-    cited_chunks: Repeated[CitedChunk] = field()
+    cited_chunks: list[CitedChunk] = field()
 
 
 class WebSearchQuery(Message):
@@ -190,8 +190,8 @@ class WebSearchQuery(Message):
 class GoogleSearchSuggestions(Message):
     """Search suggestions to be shown with an answer."""
 
-    htmls: Repeated[Text] = field()
-    web_search_queries: Repeated[WebSearchQuery] = field()
+    htmls: list[Text] = field()
+    web_search_queries: list[WebSearchQuery] = field()
 
 
 class EndSession(Message):
@@ -203,7 +203,7 @@ class EndSession(Message):
 class DiagnosticInfo(Message, inside="SessionOutput"):
     """Messages and trace of a turn."""
 
-    messages: Repeated[ConversationMessage] = field()
+    messages: list[ConversationMessage] = field()
     root_span: Span | None = field()
 
 
@@ -220,4 +220,4 @@ class SessionOutput(Message):
     turn_index: proto.Int32 = field("1-based.")
     turn_completed: proto.Bool = field()
     diagnostic_info: DiagnosticInfo | None = field()
-    context: Repeated[proto.AnyMessage] = field()
+    context: list[proto.AnyMessage] = field()

@@ -15,7 +15,7 @@ from turnwise.schemas.ces.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Repeated, Struct, Text, WireError, field
+from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Struct, Text, WireError, field
 
 HIGHEST_SIMILARITY = 4
 
@@ -37,9 +37,7 @@ class TurnLevelMetricsThresholds(
     overall_tool_invocation_correctness_threshold: proto.Float32 | None = field(
         "Lowest share of expected tools that passes; absent: 1.", bounds=(0, 1)
     )
-    semantic_similarity_channel: proto.Implicit[SemanticSimilarityChannel] = field(
-        "Whether text or audio is compared."
-    )
+    semantic_similarity_channel: SemanticSimilarityChannel = field("Whether text or audio is compared.")
 
 
 class ExpectationLevelMetricsThresholds(
@@ -61,9 +59,7 @@ class ExtraToolCallBehavior(OpenEnum):
 class ToolMatchingSettings(Message, inside="EvaluationMetricsThresholds"):
     """Matching of tool calls."""
 
-    extra_tool_call_behavior: proto.Implicit[ExtraToolCallBehavior] = field(
-        "Effect of a call that nothing expects."
-    )
+    extra_tool_call_behavior: ExtraToolCallBehavior = field("Effect of a call that nothing expects.")
 
 
 class GoldenEvaluationMetricsThresholds(Message, inside="EvaluationMetricsThresholds"):
@@ -88,13 +84,13 @@ class EvaluationMetricsThresholds(Message):
     golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field(
         "Thresholds of goldens."
     )
-    hallucination_metric_behavior: proto.Implicit[HallucinationMetricBehavior] = field(
+    hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Older form of goldenHallucinationMetricBehavior.", deprecated=True
     )
-    golden_hallucination_metric_behavior: proto.Implicit[HallucinationMetricBehavior] = field(
+    golden_hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Whether a hallucination fails a golden."
     )
-    scenario_hallucination_metric_behavior: proto.Implicit[HallucinationMetricBehavior] = field(
+    scenario_hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Whether a hallucination fails a scenario."
     )
 
@@ -182,7 +178,7 @@ class GoldenExpectation(Message, inside="Evaluation"):
     agent_response_hallucination_metrics_config_override: HallucinationMetricsConfig | None = field(
         "Switch of the hallucination check for this response."
     )
-    comparison_type: proto.Implicit[ComparisonType] = field("How expected and observed values are compared.")
+    comparison_type: ComparisonType = field("How expected and observed values are compared.")
 
 
 class GoldenStep(Message, proto="Evaluation.Step"):
@@ -198,14 +194,14 @@ class GoldenStep(Message, proto="Evaluation.Step"):
 class GoldenTurn(Message, inside="Evaluation"):
     """One user turn with the expectations until the next."""
 
-    steps: Repeated[GoldenStep] = field(
+    steps: list[GoldenStep] = field(
         "Inputs and expectations, in the expected order of calls.", required=True, bounds=(1, None)
     )
     root_span: Span | None = field("Span with the audio of the turn.")
     turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field(
         "Thresholds of this turn."
     )
-    hallucination_metric_behavior_override: proto.Implicit[HallucinationMetricBehavior] = field(
+    hallucination_metric_behavior_override: HallucinationMetricBehavior = field(
         "Whether a hallucination in this turn fails the evaluation."
     )
 
@@ -213,8 +209,8 @@ class GoldenTurn(Message, inside="Evaluation"):
 class Golden(Message, inside="Evaluation"):
     """The script of a golden case."""
 
-    turns: Repeated[GoldenTurn] = field("The turns to replay, in order.", required=True, bounds=(1, 100))
-    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
+    turns: list[GoldenTurn] = field("The turns to replay, in order.", required=True, bounds=(1, 100))
+    evaluation_expectations: list[Text] = field("Names of the expectations on the whole conversation.")
 
 
 class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
@@ -262,23 +258,17 @@ class Scenario(Message, inside="Evaluation"):
     """The setting of a simulated conversation."""
 
     task: Text = field("What the simulated user wants, and what counts as success.")
-    user_facts: Repeated[CesUserFact] = field("What the simulated user knows.")
+    user_facts: list[CesUserFact] = field("What the simulated user knows.")
     max_turns: proto.Int32 = field("Most turns of the simulation; absent: 100.", bounds=(0, 100))
-    rubrics: Repeated[Text] = field("Statements that the whole conversation is scored against.")
-    scenario_expectations: Repeated[ScenarioExpectation] = field(
-        "Calls and responses that must occur somewhere."
-    )
+    rubrics: list[Text] = field("Statements that the whole conversation is scored against.")
+    scenario_expectations: list[ScenarioExpectation] = field("Calls and responses that must occur somewhere.")
     variable_overrides: Struct | None = field("Session variables that the agent knows and the user does not.")
-    task_completion_behavior: proto.Implicit[TaskCompletionBehavior] = field(
+    task_completion_behavior: TaskCompletionBehavior = field(
         "Older form of userGoalBehavior.", deprecated=True
     )
-    user_goal_behavior: proto.Implicit[UserGoalBehavior] = field(
-        "Whether the goal is to be satisfied, rejected or ignored."
-    )
-    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
-    scenario_execution_mode: proto.Implicit[ScenarioExecutionMode] = field(
-        "Quality or speed of the simulation."
-    )
+    user_goal_behavior: UserGoalBehavior = field("Whether the goal is to be satisfied, rejected or ignored.")
+    evaluation_expectations: list[Text] = field("Names of the expectations on the whole conversation.")
+    scenario_execution_mode: ScenarioExecutionMode = field("Quality or speed of the simulation.")
 
 
 class CaseContent(Message):
@@ -292,15 +282,15 @@ class CaseContent(Message):
     name: Text = field("projects/P/locations/L/apps/A/evaluations/E. It never changes.")
     display_name: Text = field("Name for people, unique in the app.", required=True)
     description: Text = field("Free text.")
-    tags: Repeated[Text] = field("Labels to select evaluations by.", bounds=(0, 100))
-    evaluation_datasets: Repeated[Text] = field(
+    tags: list[Text] = field("Labels to select evaluations by.", bounds=(0, 100))
+    evaluation_datasets: list[Text] = field(
         "Names of the datasets that hold the evaluation.", output_only=True
     )
     create_time: proto.Timestamp | None = field("When it was created.", output_only=True)
     created_by: Text = field("Who created it.", output_only=True)
     update_time: proto.Timestamp | None = field("When it was last changed.", output_only=True)
     last_updated_by: Text = field("Who last changed it.", output_only=True)
-    evaluation_runs: Repeated[Text] = field("Names of the runs that have a result of it.", output_only=True)
+    evaluation_runs: list[Text] = field("Names of the runs that have a result of it.", output_only=True)
     etag: Text = field(
         "Version of the content. An update that sends an older one is refused.", output_only=True
     )
@@ -318,7 +308,7 @@ class CaseToScore(CaseContent, proto="Evaluation"):
 
     aggregated_metrics: JsonObject | None = field("AggregatedMetrics in JSON.")
     last_completed_result: JsonObject | None = field("An EvaluationResult in JSON.")
-    last_ten_results: Repeated[JsonObject] = field("EvaluationResults in JSON.")
+    last_ten_results: list[JsonObject] = field("EvaluationResults in JSON.")
 
 
 def check_evaluation(evaluation: CaseContent) -> None:

@@ -2,7 +2,7 @@
 
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult, MetricsByAppVersion
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, Repeated, Struct, Text, field
+from turnwise.schemas.proto.message import Message, Struct, Text, field
 
 _WANTED = "Comma-separated paths of the wanted fields; *: all; absent: "
 _REJECTED = field(
@@ -61,7 +61,7 @@ class ListEvaluationsRequest(PageRequest):
 class ListEvaluationsResponse(Message):
     """A page of cases."""
 
-    evaluations: Repeated[Evaluation] = field("The evaluations.")
+    evaluations: list[Evaluation] = field("The evaluations.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
@@ -90,7 +90,7 @@ class ListEvaluationResultsRequest(PageRequest):
 class ListEvaluationResultsResponse(Message):
     """A page of results."""
 
-    evaluation_results: Repeated[EvaluationResult] = field("The results.")
+    evaluation_results: list[EvaluationResult] = field("The results.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
@@ -165,7 +165,7 @@ class RunFailure(Message):
 class GetFailuresResponse(Message):
     """A page of failures."""
 
-    failures: Repeated[RunFailure] = field("The failures.")
+    failures: list[RunFailure] = field("The failures.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
@@ -196,8 +196,8 @@ class RunSummary(Message):
     update_time: Text = field("When it wrote last.")
     end_time: Text = field("End; absent: it has not ended, or it is not known.")
     day: Text = field("Date of the run.")
-    app_versions: Repeated[Text] = field("Ids of the app versions with results.")
-    criteria: Repeated[Text] = field("Names of the criteria of the config.")
+    app_versions: list[Text] = field("Ids of the app versions with results.")
+    criteria: list[Text] = field("Names of the criteria of the config.")
     config_digest: Text = field("The same where what decides the scores is equal.")
     judge: Text = field("Kind of judge; `none`: there was none.")
     judge_model: Text = field("Model of the judge.")
@@ -213,7 +213,7 @@ class RunSummary(Message):
 class ListRunSummariesResponse(Message):
     """A page of runs."""
 
-    evaluation_runs: Repeated[RunSummary] = field("The runs.")
+    evaluation_runs: list[RunSummary] = field("The runs.")
     next_page_token: Text = field("Reads on as pageToken; absent: this is the last page.")
 
 
@@ -277,13 +277,13 @@ class TrendRun(Message):
     gap: Text = field(
         "Why the run has no points: it has not ended, broke off, or kept no metrics; it is not 0."
     )
-    points: Repeated[TrendPoint] = field("By criterion, app version and level.")
+    points: list[TrendPoint] = field("By criterion, app version and level.")
 
 
 class GetCriterionTrendResponse(Message):
     """A page of runs, the newest first."""
 
-    runs: Repeated[TrendRun] = field("The runs.")
+    runs: list[TrendRun] = field("The runs.")
     next_page_token: Text = field("Reads older runs as pageToken; absent: this is the last page.")
 
 
@@ -390,14 +390,12 @@ class VersionVerdict(MeasuredDifference):
     )
     headline: Text = field("What it means for the decision, in one sentence, by the leading criterion.")
     detail: Text = field("What is left out or missing, as far as it could change the answer.")
-    open_reasons: Repeated[ReasonCount] = field(
-        "Why conversations of the candidate most often have no verdict."
-    )
+    open_reasons: list[ReasonCount] = field("Why conversations of the candidate most often have no verdict.")
     paired_by: Text = field("`eval_id`, `conversation_id`, `task` or `nothing` (two groups).")
     changed_case_count: proto.Int32 = field(
         "Cases left out, because the versions were not held against the same expectation."
     )
-    changed_cases: Repeated[Text] = field("The first of them.")
+    changed_cases: list[Text] = field("The first of them.")
     baseline_only_case_count: proto.Int32 = field("Cases of the baseline alone.")
     candidate_only_case_count: proto.Int32 = field("Cases of the candidate alone.")
     baseline_conversation_count: proto.Int32 = field("Conversations of the baseline.")
@@ -408,22 +406,22 @@ class VersionVerdict(MeasuredDifference):
         "Records, conversations and cases that the runs of the baseline rejected, whatever their version."
     )
     candidate_rejected_record_count: proto.Int32 = field("The same of the candidate.")
-    baseline_problems: Repeated[Text] = field(
+    baseline_problems: list[Text] = field(
         "Runs of the baseline that have not ended or broke off: what is newest is not compared."
     )
-    candidate_problems: Repeated[Text] = field(
+    candidate_problems: list[Text] = field(
         "The same of the candidate; conclude nothing good from the figures."
     )
-    criteria: Repeated[CriterionDifference] = field("By the other criteria that both versions have.")
-    not_compared: Repeated[CriterionNotCompared] = field("Criteria of which nothing may be said.")
-    notes: Repeated[Text] = field("What must be read before believing the figures.")
+    criteria: list[CriterionDifference] = field("By the other criteria that both versions have.")
+    not_compared: list[CriterionNotCompared] = field("Criteria of which nothing may be said.")
+    notes: list[Text] = field("What must be read before believing the figures.")
 
 
 class CasesChanged(Message):
     """What comparisons share: what they say, and the changed cases."""
 
     verdict: VersionVerdict | None = field("What may be said of the candidate against the baseline.")
-    changes: Repeated[VersionChange] = field(
+    changes: list[VersionChange] = field(
         "Evaluations whose share of passed results changed by half or more, regressed ones first."
     )
     regressed_count: proto.Int32 = field("Evaluations whose share fell by half or more.")
@@ -472,7 +470,7 @@ class EvaluationRevision(Message):
 class ListEvaluationRevisionsResponse(Message):
     """A page of revisions, the newest first."""
 
-    revisions: Repeated[EvaluationRevision] = field("The revisions.")
+    revisions: list[EvaluationRevision] = field("The revisions.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
@@ -500,7 +498,7 @@ class ConversationFields(Message):
     conversation_id: Text = field("Its id in the log.")
     app_version: Text = field("App version.")
     language: Text = field("Language.")
-    tags: Repeated[Text] = field("Tags.")
+    tags: list[Text] = field("Tags.")
     verdict: Text = field("PASS or FAIL; absent: no verdict.")
     why: Text = field("Why it should be read, in one line; turns are counted from 1.")
     severity: Text = field("How bad what went wrong is: critical, high, medium or low; absent: nothing.")
@@ -525,10 +523,10 @@ class ListConversationsToReadResponse(Message):
     run_state: Text = field(
         "COMPLETED. RUNNING: it has not ended, or was killed; more may come. ERROR, CANCELLED: it broke off."
     )
-    unread_runs: Repeated[Text] = field(
+    unread_runs: list[Text] = field(
         "Where no run was named: runs that wrote later, and have not ended or broke off, one line each."
     )
-    conversations: Repeated[ConversationBrief] = field("The conversations, the worst first.")
+    conversations: list[ConversationBrief] = field("The conversations, the worst first.")
     conversation_count: proto.Int32 = field("All conversations of the run and version.")
     fail_count: proto.Int32 = field("Of them, those that failed.")
     no_verdict_count: proto.Int32 = field("Of them, those without a verdict.")
@@ -577,8 +575,8 @@ class RecordedConversation(ConversationFields):
     source: Text = field("File that it came from.")
     position: proto.Int64 | None = field("Its line or index in the file, from 1.")
     transcript: Struct | None = field("What was said and called, at most 64 KiB; absent: the run kept none.")
-    scores: Repeated[ConversationScore] = field("Failed ones first, then those without a score; at most 200.")
+    scores: list[ConversationScore] = field("Failed ones first, then those without a score; at most 200.")
     omitted_score_count: proto.Int32 = field("Scores that are left out here.")
-    other_names: Repeated[Text] = field(
+    other_names: list[Text] = field(
         "Names of the same conversation in the run, with another case or app version; at most 20."
     )

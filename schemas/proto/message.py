@@ -2,11 +2,10 @@
 
 A message class lists its fields by their proto names, `name: Text = field("What it is.")`, with these types:
 
-    Text, Bool, Int32, Float32, ...   a scalar without presence: its default is not printed
-    Implicit[SomeEnum]                the same for an enum
+    Text, Int32, SomeEnum, ...        a field without presence: its default is not printed
     X | None                          a message, an `optional` scalar: printed when set
     OneOf[X]                          the same; of all such fields of a message at most one may be set
-    Repeated[X], Map[X]               printed unless empty
+    list[X], dict[Text, X]            printed unless empty
 """
 
 import builtins
@@ -182,14 +181,16 @@ class Message(pydantic.BaseModel):
 
 
 def _default(hint: Any) -> Any:
-    """Returns what proto3 takes for a field of a type that is not set."""
+    """Returns what proto3 takes for a field that is not set, which is not printed."""
     bare = hint.__origin__ if get_origin(hint) is Annotated else hint
     if NoneType in get_args(bare):
         return None
     kind = get_origin(bare) or bare
     if kind in (list, dict):
-        return pydantic.Field(default_factory=no_items if kind is list else dict)
-    return kind(0) if issubclass(kind, int) else kind()
+        return pydantic.Field(default_factory=no_items if kind is list else dict, exclude_if=not_)
+    if kind is float:
+        return pydantic.Field(default=0.0, exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
+    return pydantic.Field(default=kind(0) if issubclass(kind, int) else kind(), exclude_if=not_)
 
 
 Message.__annotations__.clear()  # pydantic would evaluate them again for each message
@@ -351,26 +352,22 @@ def _print_float(value: float) -> float | str:
 
 
 # The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
-Text = Annotated[str, pydantic.StringConstraints(strict=True, pattern=""), pydantic.Field(exclude_if=not_)]
-Bool = Annotated[bool, pydantic.Strict(), pydantic.Field(exclude_if=not_)]
-Int32 = Annotated[int, _reading(scalars.read_int), pydantic.Field(exclude_if=not_)]
-Int64 = Annotated[int, _reading(partial(scalars.read_int, bits=64), str), pydantic.Field(exclude_if=not_)]
-_UNLESS_ZERO = pydantic.Field(exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
-Double = Annotated[float, _reading(scalars.read_double, _print_float), _UNLESS_ZERO]
-Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), _UNLESS_ZERO]
+Text = Annotated[str, pydantic.StringConstraints(strict=True, pattern="")]
+Bool = Annotated[bool, pydantic.Strict()]
+Int32 = Annotated[int, _reading(scalars.read_int)]
+Int64 = Annotated[int, _reading(partial(scalars.read_int, bits=64), str)]
+Double = Annotated[float, _reading(scalars.read_double, _print_float)]
+Float32 = Annotated[float, _reading(scalars.read_float32, _print_float)]
 """A float32, stored as its shortest decimal."""
-Bytes = Annotated[str, _reading(scalars.read_bytes), pydantic.Field(exclude_if=not_)]
+Bytes = Annotated[str, _reading(scalars.read_bytes)]
 """Bytes, stored as standard base64 text."""
 Timestamp = Annotated[str, _reading(scalars.read_timestamp)]
 Duration = Annotated[str, _reading(scalars.read_duration)]
 FieldMask = Annotated[str, _reading(scalars.read_field_mask)]
 Struct = Annotated[JsonObject, Reading(_read_struct)]
 """Any JSON object; its numbers are doubles."""
-Implicit = Annotated[T, pydantic.Field(exclude_if=not_)]
 _MEMBER = "oneof member"
 OneOf = Annotated[T | None, _MEMBER]
-Repeated = Annotated[list[T], pydantic.Field(exclude_if=not_)]
-Map = Annotated[dict[Text, T], pydantic.Field(exclude_if=not_)]
 
 _NO_NUMBER = -(2**31)
 _LONGEST_NAME = 100
