@@ -1,7 +1,7 @@
 """Conversations of an app, the same in v1 and v1beta; what sessions take and give."""
 
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Struct, Text, field
+from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, field
 
 
 class Span(Message):
@@ -122,7 +122,7 @@ class CesConversation(Message, proto="Conversation"):
     start_time: proto.Timestamp | None = field()
     end_time: proto.Timestamp | None = field()
     turns: list[ConversationTurn] = field()
-    turn_count: proto.Int32 = field()
+    turn_count: Int32 = field()
     channel_type: ChannelType = field("Superseded by `input_types`.")
     source: ConversationSource = field()
     input_types: list[InputType] = field()
@@ -217,7 +217,7 @@ class SessionOutput(Message):
     google_search_suggestions: OneOf[GoogleSearchSuggestions] = field()
     end_session: OneOf[EndSession] = field()
     payload: OneOf[Struct] = field()
-    turn_index: proto.Int32 = field("1-based.")
+    turn_index: Int32 = field("1-based.")
     turn_completed: proto.Bool = field()
     diagnostic_info: DiagnosticInfo | None = field()
     context: list[proto.AnyMessage] = field()

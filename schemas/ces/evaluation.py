@@ -15,7 +15,7 @@ from turnwise.schemas.ces.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Struct, Text, WireError, field
+from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, WireError, field
 
 HIGHEST_SIMILARITY = 4
 
@@ -31,7 +31,7 @@ class TurnLevelMetricsThresholds(
 ):
     """Thresholds per turn."""
 
-    semantic_similarity_success_threshold: proto.Int32 | None = field(
+    semantic_similarity_success_threshold: Int32 | None = field(
         "Lowest similarity that passes; absent: 3.", bounds=(0, HIGHEST_SIMILARITY)
     )
     overall_tool_invocation_correctness_threshold: proto.Float32 | None = field(
@@ -259,7 +259,7 @@ class Scenario(Message, inside="Evaluation"):
 
     task: Text = field("What the simulated user wants, and what counts as success.")
     user_facts: list[CesUserFact] = field("What the simulated user knows.")
-    max_turns: proto.Int32 = field("Most turns of the simulation; absent: 100.", bounds=(0, 100))
+    max_turns: Int32 = field("Most turns of the simulation; absent: 100.", bounds=(0, 100))
     rubrics: list[Text] = field("Statements that the whole conversation is scored against.")
     scenario_expectations: list[ScenarioExpectation] = field("Calls and responses that must occur somewhere.")
     variable_overrides: Struct | None = field("Session variables that the agent knows and the user does not.")

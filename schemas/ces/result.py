@@ -9,7 +9,7 @@ from turnwise.schemas.ces.conversation import (
     ToolsetTool,
 )
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Struct, Text, field
+from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, field
 
 
 class EvaluationErrorType(OpenEnum):
@@ -37,7 +37,7 @@ class EvaluationOutcome(OpenEnum):
 class SemanticSimilarityResult(Message, inside="EvaluationResult"):
     """Judgement of semantic similarity."""
 
-    score: proto.Int32 | None = field(
+    score: Int32 | None = field(
         "4: same meaning, 0: contradiction.", bounds=(0, evaluation.HIGHEST_SIMILARITY)
     )
     label: Text = field("Label of the score.")
@@ -48,9 +48,7 @@ class SemanticSimilarityResult(Message, inside="EvaluationResult"):
 class HallucinationResult(Message, inside="EvaluationResult"):
     """Whether the agent's claims are justified by its context."""
 
-    score: proto.Int32 | None = field(
-        "1: justified, 0: not justified, -1: nothing to assess.", bounds=(-1, 1)
-    )
+    score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.", bounds=(-1, 1))
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -106,9 +104,7 @@ class EvaluationExpectationResult(Message, inside="EvaluationResult"):
 class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
     """Whether the simulated user got what it wanted."""
 
-    score: proto.Int32 | None = field(
-        "1: satisfied, 0: not satisfied, -1: the goal is too vague.", bounds=(-1, 1)
-    )
+    score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.", bounds=(-1, 1))
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -116,15 +112,13 @@ class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
 class TaskCompletionResult(UserGoalSatisfactionResult, inside="EvaluationResult"):
     """Older form of the user goal's result."""
 
-    score: proto.Int32 | None = field(
-        "1: completed, 0: not completed, -1: the goal is undefined.", bounds=(-1, 1)
-    )
+    score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.", bounds=(-1, 1))
 
 
 class Status(Message):
     """An error of an API."""
 
-    code: proto.Int32 = field("Code of google.rpc.Code.")
+    code: Int32 = field("Code of google.rpc.Code.")
     message: Text = field("Message for developers.")
     details: list[proto.AnyMessage] = field("Further details.")
 
@@ -133,8 +127,8 @@ class ToolMetrics(Message, inside="AggregatedMetrics"):
     """Counts of one tool."""
 
     tool: Text = field("Name of the tool.")
-    pass_count: proto.Int32 = field("Expected calls that passed.")
-    fail_count: proto.Int32 = field("Expected calls that failed.")
+    pass_count: Int32 = field("Expected calls that passed.")
+    fail_count: Int32 = field("Expected calls that failed.")
 
 
 class SemanticSimilarityMetrics(Message, inside="AggregatedMetrics"):
@@ -165,7 +159,7 @@ class TurnLatencyMetrics(Message, inside="AggregatedMetrics"):
 class MetricsByTurn(Message, inside="AggregatedMetrics"):
     """Figures of one turn index."""
 
-    turn_index: proto.Int32 = field("Index of the turn, from 0.")
+    turn_index: Int32 = field("Index of the turn, from 0.")
     tool_metrics: list[ToolMetrics] = field("By tool.")
     semantic_similarity_metrics: list[SemanticSimilarityMetrics] = field("Semantic similarity; one entry.")
     hallucination_metrics: list[HallucinationMetrics] = field("Hallucination; one entry.")
@@ -182,8 +176,8 @@ class MetricsByAppVersion(Message, inside="AggregatedMetrics"):
     hallucination_metrics: list[HallucinationMetrics] = field("Hallucination; one entry.")
     tool_call_latency_metrics: list[ToolCallLatencyMetrics] = field("Latency by tool.")
     turn_latency_metrics: list[TurnLatencyMetrics] = field("Latency of turns; one entry.")
-    pass_count: proto.Int32 = field("Results that passed.")
-    fail_count: proto.Int32 = field("Results that failed.")
+    pass_count: Int32 = field("Results that passed.")
+    fail_count: Int32 = field("Results that failed.")
     metrics_by_turn: list[MetricsByTurn] = field("The same by index of the turn.")
 
 
@@ -203,7 +197,7 @@ class OutputAudioConfig(Message):
     """Audio that the agent's side produces."""
 
     audio_encoding: AudioEncoding = field("Encoding.")
-    sample_rate_hertz: proto.Int32 = field("Samples per second.")
+    sample_rate_hertz: Int32 = field("Samples per second.")
 
 
 class InputAudioConfig(OutputAudioConfig):

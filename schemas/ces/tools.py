@@ -2,7 +2,7 @@
 
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult, MetricsByAppVersion
 from turnwise.schemas.proto import message as proto
-from turnwise.schemas.proto.message import Message, Struct, Text, field
+from turnwise.schemas.proto.message import Int32, Message, Struct, Text, field
 
 _WANTED = "Comma-separated paths of the wanted fields; *: all; absent: "
 _REJECTED = field(
@@ -44,7 +44,7 @@ class PageRequest(Message):
     """Base of requests for a page of what an app has."""
 
     parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
-    page_size: proto.Int32 = field("Most entries of a page.", bounds=(0, None))
+    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
 
 
@@ -154,12 +154,12 @@ class RunFailure(Message):
     error_type: Text = field("Class of the error.")
     message: Text = field("What is wrong.")
     source: Text = field("File that the record came from.")
-    position: proto.Int32 = field("1-based line or index in it.")
+    position: Int32 = field("1-based line or index in it.")
     record: Text = field("The record's text, at most 64 KiB of it.")
     conversation_id: Text = field("Id of the conversation, if known.")
     criterion: Text = field("Criterion that failed.")
     app_version: Text = field("App version, if known.")
-    turn_index: proto.Int32 | None = field("0-based; absent: the whole conversation.")
+    turn_index: Int32 | None = field("0-based; absent: the whole conversation.")
 
 
 class GetFailuresResponse(Message):
@@ -172,7 +172,7 @@ class GetFailuresResponse(Message):
 class ListEvaluationRunsRequest(PageRequest):
     """List the runs of an app."""
 
-    page_size: proto.Int32 = field("Number of runs, at most 200.", bounds=(0, None))
+    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
     filter: Text = field("By name, display_name (the run id), state, create_time and update_time.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
@@ -191,7 +191,7 @@ class RunSummary(Message):
         "RUNNING, ERROR or CANCELLED: a later execution of the run, which is not read; absent: there is none."
     )
     repeat_time: Text = field("When that wrote last.")
-    exit_status: proto.Int32 | None = field("0: it passed its gate; 1: it did not; absent: not known.")
+    exit_status: Int32 | None = field("0: it passed its gate; 1: it did not; absent: not known.")
     create_time: Text = field("Start; absent: not known.")
     update_time: Text = field("When it wrote last.")
     end_time: Text = field("End; absent: it has not ended, or it is not known.")
@@ -202,12 +202,12 @@ class RunSummary(Message):
     judge: Text = field("Kind of judge; `none`: there was none.")
     judge_model: Text = field("Model of the judge.")
     cost: proto.Double | None = field("Of the judge, for the whole run, at the prices of the config.")
-    conversation_count: proto.Int32 = field("Conversations in the app.")
-    result_count: proto.Int32 = field("Their results.")
-    pass_count: proto.Int32 = field("Results with the verdict PASS.")
-    fail_count: proto.Int32 = field("Results with the verdict FAIL.")
-    no_verdict_count: proto.Int32 = field("Results without a verdict.")
-    rejected_record_count: proto.Int32 = _REJECTED
+    conversation_count: Int32 = field("Conversations in the app.")
+    result_count: Int32 = field("Their results.")
+    pass_count: Int32 = field("Results with the verdict PASS.")
+    fail_count: Int32 = field("Results with the verdict FAIL.")
+    no_verdict_count: Int32 = field("Results without a verdict.")
+    rejected_record_count: Int32 = _REJECTED
 
 
 class ListRunSummariesResponse(Message):
@@ -225,7 +225,7 @@ class GetCriterionTrendRequest(PageRequest):
     filter: Text = field(
         "Of the runs: by name, display_name (the run id), state, create_time and update_time."
     )
-    page_size: proto.Int32 = field("Number of runs, at most 200.", bounds=(0, None))
+    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
 
 
 class TrendPoint(Message):
@@ -236,12 +236,12 @@ class TrendPoint(Message):
     level: Text = field("turn, or conversation: scores of whole conversations; absent: nothing was measured.")
     gap: Text = field("Why there is no value; it is not 0. Absent: there is one.")
     unit: Text = field("score, seconds or count.")
-    score_count: proto.Int32 = field("Scores, those without a value included.")
-    scored_count: proto.Int32 = field("Scores with a value.")
-    no_score_count: proto.Int32 = field("Scores without a value.")
-    error_count: proto.Int32 = field("How often the criterion failed with an error.")
-    pass_count: proto.Int32 = field("Scores with the outcome PASS.")
-    fail_count: proto.Int32 = field("Scores with the outcome FAIL.")
+    score_count: Int32 = field("Scores, those without a value included.")
+    scored_count: Int32 = field("Scores with a value.")
+    no_score_count: Int32 = field("Scores without a value.")
+    error_count: Int32 = field("How often the criterion failed with an error.")
+    pass_count: Int32 = field("Scores with the outcome PASS.")
+    fail_count: Int32 = field("Scores with the outcome FAIL.")
     pass_rate: proto.Double | None = field(
         "Share of PASS in all outcomes; absent: there is no outcome.", bounds=(0, 1)
     )
@@ -264,8 +264,8 @@ class TrendPoint(Message):
     p50: proto.Double | None = field("Median, of latencies only.")
     p90: proto.Double | None = field("90th percentile, of latencies only.")
     p99: proto.Double | None = field("99th percentile, of latencies only.")
-    conversation_count: proto.Int32 = field("Conversations of the version in the run.")
-    turn_count: proto.Int32 = field("Their turns.")
+    conversation_count: Int32 = field("Conversations of the version in the run.")
+    turn_count: Int32 = field("Their turns.")
 
 
 class TrendRun(Message):
@@ -308,10 +308,10 @@ class VersionSummary(Message):
     """The results of a version."""
 
     app_version_id: Text = field("Id of the version.")
-    evaluation_count: proto.Int32 = field("Evaluations that have a result.")
-    pass_count: proto.Int32 = field("Results that passed.")
-    fail_count: proto.Int32 = field("Results that failed.")
-    no_verdict_count: proto.Int32 = field("Results without a verdict.")
+    evaluation_count: Int32 = field("Evaluations that have a result.")
+    pass_count: Int32 = field("Results that passed.")
+    fail_count: Int32 = field("Results that failed.")
+    no_verdict_count: Int32 = field("Results without a verdict.")
     pass_rate: proto.Double | None = field("Share that passed of the results with a verdict.", bounds=(0, 1))
     pass_rate_low: proto.Double | None = field("Lower bound with 95 % confidence (Wilson).", bounds=(0, 1))
     pass_rate_high: proto.Double | None = field("Upper bound.", bounds=(0, 1))
@@ -324,10 +324,10 @@ class VersionChange(Message, proto="EvaluationChange"):
     evaluation: Text = field("Name of the evaluation.")
     display_name: Text = field("Its display name.")
     change: Text = field("`regressed`: the share fell by half or more; `fixed`: it rose so.")
-    baseline_pass_count: proto.Int32 = field("Results of the baseline that passed.")
-    baseline_fail_count: proto.Int32 = field("Results of the baseline that failed.")
-    candidate_pass_count: proto.Int32 = field("Results of the candidate that passed.")
-    candidate_fail_count: proto.Int32 = field("Results of the candidate that failed.")
+    baseline_pass_count: Int32 = field("Results of the baseline that passed.")
+    baseline_fail_count: Int32 = field("Results of the baseline that failed.")
+    candidate_pass_count: Int32 = field("Results of the candidate that passed.")
+    candidate_fail_count: Int32 = field("Results of the candidate that failed.")
 
 
 class MeasuredDifference(Message):
@@ -339,19 +339,19 @@ class MeasuredDifference(Message):
     sentence: Text = field("The same as one sentence, with what would have been seen.")
     measure: Text = field("`pass_rate` or `mean`.")
     unit: Text = field("`score`, `seconds` or `count`.")
-    pair_count: proto.Int32 = field("Cases with a value on both sides.")
+    pair_count: Int32 = field("Cases with a value on both sides.")
     baseline_value: proto.Double | None = field("Pass rate or mean of the baseline over the pairs.")
     candidate_value: proto.Double | None = field("Pass rate or mean of the candidate over the pairs.")
     difference: proto.Double | None = field("Value of the candidate minus that of the baseline.")
     difference_low: proto.Double | None = field("Lower bound with 95 % confidence.")
     difference_high: proto.Double | None = field("Upper bound.")
     p_value: proto.Double | None = field("Adjusted (Holm) over the criteria that decide.")
-    fixed_count: proto.Int32 = field("Pairs that fail in the baseline and pass in the candidate.")
-    regressed_count: proto.Int32 = field("Pairs that pass in the baseline and fail in the candidate.")
+    fixed_count: Int32 = field("Pairs that fail in the baseline and pass in the candidate.")
+    regressed_count: Int32 = field("Pairs that pass in the baseline and fail in the candidate.")
     detectable_difference: proto.Double | None = field(
         "Smallest difference that would have been seen with a power of 80 %."
     )
-    needed_pair_count: proto.Int32 = field(
+    needed_pair_count: Int32 = field(
         "Pairs that the difference needs to be seen with a power of 80 %; 0: there is none."
     )
     word_if_missing_fail: Text = field(
@@ -378,7 +378,7 @@ class CriterionNotCompared(Message):
 class ReasonCount(Message):
     """Why conversations have no verdict, in words that they share."""
 
-    conversation_count: proto.Int32 = field("Number of them.")
+    conversation_count: Int32 = field("Number of them.")
     reason: Text = field("Why, with the next step.")
 
 
@@ -392,20 +392,20 @@ class VersionVerdict(MeasuredDifference):
     detail: Text = field("What is left out or missing, as far as it could change the answer.")
     open_reasons: list[ReasonCount] = field("Why conversations of the candidate most often have no verdict.")
     paired_by: Text = field("`eval_id`, `conversation_id`, `task` or `nothing` (two groups).")
-    changed_case_count: proto.Int32 = field(
+    changed_case_count: Int32 = field(
         "Cases left out, because the versions were not held against the same expectation."
     )
     changed_cases: list[Text] = field("The first of them.")
-    baseline_only_case_count: proto.Int32 = field("Cases of the baseline alone.")
-    candidate_only_case_count: proto.Int32 = field("Cases of the candidate alone.")
-    baseline_conversation_count: proto.Int32 = field("Conversations of the baseline.")
-    candidate_conversation_count: proto.Int32 = field("Conversations of the candidate.")
-    baseline_no_verdict_count: proto.Int32 = field("Conversations of the baseline without a verdict.")
-    candidate_no_verdict_count: proto.Int32 = field("Conversations of the candidate without a verdict.")
-    baseline_rejected_record_count: proto.Int32 = field(
+    baseline_only_case_count: Int32 = field("Cases of the baseline alone.")
+    candidate_only_case_count: Int32 = field("Cases of the candidate alone.")
+    baseline_conversation_count: Int32 = field("Conversations of the baseline.")
+    candidate_conversation_count: Int32 = field("Conversations of the candidate.")
+    baseline_no_verdict_count: Int32 = field("Conversations of the baseline without a verdict.")
+    candidate_no_verdict_count: Int32 = field("Conversations of the candidate without a verdict.")
+    baseline_rejected_record_count: Int32 = field(
         "Records, conversations and cases that the runs of the baseline rejected, whatever their version."
     )
-    candidate_rejected_record_count: proto.Int32 = field("The same of the candidate.")
+    candidate_rejected_record_count: Int32 = field("The same of the candidate.")
     baseline_problems: list[Text] = field(
         "Runs of the baseline that have not ended or broke off: what is newest is not compared."
     )
@@ -424,11 +424,11 @@ class CasesChanged(Message):
     changes: list[VersionChange] = field(
         "Evaluations whose share of passed results changed by half or more, regressed ones first."
     )
-    regressed_count: proto.Int32 = field("Evaluations whose share fell by half or more.")
-    fixed_count: proto.Int32 = field("Evaluations whose share rose by half or more.")
-    unchanged_count: proto.Int32 = field("Evaluations whose share changed by less.")
-    only_baseline_count: proto.Int32 = field("Evaluations with a verdict for the baseline alone.")
-    only_candidate_count: proto.Int32 = field("Evaluations with a verdict for the candidate alone.")
+    regressed_count: Int32 = field("Evaluations whose share fell by half or more.")
+    fixed_count: Int32 = field("Evaluations whose share rose by half or more.")
+    unchanged_count: Int32 = field("Evaluations whose share changed by less.")
+    only_baseline_count: Int32 = field("Evaluations with a verdict for the baseline alone.")
+    only_candidate_count: Int32 = field("Evaluations with a verdict for the candidate alone.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
@@ -450,7 +450,7 @@ class ListEvaluationRevisionsRequest(Message):
     """List the revisions of an evaluation."""
 
     name: Text = field("Name of the evaluation.", required=True)
-    page_size: proto.Int32 = field("Most entries of a page.", bounds=(0, None))
+    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
     read_mask: Text = field(_WANTED + "all but the content.")
 
@@ -458,7 +458,7 @@ class ListEvaluationRevisionsRequest(Message):
 class EvaluationRevision(Message):
     """One revision of an evaluation."""
 
-    revision: proto.Int32 = field("Number of the revision, from 1.")
+    revision: Int32 = field("Number of the revision, from 1.")
     etag: Text = field("Its etag.")
     change_time: proto.Timestamp | None = field("When it was made.")
     changed_by: Text = field("Who made it.")
@@ -478,7 +478,7 @@ class RestoreEvaluationRequest(Message):
     """Give an evaluation the content of one of its revisions."""
 
     name: Text = field("Name of the evaluation.", required=True)
-    revision: proto.Int32 = field("Number of the revision.", required=True, bounds=(1, None))
+    revision: Int32 = field("Number of the revision.", required=True, bounds=(1, None))
     etag: Text = field("The etag that the evaluation must have; absent: any.")
 
 
@@ -488,7 +488,7 @@ class ListConversationsToReadRequest(Message):
     parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
     evaluation_run: Text = field("Name or id of the run; absent: the run that was written last.")
     app_version: Text = field("Name or id of an app version; absent: all versions.")
-    page_size: proto.Int32 = field("Number of conversations, at most 50; absent: 10.", bounds=(0, None))
+    page_size: Int32 = field("Number of conversations, at most 50; absent: 10.", bounds=(0, None))
 
 
 class ConversationFields(Message):
@@ -505,7 +505,7 @@ class ConversationFields(Message):
     severity_score: proto.Double = field("Order of reading, first of what failed: the greater, the earlier.")
     severity_reason: Text = field("What most of the severity comes from; absent: nothing failed.")
     worst_criterion: Text = field("Criterion of the worst score.")
-    worst_turn: proto.Int32 | None = field("Turn of the worst score, from 0.")
+    worst_turn: Int32 | None = field("Turn of the worst score, from 0.")
     problem_type: Text = field("Kind of problem: criterion, label and tool.")
     event_time: Text = field("When it took place.")
 
@@ -513,7 +513,7 @@ class ConversationFields(Message):
 class ConversationBrief(ConversationFields):
     """A conversation of a run, in short."""
 
-    problem_type_size: proto.Int32 = field("Conversations of the run and version of the same problem type.")
+    problem_type_size: Int32 = field("Conversations of the run and version of the same problem type.")
 
 
 class ListConversationsToReadResponse(Message):
@@ -527,10 +527,10 @@ class ListConversationsToReadResponse(Message):
         "Where no run was named: runs that wrote later, and have not ended or broke off, one line each."
     )
     conversations: list[ConversationBrief] = field("The conversations, the worst first.")
-    conversation_count: proto.Int32 = field("All conversations of the run and version.")
-    fail_count: proto.Int32 = field("Of them, those that failed.")
-    no_verdict_count: proto.Int32 = field("Of them, those without a verdict.")
-    rejected_record_count: proto.Int32 = _REJECTED
+    conversation_count: Int32 = field("All conversations of the run and version.")
+    fail_count: Int32 = field("Of them, those that failed.")
+    no_verdict_count: Int32 = field("Of them, those without a verdict.")
+    rejected_record_count: Int32 = _REJECTED
 
 
 class GetConversationRequest(Message):
@@ -546,7 +546,7 @@ class ConversationScore(Message):
     """A score of a conversation or of one of its turns."""
 
     score_id: Text = field("Id of the score.")
-    turn_index: proto.Int32 | None = field("0-based; absent: the whole conversation.")
+    turn_index: Int32 | None = field("0-based; absent: the whole conversation.")
     criterion: Text = field("Name of the criterion.")
     value: proto.Double | None = field("Absent: no score.")
     outcome: Text = field("PASS, FAIL or SKIPPED; absent: no outcome.")
@@ -563,10 +563,10 @@ class RecordedConversation(ConversationFields):
     eval_id: Text = field("Id of the eval case; absent: none.")
     reason: Text = field("Why there is no verdict, or why it fails whatever its scores.")
     ended: Text = field("How it ended, such as normally or agent_error; absent: the log does not say.")
-    turns: proto.Int32 = field("Number of turns.")
-    tool_calls: proto.Int32 = field("Number of calls.")
-    tool_errors: proto.Int32 = field("Number of those that failed.")
-    destructive_calls: proto.Int32 = field("Number of successful calls that cannot be undone.")
+    turns: Int32 = field("Number of turns.")
+    tool_calls: Int32 = field("Number of calls.")
+    tool_errors: Int32 = field("Number of those that failed.")
+    destructive_calls: Int32 = field("Number of successful calls that cannot be undone.")
     latency_seconds: proto.Double | None = field("Sum over the turns; absent: not logged of every turn.")
     tokens_in: proto.Int64 | None = field(
         "Tokens read by the agent's models; absent: not logged of every turn."
@@ -576,7 +576,7 @@ class RecordedConversation(ConversationFields):
     position: proto.Int64 | None = field("Its line or index in the file, from 1.")
     transcript: Struct | None = field("What was said and called, at most 64 KiB; absent: the run kept none.")
     scores: list[ConversationScore] = field("Failed ones first, then those without a score; at most 200.")
-    omitted_score_count: proto.Int32 = field("Scores that are left out here.")
+    omitted_score_count: Int32 = field("Scores that are left out here.")
     other_names: list[Text] = field(
         "Names of the same conversation in the run, with another case or app version; at most 20."
     )
