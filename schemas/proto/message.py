@@ -116,9 +116,7 @@ class Message(pydantic.BaseModel):
             if isinstance(value, cls):
                 return value
             raise ValueError(f"a message must be a JSON object, not {shown(value)}")
-        state: ParseState | None = info.context
-        if state is None:
-            return handler(cls._fields_of(value, lenient=False))
+        state: ParseState = info.context or ParseState(lenient=False)
         state.depth += 1
         try:
             if state.depth > MAX_DEPTH:
@@ -130,23 +128,21 @@ class Message(pydantic.BaseModel):
     @classmethod
     def _fields_of(cls, value: JsonObject, lenient: bool) -> JsonObject:
         """Returns the object by JSON names, without nulls (if lenient, also without unknown fields)."""
-        clean = value.keys() <= cls._json_names and None not in value.values()
-        fields = value if clean else cls._cleaned(value, lenient)
+        fields, names = value, cls._names
+        if not value.keys() <= cls._json_names or None in value.values():
+            named = {names.get(key, key): item for key, item in value.items()}
+            if lenient and any(isinstance(key, str) and key[:1] == "[" and key[-1:] == "]" for key in named):
+                raise ValueError("a key in brackets names an extension; the message has none")
+            if not lenient and len(named) != len(value):
+                raise ValueError("a field is given under both of its names")
+            fields = {
+                key: item
+                for key, item in named.items()
+                if (item is not None if key in names else not lenient)  # unknown ones are errors
+            }
         if cls._oneof and len(cls._oneof & fields.keys()) > 1:
             raise ValueError(f"at most one may be set of {', '.join(sorted(cls._oneof))}")
         return fields
-
-    @classmethod
-    def _cleaned(cls, value: JsonObject, lenient: bool) -> JsonObject:
-        names = cls._names
-        fields = {names.get(key, key): item for key, item in value.items()}
-        if lenient:
-            if any(isinstance(key, str) and key[:1] == "[" and key[-1:] == "]" for key in fields):
-                raise ValueError("a key in brackets names an extension; the message has none")
-            return {key: item for key, item in fields.items() if key in names and item is not None}
-        if len(fields) != len(value):
-            raise ValueError("a field is given under both of its names")
-        return {key: item for key, item in fields.items() if item is not None or key not in names}
 
     @classmethod
     def from_json(cls, text: str | bytes, *, lenient: bool = False) -> Self:
@@ -317,8 +313,7 @@ class ParseState(msgspec.Struct):
     keeps_names: bool = False
 
 
-def _is_lenient(info: pydantic.ValidationInfo) -> bool:
-    return info.context is not None and info.context.lenient
+_STRICT = ParseState(lenient=False)
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -338,11 +333,11 @@ class Reading(msgspec.Struct, frozen=True):
 def _reading(
     read: Callable[[JsonValue, bool], Any], write: Callable[[Any], JsonValue] | None = None
 ) -> Reading:
-    return Reading(lambda value, info: read(value, _is_lenient(info)), write)
+    return Reading(lambda value, info: read(value, (info.context or _STRICT).lenient), write)
 
 
 def _read_struct(value: JsonValue, info: pydantic.ValidationInfo) -> JsonObject:
-    return read_struct(value, info.context.depth + 1 if info.context else 1)
+    return read_struct(value, (info.context or _STRICT).depth + 1)
 
 
 def _print_float(value: float) -> float | str:
@@ -392,10 +387,11 @@ class OpenEnum(IntEnum):
         named = cls.__members__.get(value) if isinstance(value, str) else value
         if isinstance(named, cls):
             return named
+        state: ParseState = info.context or _STRICT
         try:
-            return cls(scalars.read_enum_number(value, _is_lenient(info)))
+            return cls(scalars.read_enum_number(value, state.lenient))
         except ValueError:
-            if info.context is not None and info.context.keeps_names and isinstance(value, str):
+            if state.keeps_names and isinstance(value, str):
                 return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
             raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
 
