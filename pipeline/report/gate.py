@@ -352,20 +352,17 @@ def _where(row: FailureRow) -> str:
 
 
 def gated_versions(
-    run: Run,
-    rejected_cases: Container[str],
-    comparisons: Mapping[str | None, Comparison],
-    baseline: gate.BaselineState,
+    run: Run, lost: Container[str], compared: Mapping[str | None, Comparison], baseline: gate.BaselineState
 ) -> list[gate.GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
-    unrecorded = gate.unrecorded_cases(rows, rejected_cases)
+    unrecorded = gate.unrecorded_cases(rows, lost)
     conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     of_version, names = grouped((row["app_version"], row) for row in rows), [*conversations]
     gated = []
     for name in sorted(names, key=lambda name: name or ""):
-        compared = comparisons.get(name), baseline, calibration, unrecorded.get(name, ())
-        gated.append(gate.GatedVersion(name, conversations[name], of_version.get(name, []), *compared))
+        about = compared.get(name), baseline, calibration, unrecorded.get(name, ())
+        gated.append(gate.GatedVersion(name, conversations[name], of_version.get(name, []), *about))
     return gated
 
 

@@ -226,11 +226,7 @@ TEXTS = {to_snake(field): field for field in (*_SHOWN, "evaluationRun", "initiat
 
 
 def result_columns(
-    result: JsonObject,
-    conversation_id: str,
-    nanos: int,
-    etag: str | None = None,
-    case_digest: str | None = None,
+    result: JsonObject, conversation: str, nanos: int, etag: str | None = None, case_digest: str | None = None
 ) -> JsonObject:
     """Returns the columns of an EvaluationResult with a full name.
 
@@ -244,7 +240,7 @@ def result_columns(
         "app": app_of(name),
         "evaluation": parent_of(name),
         "version_id": key_text(version_id(str(result.get("appVersion", "")))),
-        "conversation_id": key_text(conversation_id),
+        "conversation_id": key_text(conversation),
         "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
         "update_nanos": nanos,
         "evaluation_etag": etag,

@@ -289,6 +289,11 @@ class SideValues:
         grouped = sides.rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
         return SideValues(self.observed, self.rows, sides.CaseRows(self.rows[grouped.rows], grouped.sizes))
 
+    def runs_alone(self, measure: CriterionMeasure, missing: float | None = None) -> Runs:
+        """Returns the values of a criterion by case of the side alone, of the cases that have one."""
+        runs = self.alone.runs(measure, missing)
+        return runs.at(runs.counts > 0)
+
     def within(self, is_in: sides.Bools, is_kept: sides.Bools) -> "SideValues":
         """Returns a slice: its conversations, and the cases that are kept."""
         cases = self.cases.take(np.flatnonzero(is_kept))

@@ -14,12 +14,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import PairedBy
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
-    Observed,
-    ScoredId,
-    own_cases,
-)
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, own_cases
 from turnwise.transforms.statistics.resampling import Numbers
 
 Bools = npt.NDArray[np.bool_]
@@ -336,12 +331,12 @@ class ConversationColumns(Struct):
 
         Of the errors of a criterion in a conversation, the first message is the reason.
         """
-        messages: dict[ScoredId, dict[str, str]] = {}
+        messages: dict[tuple[str, str | None], dict[str, str]] = {}
         for failure in raised:
-            of_conversation = ScoredId(failure["conversation_id"] or "", failure["app_version"])
+            of_conversation = failure["conversation_id"] or "", failure["app_version"]
             by_criterion = messages.setdefault(of_conversation, {})
             by_criterion.setdefault(failure["criterion"] or "", failure["message"])
-        names = map(ScoredId, self.conversation_ids, self.app_versions)
+        names = zip(self.conversation_ids, self.app_versions, strict=True)
         for row, name in enumerate(names if messages else ()):
             for criterion, message in messages.get(name, {}).items():
                 column = self.criteria.get(criterion)

@@ -105,7 +105,7 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
         collected.idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
-        collected.failures.append([dict(row) for row in run.failures()])
+    collected.failures += ([dict(row) for row in run.failures()] for run in runs)
     collected.versions += in_display_order({entry.version for entry in collected.entries}, first_times)
     return collected
 
