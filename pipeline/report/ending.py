@@ -31,7 +31,7 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
-from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import FORMAT_VERSION, time_text
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
@@ -49,7 +49,7 @@ def end_run(
     settings: RunSettings,
     counted: Mapping[str, int],
     usage: terminal.UsageByModel,
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: terminal.MetricRows,
     tables: JsonObject,
     read: Callable[[JsonObject], Run],
     *,
@@ -112,7 +112,7 @@ def end_run(
     return redact_document(document | ended, config.redact)
 
 
-def report(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject) -> int:
+def report(settings: RunSettings, rows: terminal.MetricRows, document: JsonObject) -> int:
     """Prints the report of a finished run, of which `document` is `run.json`; returns its exit status."""
     say(report_text(settings, rows, document, written_run(settings.output, document)))
     width, counts = terminal_width(terminal.WIDTH), document["counts"]
@@ -148,9 +148,7 @@ def report(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], docume
     return status
 
 
-def report_text(
-    settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject, run: Run
-) -> str:
+def report_text(settings: RunSettings, rows: terminal.MetricRows, document: JsonObject, run: Run) -> str:
     """Returns the report of a run whose tables can be read; `document` is `run.json`."""
     versions, counts, first_rows = terminal.versions_of(rows), document["counts"], document["to_read"]
     ended, width = terminal.EndComparison(), terminal_width(terminal.WIDTH)
