@@ -101,12 +101,9 @@ def WindowedMetrics(
     its end, and then at every change. Changes later than `window_lateness` after its end are dropped.
     """
     early = AfterProcessingTime(max(1, round(rules.pane_every)))
-    windowed = changes | "Window" >> beam.WindowInto(
-        FixedWindows(rules.window),
-        trigger=AfterWatermark(early=early, late=AfterCount(1)),
-        accumulation_mode=AccumulationMode.DISCARDING,
-        allowed_lateness=rules.window_lateness,
-    )
+    panes: Any = {"trigger": AfterWatermark(early=early, late=AfterCount(1))}
+    panes |= {"accumulation_mode": AccumulationMode.DISCARDING, "allowed_lateness": rules.window_lateness}
+    windowed = changes | "Window" >> beam.WindowInto(FixedWindows(rules.window), **panes)
     add_up = beam.ParDo(_AccumulatePanesFn(rules.window_lateness))
     sums = windowed | "SumPane" >> beam.CombinePerKey(steps.MetricsFn())
     return sums | "AddUp" >> add_up.with_input_types(tuple[str, MetricsState])
