@@ -342,13 +342,11 @@ class _Outcomes(steps.BundleSums):
 class _ScoreStreamFn(steps.JudgeFn):
     _emission: _Outcomes
 
-    def process(
-        self, content: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
-    ) -> Iterator[Any]:
-        if isinstance(content, Sample):
-            yield from super().process(content, timestamp, window)
+    def process(self, sample: Any, at: Any = steps.TIMESTAMP, window: Any = steps.WINDOW) -> Iterator[Any]:
+        if isinstance(sample, Sample):
+            yield from super().process(sample, at, window)
         else:
-            yield self._emission.other(content)
+            yield self._emission.other(sample)
 
 
 @beam.ptransform_fn
