@@ -40,7 +40,7 @@ from turnwise.pipeline.store.database import (
 )
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
 from turnwise.pipeline.store.urls import COMPLETED
-from turnwise.schemas.ces.names import app_in, app_of, parent_of, version_id
+from turnwise.schemas.ces.names import app_in, app_of, version_id
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, dump_json, grouped, shown_url
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
@@ -247,7 +247,7 @@ def result_columns(
         **{column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()},
         "name": name,
         "app": app_of(name),
-        "evaluation": parent_of(name),
+        "evaluation": name.rsplit("/", 2)[0],
         "version_id": key_text(version_id(str(result.get("appVersion", "")))),
         "conversation_id": key_text(conversation_id),
         "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
