@@ -15,16 +15,8 @@ from turnwise.schemas.config import Cascade
 from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
-from turnwise.transforms.judging.ask import (
-    LATER,
-    Ask,
-    JudgeSample,
-    NotAsked,
-    Question,
-    R,
-    known_sum,
-    sum_uses,
-)
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, known_sum, sum_uses
+from turnwise.transforms.judging.batches import LATER
 from turnwise.transforms.judging.limits import ANSWER_TOKENS, estimated_tokens
 
 JudgeOnce: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
