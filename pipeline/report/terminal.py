@@ -558,12 +558,13 @@ def gate_problems(
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
     limit, see = settings.max_failure_ratio, _see(settings, "failures")
-    what = f"{rejected} of {total} records and conversations were rejected, more than"
     if limit is not None and total and rejected / total > limit:
-        problems.append(f"{what} --max_failure_ratio {limit:g}")
+        what = f"{rejected} of {total} records and conversations were rejected, more than --max_failure_ratio"
+        problems.append(f"{what} {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        problems.append(f"{what} half: {see}{option}")
+        what = f"{rejected} of {total} records and conversations were rejected, more than half"
+        problems.append(f"{what}: {see}{option}")
     if files := counts.get("unread_files", 0):
         problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
     broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
