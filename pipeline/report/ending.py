@@ -32,7 +32,7 @@ from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow
-from turnwise.schemas.run import FORMAT_VERSION, time_text
+from turnwise.schemas.run import FORMAT_VERSION
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
 from turnwise.transforms.formats.registry import REACHED, no_version_text
@@ -81,7 +81,7 @@ def end_run(
     marked = sorted(name for name in counted if name.startswith(REDACTED))
     redacted = {name.removeprefix(REDACTED): counted[name] for name in marked}
     document = begun_document(settings) | {
-        "end_time": time_text(datetime.now(UTC)),
+        "end_time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         **tables,
         "counts": of_run,
         "no_version": no_version_text(of_run.get("no_version") or ("",), config.app_version_from)

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, select
 from turnwise.pipeline.store import database as db
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
 from turnwise.pipeline.store.urls import COMPLETED
-from turnwise.schemas.ces.names import app_in, app_of, parent_of, version_id
+from turnwise.schemas.ces.names import app_in, app_of, version_id
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, dump_json, grouped, shown_url
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
@@ -216,7 +216,7 @@ def result_columns(
         **{column: db.key_text(str(result.get(field, ""))) for column, field in TEXTS.items()},
         "name": name,
         "app": app_of(name),
-        "evaluation": parent_of(name),
+        "evaluation": name.rsplit("/", 2)[0],
         "version_id": db.key_text(version_id(str(result.get("appVersion", "")))),
         "conversation_id": db.key_text(conversation),
         "create_nanos": db.key_nanos(timestamp_nanos(created)) if created else nanos,
