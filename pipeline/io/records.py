@@ -364,11 +364,11 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
 
 def _is_document(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
-    """Returns whether a file is JSON whose first line is none, as it is printed for people."""
+    """Returns whether a file is JSON whose first line is none, as it is printed for people or streamed."""
     lines = (file.readline(limit + 2).removeprefix(BOM) for _ in range(_FIRST_LINES))
     first = next((line.strip() for line in lines if line.strip()), b"")
     file.seek(0)
-    if not first.startswith((b"{", b"[")) or _value(first) is not None:
+    if not first.startswith((b"{", b"[", b"data:", b"event:")) or _value(first) is not None:
         return False
     text = file.read(limit + 1).removeprefix(BOM)
     file.seek(0)

@@ -230,8 +230,7 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
         sides = sides_of_runs(runs, named)
     except ConfigError as error:
         return _refused(str(error))
-    problem = settings_problem(sides.baseline, sides.candidate)
-    if problem:
+    if problem := settings_problem(sides.baseline, sides.candidate):
         return _refused(problem, f"{command} --allow_different_judges")
     comparison = compare(sides.baseline, sides.candidate, CompareOptions())
     if why := nothing_common(comparison):

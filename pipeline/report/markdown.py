@@ -131,8 +131,7 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         for flip in flips:
             if flip.kind == "regressed" or (flip.kind in _LOST and flip.criterion == STATUS):
                 gone.setdefault(flip.case, set()).update(flip.candidate_conversations)
-        left = sum(map(shown_ids.isdisjoint, gone.values()))
-        if left:
+        if left := sum(map(shown_ids.isdisjoint, gone.values())):
             now = f"regressed or {'has' if left == 1 else 'have'} no verdict any more"
             yield from (f"{counted(left, 'more case')} {now}: the details below list changed cases.", "")
 
@@ -181,8 +180,7 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case = grouped((flip.case, flip) for flip in flips)
-    if by_case:
+    if by_case := grouped((flip.case, flip) for flip in flips):
         short, shown_cases = words.last_parts(by_case), [*by_case.items()][:_MOST_CASES]
         rows = [[flips_reason(flips), short[case], _changes(flips)] for case, flips in shown_cases]
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)

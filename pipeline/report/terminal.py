@@ -33,13 +33,11 @@ from turnwise.transforms.scoring import config as scoring
 from turnwise.transforms.text.cleaning import natural_order
 
 UsageByModel = dict[str, JudgeUsage]
+MetricRows = Iterable[MetricsByAppVersionRow]
 
 
 def judge_document(
-    settings: RunSettings,
-    usage: UsageByModel,
-    rows: Iterable[MetricsByAppVersionRow],
-    joint: JsonObject | None = None,
+    settings: RunSettings, usage: UsageByModel, rows: MetricRows, joint: JsonObject | None = None
 ) -> JsonObject:
     """Returns the `judge` object of `run.json`.
 
@@ -84,8 +82,7 @@ def judge_document(
 def divided_text(settings: RunSettings) -> str:
     """Returns a line about limits that are divided; "": they are not."""
     judge = settings.judge
-    part = judge.per_worker
-    if not part:
+    if not (part := judge.per_worker):
         return ""
     figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
     text = f"the judge's limits are divided by {judge.workers} workers: {figures} each"
@@ -224,11 +221,10 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
         for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
-    inapplicable = {
-        name: {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
-        | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
-        for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items()
-    }
+    inapplicable = {}
+    for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items():
+        stated = {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
+        inapplicable[name] = stated | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
     return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
 
@@ -269,7 +265,7 @@ _MOST_UNKNOWN = 5
 
 
 def version_table(
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: MetricRows,
     criteria: Sequence[str],
     failures: dict[str, int],
     has_means: bool = True,
@@ -321,7 +317,7 @@ def version_table(
     return f"{table}\n{counted(len(others), 'other app version')}: {figures} (see metrics_by_app_version)"
 
 
-def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+def versions_of(rows: MetricRows) -> list[str]:
     """Returns the app versions in the order of the columns; "": not stated."""
     names = {row["app_version"] or "" for row in rows}
     return sorted(names, key=lambda name: (not name, natural_order(name)))
@@ -336,7 +332,7 @@ def _row_of(
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
-def window_lines(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+def window_lines(rows: MetricRows) -> list[str]:
     """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
     lines = []
     for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
@@ -373,8 +369,7 @@ def _mostly_repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
 
 
 def _repeats(row: MetricsByAppVersionRow | None) -> str:
-    repeats = _mostly_repeated(row)
-    if repeats is None:
+    if (repeats := _mostly_repeated(row)) is None:
         return "-"
     index = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
     hat, at = repeats["pass_hat_k"][index], repeats["pass_at_k"][index]
@@ -484,7 +479,7 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
 
 def summary_text(
     settings: RunSettings,
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: MetricRows,
     document: JsonObject,
     ended: EndComparison,
     examples: Mapping[str, str],
@@ -545,9 +540,7 @@ def summary_text(
 _INCOMPLETE = f": {IncompleteReadError.__name__}"
 
 
-def gate_problems(
-    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
-) -> list[str]:
+def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) -> list[str]:
     """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
     conversations = counts["results"] + counts["rejected_conversations"]
@@ -558,12 +551,13 @@ def gate_problems(
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
     limit, see = settings.max_failure_ratio, _see(settings, "failures")
-    what = f"{rejected} of {total} records and conversations were rejected, more than"
     if limit is not None and total and rejected / total > limit:
-        problems.append(f"{what} --max_failure_ratio {limit:g}")
+        what = f"{rejected} of {total} records and conversations were rejected, more than --max_failure_ratio"
+        problems.append(f"{what} {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        problems.append(f"{what} half: {see}{option}")
+        what = f"{rejected} of {total} records and conversations were rejected, more than half"
+        problems.append(f"{what}: {see}{option}")
     if files := counts.get("unread_files", 0):
         problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
     broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
@@ -589,9 +583,7 @@ def _see(settings: RunSettings, table: str) -> str:
 _MEASURED_ALWAYS = "add --eval_cases or criteria that apply (turnwise inspect lists them)"
 
 
-def _nothing_scored(
-    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
-) -> list[str]:
+def _nothing_scored(settings: RunSettings, counts: RunCounts, rows: MetricRows) -> list[str]:
     """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):
         return []

@@ -573,8 +573,7 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
     Raises ConfigError if there is none, it is not complete, or it has more conversations than `most`.
     """
     query = select(RUNS.c.run_id, RUNS.c.home, RUNS.c.state, RUNS.c.content)
-    row = connection.execute(query.where(RUNS.c.name == key_text(name))).first()
-    if row is None:
+    if (row := connection.execute(query.where(RUNS.c.name == key_text(name))).first()) is None:
         raise ConfigError(f"there is no run {name}")
     if row.state != COMPLETED or not row.content:
         raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")

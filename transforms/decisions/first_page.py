@@ -296,8 +296,7 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
         details.append(f"{counts} have no {words.outcome_noun(result)}: {then}.")
     if result.overall.word in ("better", "worse") and result.fixed == result.regressed == 0:
         details.append("No case changed in half of its recordings or more, as regressed and fixed ones do.")
-    alone = result.baseline_only + result.candidate_only
-    if alone:
+    if alone := result.baseline_only + result.candidate_only:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if result.overall.pairs and pairing.baseline_only and not result.unmeasured:
         gone = counted(pairing.baseline_only, "case")
@@ -341,10 +340,9 @@ def counts_text(page: FirstPage) -> str:
         "no score": page.no_score,
     }
     of_all = {"no verdict": page.no_verdict, "rejected": page.rejected}
-    counted_by, others = (
-        ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
-        for counts in (of_criterion, of_all)
-    )
+    kinds = (counts.items() for counts in (of_criterion, of_all))
+    known = ([f"{name} {number:,}" for name, number in kind if number is not None] for kind in kinds)
+    counted_by, others = map(", ".join, known)
     if page.counts_by != STATUS:
         return f"{page.counts_by}: {counted_by}; {others}"
     text = ", ".join(filter(None, (counted_by, others)))

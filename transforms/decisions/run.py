@@ -55,10 +55,7 @@ class Run:
         return self._last("conversations")
 
     def results(self) -> Iterator[ResultRow]:
-        """Yields the evaluation results.
-
-        A row of JSON Lines has the columns `result`, `conversation_id` and `verdict` only.
-        """
+        """Yields the evaluation results; of JSON Lines, only `result`, `conversation_id` and `verdict`."""
         return iter(self.rows("results"))
 
     def failures(self) -> Iterator[FailureRow]:
@@ -203,8 +200,7 @@ def shared_reason(reason: str) -> str:
     >>> shared_reason("turn 2: the last turn has no answer")
     'the last turn has no answer'
     """
-    missing = _JUDGE_MISSING.match(reason)
-    if missing is None:
+    if (missing := _JUDGE_MISSING.match(reason)) is None:
         is_open = reason.endswith("no criterion with a threshold applies")
         step = ": set a threshold for a criterion that applies to what was said" if is_open else ""
         return _PARTICULAR.sub("", reason) + step

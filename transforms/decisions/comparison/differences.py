@@ -131,7 +131,7 @@ def _compare(
     alone = pairing.baseline_only + pairing.candidate_only
     if is_paired and alone + pairing.baseline_unidentified + pairing.candidate_unidentified:
         # Some have no partner: over all conversations.
-        group_a, group_b = (estimates.group_values(side, measure) for side in sides)
+        group_a, group_b = (side.runs_alone(measure) for side in sides)
         groups = estimates.group_estimate(group_a, group_b, measure, options)
         unpaired = groups.as_part(estimates.word_for(groups, groups.p, measure, options))
     has_more = is_share and measure.has_outcomes and measure.criterion != STATUS
@@ -316,8 +316,7 @@ def _shrunk(
         by_criterion.setdefault(part.measure.criterion, []).append((id(part), difference, error**2))
     shrunk: dict[int, float] = {}
     for criterion, entries in by_criterion.items():
-        whole = overall[criterion].difference
-        if whole is not None:
+        if (whole := overall[criterion].difference) is not None:
             places, differences, variances = zip(*entries, strict=True)
             shrunk |= zip(places, shrink(differences, variances, whole), strict=True)
     return shrunk

@@ -20,12 +20,7 @@ from turnwise.schemas.comparison import (
     PairedBy,
     VersionDifference,
 )
-from turnwise.transforms.decisions.comparison.side_values import (
-    CriterionMeasure,
-    MatchedValues,
-    Runs,
-    SideValues,
-)
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
 from turnwise.transforms.statistics import power, tests
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
@@ -125,12 +120,6 @@ def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
     return Runs(runs.counts + counts, means)
 
 
-def group_values(side: SideValues, measure: CriterionMeasure, missing: float | None = None) -> Runs:
-    """Returns the values of a criterion by case of a side alone, of the cases that have one."""
-    runs = side.alone.runs(measure, missing)
-    return runs.at(runs.counts > 0)
-
-
 def estimate(
     matched: MatchedValues,
     measure: CriterionMeasure,
@@ -144,7 +133,7 @@ def estimate(
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched, measure, missing), measure, options)
     sides = zip((matched.baseline, matched.candidate), missing, strict=True)
-    a, b = (group_values(side, measure, is_missing) for side, is_missing in sides)
+    a, b = (side.runs_alone(measure, is_missing) for side, is_missing in sides)
     return group_estimate(a, b, measure, options)
 
 
@@ -359,8 +348,7 @@ def three_readings(
 
     left_out = read(main)
     worst = best = None
-    ends = _ends(measure)
-    if ends is not None:
+    if (ends := _ends(measure)) is not None:
         worst, best = (read(estimate(matched, measure, options, missing)) for missing in (ends[::-1], ends))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Missing(

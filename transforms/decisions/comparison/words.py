@@ -405,8 +405,7 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         text += f"; {_left_open(result, b)}"
     elif overall.word in ("inconclusive", "not worse") and not is_open:
         text += _sight(result, by)
-    alone = result.baseline_only + result.candidate_only
-    if alone:
+    if alone := result.baseline_only + result.candidate_only:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
     if missing is not None:
         counts = f"{missing.baseline_missing} of {a}, {missing.candidate_missing} of {b}"
@@ -451,11 +450,8 @@ def table_notes(comparison: Comparison) -> list[str]:
 
 def few_alike(criteria: Sequence[CriterionComparison], b: str) -> list[str]:
     """Returns a note on the criteria that have too few cases to show that versions are alike; empty: none."""
-    few = {
-        result.criterion: result.overall.fewest_alike
-        for result in criteria
-        if result.overall.word == "inconclusive" and result.overall.fewest_alike and not result.unmeasured
-    }
+    is_open = (r for r in criteria if r.overall.word == "inconclusive" and not r.unmeasured)
+    few = {r.criterion: r.overall.fewest_alike for r in is_open if r.overall.fewest_alike}
     what = f"fewer than {max(few.values(), default=0)} cases cannot show that {b} is the same or not worse"
     return [f"{what}: {', '.join(few)}"] if few else []
 
@@ -636,8 +632,7 @@ def _amount(value: float, result: CriterionComparison, *, signed: bool = False) 
 
 
 def _range(overall: VersionDifference, result: CriterionComparison) -> str:
-    bounds = overall.interval
-    if bounds is None:
+    if (bounds := overall.interval) is None:
         return " (no interval)" if overall.fewest else " (no interval: the values do not vary)"
     digits = decimals(overall.difference, result.measure, result.unit)
     low, high = (amount(bound, result.measure, result.unit, signed=True, digits=digits) for bound in bounds)

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.endings import as_text, length
+from turnwise.transforms.formats.endings import as_text, length, stated_reason
 from turnwise.transforms.formats.fields import check_one_user
 from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
 from turnwise.transforms.formats.messages import kinds, messages_base
@@ -469,8 +469,10 @@ _TRIED = 50
 
 
 def _is_event(value: JsonObject) -> bool:
+    # A reply of Gemini's that states how it finished is whole; the pieces before the last one do not.
+    is_whole = any(map(stated_reason, kinds.objects_in(value.get("candidates"))))
     is_one = sum(dialect.is_event(value) for dialect in messages_base.DIALECTS.values()) == 1
-    return is_one and "request" not in value
+    return is_one and "request" not in value and not is_whole
 
 
 def _is_reply(value: JsonObject) -> bool:
