@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, liste
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import endings, fields
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snake, stated
+from turnwise.transforms.formats.messages.kinds import as_object, key_set, objects, snake, stated
 from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
@@ -189,39 +189,41 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
     """
     state: JsonObject = {}
     for kind in ("app", "user"):
-        state |= {f"{kind}:{key}": item for key, item in _object(session.get(f"{kind}_state")).items()}
+        of_kind = as_object(_column(session.get(f"{kind}_state")))
+        state |= {f"{kind}:{key}": item for key, item in of_kind.items()}
     return {
         "id": session.get("id"),
         "app_name": session.get("app_name"),
         "user_id": session.get("user_id"),
-        "state": {**state, **_object(session.get("state"))},
+        "state": {**state, **as_object(_column(session.get("state")))},
         "events": [_event(row) for row in events],
         **({PICKLED: len(events)} if is_pickled else {}),
     }
 
 
-def _object(value: JsonValue) -> JsonObject:
-    decoded = json_structure(value) if isinstance(value, str) else value
-    return decoded if isinstance(decoded, dict) else {}
+def _column(value: JsonValue) -> JsonValue:
+    """Returns what a column of JSON holds: a NaN in an event is read here as in a file of events."""
+    structure = json_structure(value) if isinstance(value, str) else None
+    return value if structure is None else structure
 
 
 def _event(row: JsonObject) -> JsonObject:
     """Returns an event: as its column of JSON holds it, or put together from the columns."""
     value = row.get("timestamp")  # seconds, or a text in UTC without its zone
     time = time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
-    if whole := _object(row.get("event_data")):
+    if whole := as_object(_column(row.get("event_data"))):
         return (
             stated({"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time})
             | whole
         )
-    event = {key: decoded(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
+    event = {key: _column(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
     event["timestamp"] = time
     for key in ("partial", "turn_complete", "interrupted"):
         if isinstance(event.get(key), int):
             event[key] = bool(event[key])
     tools = row.get("long_running_tool_ids_json")
     if isinstance(tools, str) and tools:
-        event["long_running_tool_ids"] = json_structure(tools)
+        event["long_running_tool_ids"] = _column(tools)
     return stated(event)
 
 
