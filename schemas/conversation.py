@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, model_validator
 from pydantic_core import from_json
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
@@ -56,10 +56,8 @@ class ToolDeclaration(msgspec.Struct, omit_defaults=True):
     origin: str = "declared"
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False):
     """Base of what a config holds: unknown keys are errors, and numbers are finite."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ToolSetting(Settings):

@@ -9,6 +9,7 @@ from turnwise.schemas.proto.message import (
     Int64,
     Map,
     Message,
+    OneOf,
     OpenEnum,
     Repeated,
     Struct,
@@ -69,11 +70,9 @@ class StructuredDocumentInfo(Message, inside="Answer.Reference"):
 class AnswerReference(Message, proto="Answer.Reference"):
     """One source."""
 
-    ONEOFS = (("unstructured_document_info", "chunk_info", "structured_document_info"),)
-
-    unstructured_document_info: UnstructuredDocumentInfo | None = field()
-    chunk_info: ReferenceChunkInfo | None = field()
-    structured_document_info: StructuredDocumentInfo | None = field()
+    unstructured_document_info: OneOf[UnstructuredDocumentInfo] = field()
+    chunk_info: OneOf[ReferenceChunkInfo] = field()
+    structured_document_info: OneOf[StructuredDocumentInfo] = field()
 
 
 class AttachedBlob(Message, proto="Answer.BlobAttachment.Blob"):
@@ -143,9 +142,7 @@ class Observation(Message, inside="Answer.Step.Action"):
 class StepAction(Message, proto="Answer.Step.Action"):
     """An action with its result."""
 
-    ONEOFS = (("search_action",),)
-
-    search_action: SearchAction | None = field()
+    search_action: OneOf[SearchAction] = field()
     observation: Observation | None = field()
 
 
@@ -290,9 +287,7 @@ class Answer(Message):
 class Query(Message):
     """A question of a user."""
 
-    ONEOFS = (("text",),)
-
-    text: Text | None = field()
+    text: OneOf[Text] = field()
     query_id: Text = field()
 
 

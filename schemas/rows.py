@@ -2,19 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypedDict,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, get_args, get_type_hints
 
 import msgspec
 
@@ -28,21 +16,18 @@ MOST_BYTES = 64 * 1024
 """Size of the compact JSON of a transcript at most."""
 
 
-class Added(NamedTuple):
+class Added(msgspec.Struct, frozen=True):
     """Marks a column that rows of earlier runs may lack: they are read as if it held the default."""
 
     default: JsonValue = None
 
 
-class _MoreOfCall(TypedDict, total=False):
-    """Keys that a call has only where there is something to say."""
+class TranscriptCall(TypedDict):
+    """A call of a tool; a key that is not required is left out where it would say nothing."""
 
-    inside: Annotated[str, "Tool that stands for the agent that made the call, where another one called it."]
-
-
-class TranscriptCall(_MoreOfCall):
-    """A call of a tool."""
-
+    inside: Annotated[
+        NotRequired[str], "Tool that stands for the agent that made the call, where another one called it."
+    ]
     name: Annotated[str | None, "Name of the tool; null: the log states none."]
     args: Annotated[JsonValue, "Arguments; null: the log states none, or there are none."]
     result: Annotated[JsonValue, "Response of the tool; null: not logged."]
@@ -79,21 +64,19 @@ class ExpectedPart(TypedDict, total=False):
     task: Annotated[str, "Task of the user."]
 
 
-class _MoreOfTurn(TypedDict, total=False):
-    """Keys that a turn has only where there is something to say."""
+class TranscriptTurn(TypedDict):
+    """A turn; its index is the `turn_index` of scores. Keys that are not required are left out if empty."""
 
     messages: Annotated[
-        list[str], "All texts of the agent in order, where there are others beside the final response."
+        NotRequired[list[str]],
+        "All texts of the agent in order, where there are others beside the final response.",
     ]
-    user_tool_calls: Annotated[list[TranscriptCall], "Calls that the user made with their own tools."]
-    transfers: Annotated[list[str], "Agents that took over."]
-    agents: Annotated[list[str], "Agents that spoke, called or took over."]
-    unknown: Annotated[list[str], "What the log may miss of this turn, one line each."]
-
-
-class TranscriptTurn(_MoreOfTurn):
-    """A turn; its index is the `turn_index` of scores."""
-
+    user_tool_calls: Annotated[
+        NotRequired[list[TranscriptCall]], "Calls that the user made with their own tools."
+    ]
+    transfers: Annotated[NotRequired[list[str]], "Agents that took over."]
+    agents: Annotated[NotRequired[list[str]], "Agents that spoke, called or took over."]
+    unknown: Annotated[NotRequired[list[str]], "What the log may miss of this turn, one line each."]
     index: Annotated[int, "0-based."]
     label: Annotated[str | None, "`MISSING_TURN`, `EXTRA_TURN`, or null."]
     user: Annotated[str | None, "Message of the user; null: none."]
@@ -285,16 +268,13 @@ class ScoreRow(TypedDict):
     ]
 
 
-_Row = TypeVar("_Row")
-
-
-class ReadAgain(Iterable[_Row]):
+class ReadAgain(Iterable[Any]):
     """Rows that are read anew each time, so that memory does not grow with their number."""
 
-    def __init__(self, read: Callable[[], Iterable[_Row]]) -> None:
+    def __init__(self, read: Callable[[], Iterable[Any]]) -> None:
         self._read = read
 
-    def __iter__(self) -> Iterator[_Row]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._read())
 
     def __bool__(self) -> bool:
@@ -486,7 +466,7 @@ _KINDS: dict[Any, ColumnKind] = {
 }
 
 
-class Column(NamedTuple):
+class Column(msgspec.Struct, frozen=True):
     """One column of a table.
 
     Attributes:
@@ -517,12 +497,9 @@ def columns(table: str) -> tuple[Column, ...]:
     made = []
     for name, annotated in get_type_hints(TABLES[table], include_extras=True).items():
         hint, _, *added = get_args(annotated)
-        is_nullable = isinstance(hint, UnionType)
-        kind = next(part for part in get_args(hint) if part is not NoneType) if is_nullable else hint
-        is_json = kind == JsonObject
-        is_list = not is_json and get_origin(kind) is list
-        item = _KINDS[get_args(kind)[0] if is_list else kind]
-        made.append(Column(name, item, is_list, is_nullable, is_json, *added))
+        kind = next(kind for kind in _KINDS if hint in (kind, kind | None) or get_args(hint) == (kind,))
+        is_list, is_nullable = get_args(hint) == (kind,), hint == kind | None
+        made.append(Column(name, _KINDS[kind], is_list, is_nullable, kind == JsonObject, *added))
     return tuple(made)
 
 

@@ -227,9 +227,8 @@ def _work(work: Work) -> bool:
     context = multiprocessing.get_context("fork") if is_safe else multiprocessing.get_context("spawn")
     queue, feed = context.Pipe(duplex=False)
     pipes = [context.Pipe(duplex=False) for _ in range(count)]
-    links = Links(
-        queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), [receiver for _, receiver in pipes]
-    )
+    faults = [sender for _, sender in pipes]
+    links = Links(queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), faults)
     given = work if is_safe else pickle.dumps(work)
     arguments = [(given, number, os.getpid(), links) for number in range(count)]
     workers = [context.Process(target=run_worker, args=of_worker) for of_worker in arguments]

@@ -8,13 +8,8 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    GoogleCloudOptions,
-    PipelineOptions,
-    SetupOptions,
-    StandardOptions,
-)
+from apache_beam.options import pipeline_options as beam_options
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from msgspec.structs import replace
@@ -27,6 +22,7 @@ from turnwise.pipeline.io.sinks import SINKS, check_appends, file_formats, find_
 from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.settings import remote_workers
 from turnwise.pipeline.settings.options import (
     STREAM_OPTIONS,
     EmptyDates,
@@ -40,12 +36,6 @@ from turnwise.pipeline.settings.options import (
     check_store,
     ending_of,
     is_bigquery,
-)
-from turnwise.pipeline.settings.remote_workers import (
-    are_elsewhere,
-    check_runner_access,
-    fit_limits,
-    fit_workers,
 )
 from turnwise.pipeline.settings.run import (
     RunSettings,
@@ -83,12 +73,12 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
     stated = own_options(argv)
-    standard = options.view_as(StandardOptions)
+    standard = options.view_as(beam_options.StandardOptions)
     name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
     standard.runner = in_process if name.lower() == "directrunner" else name
     is_here = standard.runner == in_process
-    direct = options.view_as(DirectOptions)
+    direct = options.view_as(beam_options.DirectOptions)
     if is_here and (direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory"):
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
     raw, stream = raw_options(stated)
@@ -107,7 +97,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         config = next(iter(inputs.configs), None)
         raw = replace(raw, input=inputs.logs, eval_cases=inputs.cases, config=config)
     settings = check_options(raw, stream, not is_here, bool(standard.streaming))
-    setup = options.view_as(SetupOptions)
+    setup = options.view_as(beam_options.SetupOptions)
     setup.save_main_session = False
     modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
     setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
@@ -117,11 +107,12 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         runner = create_runner(standard.runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"--runner={standard.runner}: {' '.join(str(error).split())}") from None
-    settings = fit_workers(settings, options, runner, os.environ)
+    settings = remote_workers.fit_workers(settings, options, runner, os.environ)
     settings = fit_processes(settings, raw.workers)
-    settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
+    are_here = not remote_workers.are_elsewhere(runner, options)
+    settings = remote_workers.fit_limits(settings, options, runner, are_here)
     _check_extras(settings)
-    check_runner_access(runner, options)
+    remote_workers.check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)
     # Beam passes these to runners, which show them; the settings have them with their passwords.
     shown: Any = options.view_as(EvalOptions)
@@ -284,7 +275,7 @@ def _check_options(*lines: Sequence[str]) -> None:
         except ConfigError as error:
             errors.append(error)
         else:
-            if options.view_as(GoogleCloudOptions).template_location:
+            if options.view_as(beam_options.GoogleCloudOptions).template_location:
                 raise ConfigError("a template is one job: name one --date, without --lookback")
             return
     raise errors[0]

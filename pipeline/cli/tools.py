@@ -92,9 +92,8 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         if options.output:
             say(f"file: {options.output}/{_FILE}")
     if check.records_rejected:
-        complain(
-            f"{counted(check.records_rejected, 'record')} could not be read, and the sample is of the others"
-        )
+        rejected = counted(check.records_rejected, "record")
+        complain(f"{rejected} could not be read, and the sample is of the others")
     for problem in check.problems:
         complain(problem)
     return 1 if check.problems else 0
@@ -183,10 +182,9 @@ def make_cases(argv: Sequence[str]) -> int:
     logs = [path for path in options.sources if path not in runs]
     logged = conversion.log_candidates(logs, reader) if logs else ()
     candidates = chain(chain.from_iterable(map(conversion.run_candidates, runs)), logged)
+    sample = CandidateSample(number, options.seed)
     try:
-        done = conversion.write_cases(
-            candidates, wanted, CandidateSample(number, options.seed), target, options.to
-        )
+        done = conversion.write_cases(candidates, wanted, sample, target, options.to)
     except FilterError as error:
         raise ConfigError(f"--select {options.select}: {error}") from None
     return report(done, options.json)

@@ -382,10 +382,8 @@ def _is_document(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
     if len(text) > limit or _value(text) is not None:
         return len(text) <= limit or first == b"["
     decoded = text.decode("utf-8", "replace")
-    is_whole = bool(events_of(decoded)) or (
-        b"\n" in text.strip() and (_breaks_off(text) or bool(_texts_in(decoded)[0]))
-    )
-    return is_whole and not _is_json_lines(text)
+    has_texts = b"\n" in text.strip() and (_breaks_off(text) or bool(_texts_in(decoded)[0]))
+    return (has_texts or bool(events_of(decoded))) and not _is_json_lines(text)
 
 
 def line_records(

@@ -503,10 +503,8 @@ def _aggregated_content(documents: Iterable[JsonObject]) -> Iterator[bytes]:
 class ConcludeFn(InspectedDoFn):
     """Replaces `run.json`, and removes what is not current any more; names the files, where no step did."""
 
-    def __init__(
-        self, directory: str, output_format: str, conclude: Conclude, discard: Callable[[], None]
-    ) -> None:
-        self._directory, self._format = directory, output_format
+    def __init__(self, directory: str, suffix: str, conclude: Conclude, discard: Callable[[], None]) -> None:
+        self._directory, self._format = directory, suffix
         self._conclude, self._discard = conclude, discard
 
     def process(self, element: tuple[str, Iterable[Told]], begun: tuple[str, str]) -> None:

@@ -381,7 +381,6 @@ class ShardSource(NamedTuple):
     queue: int
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        """Adds the reading steps to a pipeline."""
         start = root | f"{name}Start" >> beam.Impulse()
         return _read(start, f"{name}Read", _ReadShardsFn(*self))
 

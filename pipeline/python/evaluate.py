@@ -491,9 +491,8 @@ class Collected:
         self._counts: Counter[str] = Counter()
         self._guesses = GuessCounts()
         self._sums: dict[str, state.MetricsState] = {}
-        self._tables: dict[str, list[Any]] = {
-            name: [] for name in ("scores", "results", "conversations", "failures")
-        }
+        names = "scores", "results", "conversations", "failures"
+        self._tables: dict[str, list[Any]] = {name: [] for name in names}
         self._unused: list[str] = []
 
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
@@ -548,16 +547,9 @@ class Collected:
         def read(document: JsonObject) -> Run:
             return Run("", convert(document, RunDocument), tables.__getitem__)
 
-        document = end_run(
-            self._settings,
-            counted,
-            usage,
-            rows,
-            {"files": {}},
-            read,
-            unused=self._unused,
-            to_read=to_read(tables["conversations"]),
-        )
+        files: JsonObject = {"files": {}}
+        made, chosen = (counted, usage, rows, files, read), to_read(tables["conversations"])
+        document = end_run(self._settings, *made, unused=self._unused, to_read=chosen)
         problems = document["problems"]
         has_failed = any(row["verdict"] == "FAIL" for row in tables["results"])
         return RunResult(

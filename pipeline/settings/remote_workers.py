@@ -10,17 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from apache_beam.options.pipeline_options import (
-    DebugOptions,
-    FlinkRunnerOptions,
-    GoogleCloudOptions,
-    PipelineOptions,
-    PortableOptions,
-    SetupOptions,
-    SparkRunnerOptions,
-    TestOptions,
-    WorkerOptions,
-)
+from apache_beam.options import pipeline_options as beam_options
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner
 from msgspec.structs import replace
 
@@ -57,7 +48,7 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     Beam's runners for Prism, and for Flink and Spark without a cluster, start workers on this machine by
     default; `--environment_type=LOOPBACK` does so on every portable runner. Dataflow ignores that option.
     """
-    kind, portable = type(runner).__name__, options.view_as(PortableOptions)
+    kind, portable = type(runner).__name__, options.view_as(beam_options.PortableOptions)
     if kind in _HAVE_AN_IDENTITY:
         return True
     if is_in_process(runner) or portable.environment_type == "LOOPBACK":
@@ -65,9 +56,10 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     if portable.environment_type or portable.output_executable_path:
         return True
     if kind == "FlinkRunner":
-        return options.view_as(FlinkRunnerOptions).flink_master not in ("[local]", "[auto]")
+        return options.view_as(beam_options.FlinkRunnerOptions).flink_master not in ("[local]", "[auto]")
     if kind == "SparkRunner":
-        return not re.match(r"local(\[.+\])?$", options.view_as(SparkRunnerOptions).spark_master_url)
+        spark = options.view_as(beam_options.SparkRunnerOptions)
+        return not re.match(r"local(\[.+\])?$", spark.spark_master_url)
     return kind != "PrismRunner"
 
 
@@ -83,8 +75,8 @@ def check_runner_access(runner: PipelineRunner, options: PipelineOptions) -> Non
 
     A dry run needs none, and a template those for the places that it is written to.
     """
-    kind, cloud = type(runner).__name__, options.view_as(GoogleCloudOptions)
-    if kind not in _HAVE_AN_IDENTITY or options.view_as(TestOptions).dry_run:
+    kind, cloud = type(runner).__name__, options.view_as(beam_options.GoogleCloudOptions)
+    if kind not in _HAVE_AN_IDENTITY or options.view_as(beam_options.TestOptions).dry_run:
         return
     if not (cloud.no_auth or cloud.template_location):
         check_google(f"--runner={kind}")
@@ -239,9 +231,8 @@ def fit_limits(
     if most is None:
         kind = type(runner).__name__
         wanted = next((f", or state {option}" for part, option in _STATED_BY.items() if part in kind), "")
-        raise ConfigError(
-            f"judge.{name}: would hold for each of an unknown number of workers of {kind}; {instead}{wanted}"
-        )
+        what = f"would hold for each of an unknown number of workers of {kind}"
+        raise ConfigError(f"judge.{name}: {what}; {instead}{wanted}")
     fitted = replace(judge, workers=most, shares_budget=shares_budget)
     if 0 in fitted.per_worker.values() and 0 not in limits.values():
         raise ConfigError(f"judge.{name}: {limits[name]:g} cannot be divided among {most} workers; {instead}")
@@ -255,21 +246,22 @@ def most_processes(
 
     `are_here`: the workers run on this machine, in processes of the runner or in this one.
     """
+    debug = options.view_as(beam_options.DebugOptions)
     if are_here:
-        forks = options.view_as(DebugOptions).lookup_experiment("use_loopback_process_worker", False)
+        forks = debug.lookup_experiment("use_loopback_process_worker", False)
         return None if forks else settings.workers
     kind = type(runner).__name__
     if "Dataflow" in kind:
         # Machines times processes: one for each processor, unless an experiment says one a machine.
-        worker = options.view_as(WorkerOptions)
+        worker = options.view_as(beam_options.WorkerOptions)
         is_fixed = worker.autoscaling_algorithm == "NONE"
         machines = worker.max_num_workers or (worker.num_workers if is_fixed else None)
-        if "no_use_multiple_sdk_containers" in (options.view_as(DebugOptions).experiments or ()):
+        if "no_use_multiple_sdk_containers" in (debug.experiments or ()):
             return machines
         match = _CPUS.search(worker.machine_type or "")
         return machines * int(match[1] or match[2]) or None if machines and match else None
-    parallelism = options.view_as(FlinkRunnerOptions).parallelism
-    processes = int(options.view_as(PortableOptions).sdk_worker_parallelism)
+    parallelism = options.view_as(beam_options.FlinkRunnerOptions).parallelism
+    processes = int(options.view_as(beam_options.PortableOptions).sdk_worker_parallelism)
     # Every slot may be on a machine of its own, which starts that many processes.
     return parallelism * processes if "Spark" not in kind and parallelism > 0 and processes > 0 else None
 
@@ -288,9 +280,9 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
 
     Raises ConfigError if a named file does not exist, or none of the options installs turnwise or its extras.
     """
-    setup = options.view_as(SetupOptions)
-    image = options.view_as(WorkerOptions).sdk_container_image
-    image = image or options.view_as(PortableOptions).environment_config or None
+    setup = options.view_as(beam_options.SetupOptions)
+    image = options.view_as(beam_options.WorkerOptions).sdk_container_image
+    image = image or options.view_as(beam_options.PortableOptions).environment_config or None
     lacking: list[str] = []
     if setup.setup_file is not None:
         file = Path(setup.setup_file)
@@ -342,7 +334,7 @@ _ERROR = re.compile(r"ERROR:|[\w.]*(?:Error|Exception)\b")
 
 def try_staging(options: PipelineOptions) -> None:
     """Builds and downloads the packages of the options as Beam will do; raises ConfigError if one fails."""
-    setup = options.view_as(SetupOptions)
+    setup = options.view_as(beam_options.SetupOptions)
     if setup.setup_file is not None and find_spec("build") is not None:  # else Beam uses setup.py itself
         build = ("build", "--no-isolation", "--sdist", str(Path(setup.setup_file).parent), "--outdir")
         _try(build, f"--setup_file {setup.setup_file}: cannot be built: ")

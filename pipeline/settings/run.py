@@ -123,15 +123,13 @@ class RunSettings(CommonOptions, frozen=True, kw_only=True):
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         judge = self.judge
-        by_dialect = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
+        dialects = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
         asks_models = judge.kind.connect is not None
         # A key in the environment alone is no consent to send texts of calls to its service.
         is_wanted = judge.is_named or any(isinstance(c, JudgedCriterion) for c in self.criteria)
         has_judge = judge.kind.is_judging and is_wanted
         redact = self.config.redact
-        return select(
-            self.criteria, self.sample_rate, by_dialect, judge.config, asks_models, has_judge, redact
-        )
+        return select(self.criteria, self.sample_rate, dialects, judge.config, asks_models, has_judge, redact)
 
 
 def check_options(
@@ -297,11 +295,8 @@ def judge_settings(
         model = next((model for model in models if model and judges.route_of(kind, model).kind is kind), "")
         if not model:
             raise ConfigError(f"judge {kind.name}: no model is named; give --judge_model or judge.model")
-    update = {
-        "backend": kind.name,
-        "model": model or kind.model or config.model,
-        "cache": None if cache == "none" else cache,
-    }
+    kept = None if cache == "none" else cache
+    update = {"backend": kind.name, "model": model or kind.model or config.model, "cache": kept}
     judge = config.model_copy(update=update)
     if kind.connect:
         check_several(kind, judge, criteria)
@@ -310,14 +305,8 @@ def judge_settings(
         where = "name one: --judge_cache FILE, or postgresql://HOST/DB for workers elsewhere"
         raise ConfigError(f"judge.per: the cache counts the budget of the {judge.per}; {where}")
     is_named = bool(options.judge or options.judge_model or _NAMING & stated_fields)
-    return JudgeSettings(
-        judge,
-        options.judge_concurrency,
-        run_id,
-        only_estimates=options.estimate,
-        is_named=is_named,
-        shares_budget=renews,
-    )
+    known = judge, options.judge_concurrency, run_id, options.estimate
+    return JudgeSettings(*known, is_named=is_named, shares_budget=renews)
 
 
 def with_batches(

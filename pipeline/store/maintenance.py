@@ -63,9 +63,8 @@ def old_runs(connection: Connection, before: int, now: int, name: str | None = N
     newest = {row.home: row for row in rows}
     last = {row.name: newest[row.home] for row in rows if name in (None, row.name)}
     old = [OldRun(run, write.state, write.nanos) for run, write in last.items() if write.nanos < before]
-    ended_runs = [
-        run for run in old if not stored_runs.runs_since(connection, run.name, now - stored_runs.RECENT_NANOS)
-    ]
+    since = now - stored_runs.RECENT_NANOS
+    ended_runs = [run for run in old if not stored_runs.runs_since(connection, run.name, since)]
     return sorted(ended_runs, key=lambda run: (run.nanos, run.name))
 
 
@@ -135,12 +134,8 @@ def orphans(connection: Connection) -> dict[str, int]:
 
 def count_rows_of(connection: Connection, runs: Sequence[str]) -> dict[str, int]:
     """Returns table -> number of the rows of runs, by name."""
-    return {
-        table.name: sum(
-            stored_runs.row_count(connection, table, table.c.evaluation_run == run) for run in runs
-        )
-        for table in RUN_TABLES
-    }
+    rows = partial(stored_runs.row_count, connection)
+    return {t.name: sum(rows(t, t.c.evaluation_run == run) for run in runs) for t in RUN_TABLES}
 
 
 # Deletes conversations, users and evaluations.
@@ -181,22 +176,17 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
         return _subject(connection, [ConversationKey(*named)], [])
     # A result is in the app of its case, so that the rows of conversations say the app, where there are any.
     for tables in ((CONVERSATION_ROWS,), _HOLDING):
-        keys = [
-            ConversationKey(*row)
-            for table in tables
-            for row in connection.execute(
-                select(table.c.app, table.c.conversation_id).where(_ends(table.c.conversation_id, name))
-            )
-            if app in ("", row.app)
-        ]
+        held = ((table.c.app, table.c.conversation_id) for table in tables)
+        queries = (select(*columns).where(_ends(columns[1], name)) for columns in held)
+        rows = (row for query in queries for row in connection.execute(query))
+        keys = [ConversationKey(*row) for row in rows if app in ("", row.app)]
         if keys:
             break
     ids = _nearest({key.conversation_id for key in keys}, name, "conversations")
     apps = sorted({key.app for key in keys if key.conversation_id in ids})
     if len(apps) > 1:
-        raise ConfigError(
-            f"{len(apps)} apps have a conversation {name}: name one by --app: {', '.join(apps)}"
-        )
+        many = f"{len(apps)} apps have a conversation {name}"
+        raise ConfigError(f"{many}: name one by --app: {', '.join(apps)}")
     return _subject(connection, [ConversationKey(apps[0], id_) for id_ in ids] if apps else [], [name])
 
 
@@ -209,9 +199,8 @@ def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
     """Returns the id that is a name, else the only one that ends so; raises ConfigError if several do."""
     nearest = sorted({key_text(name)} & ids or ids)
     if len(nearest) > 1:
-        raise ConfigError(
-            f"{len(nearest)} {kind} are called {name}: give the id of one: {', '.join(nearest)}"
-        )
+        many = f"{len(nearest)} {kind} are called {name}"
+        raise ConfigError(f"{many}: give the id of one: {', '.join(nearest)}")
     return nearest
 
 
@@ -251,10 +240,8 @@ def _is_of(table: Table, app: str, ids: Sequence[str]) -> ColumnElement[bool]:
     of_app = table.c.app == app
     if table is RESULT_ROWS:
         # A result is in the app of its case, which may be another one than that of its conversation.
-        other = select(CONVERSATION_ROWS.c.name).where(
-            CONVERSATION_ROWS.c.app == table.c.app,
-            CONVERSATION_ROWS.c.conversation_id == table.c.conversation_id,
-        )
+        keys = "app", "conversation_id"
+        other = select(CONVERSATION_ROWS.c.name).where(*(CONVERSATION_ROWS.c[k] == table.c[k] for k in keys))
         of_app = or_(of_app, ~other.exists())
     return and_(table.c.conversation_id.in_(ids), of_app)
 

@@ -9,21 +9,9 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
+import sqlalchemy as sa
 from pydantic.alias_generators import to_snake
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    Select,
-    Table,
-    case,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, select
 
 from turnwise.pipeline.store.database import (
     ADDED,
@@ -63,14 +51,9 @@ from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import LEAST_DESTRUCTIVE, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
-_KEPT = [
-    column.name
-    for column in columns("scores")
-    if column.name not in (*SCORE_COLUMNS, "run_id", "app_version")
-]
-_OF_CONVERSATION = [
-    column.name for column in CONVERSATION_ROWS.c if column.name in ConversationRow.__annotations__
-]
+_WITH_COLUMNS = (*SCORE_COLUMNS, "run_id", "app_version")
+_KEPT = [column.name for column in columns("scores") if column.name not in _WITH_COLUMNS]
+_OF_CONVERSATION = [c.name for c in CONVERSATION_ROWS.c if c.name in ConversationRow.__annotations__]
 _OF_FAILURE = [column.name for column in FAILURE_ROWS.c if column.name in FailureRow.__annotations__]
 _UNREAD = ("name", "app", "conversation", "update_nanos", "execution")
 
@@ -129,16 +112,15 @@ def _shared_columns(row: ConversationRow | ScoreRow, stated: JsonObject, app: st
 def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
     """Returns the name of a conversation of a run, for each case and app version another one."""
     run = run_name(app_of_row(row, app), row["run_id"])
-    ids = "\0".join(
-        ("" if i is None else f"={i}") for i in (row["conversation_id"], row["app_version"], row["eval_id"])
-    )
-    return f"{run}/conversations/c-{sha256(ids.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    ids = row["conversation_id"], row["app_version"], row["eval_id"]
+    stated = "\0".join("" if text is None else f"={text}" for text in ids)
+    return f"{run}/conversations/c-{sha256(stated.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
 
 def verdict_counts(connection: Connection, run: str, version: str | None = None) -> dict[str, int]:
     """Returns verdict ("": none) -> number of conversations of a run, or a version (its id) of it."""
     column = CONVERSATIONS.c.verdict
-    query = select(column, func.count()).where(*_of_version(run, version)).group_by(column)
+    query = select(column, sa.func.count()).where(*_of_version(run, version)).group_by(column)
     return {verdict: count for verdict, count in connection.execute(query)}
 
 
@@ -156,10 +138,10 @@ def conversations_to_read(
         *(held.name, held.verdict, held.severity_score, problem_type, held.event_time),
         *(held.conversation_id, held.version_id, held.eval_id),
     ).where(*of_run, held.severity_score > 0)
-    is_first = case((or_(held.verdict == "FAIL", held.severity_score >= LEAST_DESTRUCTIVE), 0), else_=1)
+    is_first = sa.case((sa.or_(held.verdict == "FAIL", held.severity_score >= LEAST_DESTRUCTIVE), 0), else_=1)
     worst = connection.execute(query.order_by(is_first, held.severity_score.desc()).limit(_MOST_CONSIDERED))
     rows: list[Any] = [{**row._mapping, "app_version": row.version_id} for row in worst]
-    counts = connection.execute(select(problem_type, func.count()).where(*of_run).group_by(problem_type))
+    counts = connection.execute(select(problem_type, sa.func.count()).where(*of_run).group_by(problem_type))
     sizes: dict[str, int] = {name: count for name, count in counts}
     chosen = [row["name"] for row in to_read(rows, most)]  # type: ignore[typeddict-item]
     read = [(name, find_conversation(connection, name)) for name in chosen]
@@ -548,7 +530,7 @@ def add_evaluation(connection: Connection, content: JsonObject, change: Evaluati
     before = read_revisions(connection, content["name"], None, 1)
     revision = before[0].revision + 1 if before else 1
     made = _revision(content, revision, change.nanos, change.actor, change)
-    connection.execute(insert(EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
+    connection.execute(sa.insert(EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
     _follow_up(connection, made, change)
     return made
 
@@ -567,11 +549,11 @@ def replace_evaluation(
     later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
     made = _revision(content, old.revision + 1, old.create_nanos, old.created_by, later)
     is_old = (EVALUATIONS.c.name == old.name, EVALUATIONS.c.revision == old.revision)
-    if not connection.execute(update(EVALUATIONS).where(*is_old).values(**_columns(made))).rowcount:
+    if not connection.execute(sa.update(EVALUATIONS).where(*is_old).values(**_columns(made))).rowcount:
         return None
-    connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
+    connection.execute(sa.delete(TAGS).where(TAGS.c.evaluation == old.name))
     if is_deletion:
-        connection.execute(delete(EVALUATIONS).where(EVALUATIONS.c.name == old.name))
+        connection.execute(sa.delete(EVALUATIONS).where(EVALUATIONS.c.name == old.name))
     _follow_up(connection, made, later, is_deletion)
     return made
 
@@ -589,9 +571,8 @@ def _revision(
 ) -> StoredEvaluation:
     name = content["name"]
     etag = sha256(f"{name}\0{revision}\0{change.nanos}\0".encode() + dump_json(content)).hexdigest()[:24]
-    return StoredEvaluation(
-        name, revision, etag, create_nanos, created_by, change.nanos, change.actor, content
-    )
+    created = create_nanos, created_by
+    return StoredEvaluation(name, revision, etag, *created, change.nanos, change.actor, content)
 
 
 def _columns(evaluation: StoredEvaluation) -> JsonObject:
@@ -606,17 +587,11 @@ def _follow_up(
     """Writes the tags (of what was deleted, none) and the history entry of a revision."""
     tags = set() if is_deletion else {key_text(tag) for tag in made.content.get("tags", ())}
     if tags:
-        connection.execute(insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
-    connection.execute(
-        insert(HISTORY).values(
-            **change._asdict(),
-            evaluation=made.name,
-            revision=made.revision,
-            etag=made.etag,
-            is_deletion=is_deletion,
-            content=dump_json(made.content).decode(),
-        )
-    )
+        connection.execute(sa.insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
+    stated = {name: getattr(made, name) for name in ("revision", "etag")} | {"is_deletion": is_deletion}
+    text = dump_json(made.content).decode()
+    entry = sa.insert(HISTORY).values(**change._asdict(), evaluation=made.name, **stated, content=text)
+    connection.execute(entry)
 
 
 def store_records(url: str, app: str) -> Iterator[Record]:

@@ -11,22 +11,9 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
+import sqlalchemy as sa
 from pydantic.alias_generators import to_snake
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    case,
-    delete,
-    exists,
-    func,
-    insert,
-    not_,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Table, select
 
 from turnwise.pipeline.store.database import (
     ADDED,
@@ -199,8 +186,8 @@ def _keep(store: Store, app: str, run: RunKey) -> None:
         query = select(EXECUTIONS.c.update_nanos).where(*is_run).with_for_update()
         # Of a run that was changed meanwhile, what was deleted must not come back.
         if connection.execute(query).scalar() == run.update_nanos:
-            connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run.name))
-            connection.execute(insert(RUN_SUMMARIES), rows)
+            connection.execute(sa.delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run.name))
+            connection.execute(sa.insert(RUN_SUMMARIES), rows)
 
     store.write(work)
 
@@ -238,16 +225,13 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     order = np.asarray(sorted(range(len(traits)), key=lambda row: traits[row][0]), np.int64)
     compared = compared.at(order)
     compared.criteria = dict(sorted(compared.criteria.items()))
-    details = {
-        name: column.details for name, column in compared.criteria.items() if column.details is not None
-    }
-    for column in compared.criteria.values():
+    details: RunDetails = {}
+    for name, column in compared.criteria.items():
+        details |= {} if column.details is None else {name: column.details}
         column.details = None
-    columns: list[sides.CodedColumn[Any]] = [
-        sides.coded(values).at(order) for values in zip(*traits, strict=True)
-    ][1:]
-    evaluations, nanos, is_result, revisions, judges = columns or [sides.coded(())] * 5
-    return RunColumns(compared, evaluations, nanos, is_result, revisions, judges), details
+    of_rows = zip(*(row[1:] for row in traits), strict=True)
+    columns: list[sides.CodedColumn[Any]] = [sides.coded(values).at(order) for values in of_rows]
+    return RunColumns(compared, *(columns or [sides.coded(())] * 5)), details
 
 
 def _records(connection: Connection, app: str, run: str) -> list[_Record]:
@@ -264,7 +248,7 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
     records = []
     columns = ("eval_id", "verdict", "why", "case_digest")
     is_unnamed = CONVERSATIONS.c.eval_id == CONVERSATIONS.c.conversation_id
-    row = case((or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
+    row = sa.case((sa.or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
     rows = _rows(connection, CONVERSATIONS, columns, app, run, row)
     for key, name, nanos, case_id, verdict, why, digest, content in rows:
         summary = _summary(key, case_id, verdict)
@@ -356,7 +340,7 @@ def condition_of(parsed: Condition, fields: Mapping[str, Field]) -> Sql:
     """Returns the condition of a parsed filter; raises FilterError for an unknown field or operator."""
     if isinstance(parsed, Junction):
         parts = [condition_of(part, fields) for part in parsed.parts]
-        return and_(*parts) if parsed.kind == "AND" else or_(*parts)
+        return sa.and_(*parts) if parsed.kind == "AND" else sa.or_(*parts)
     if isinstance(parsed, FieldComparison):
         make = fields.get(parsed.field) or fields.get(to_snake(parsed.field))
         if make is None:
@@ -365,16 +349,16 @@ def condition_of(parsed: Condition, fields: Mapping[str, Field]) -> Sql:
             return make(parsed.operator, parsed.value)
         except ValueError as error:
             raise FilterError(f"{parsed.field} {parsed.operator}: {error}") from None
-    return not_(condition_of(parsed.part, fields))
+    return sa.not_(condition_of(parsed.part, fields))
 
 
 def _equal_or_not(operator: Operator, equal: Sql) -> Sql:
     if operator not in ("=", "!="):
         raise ValueError("only = and != are supported")
-    return equal if operator == "=" else not_(equal)
+    return equal if operator == "=" else sa.not_(equal)
 
 
-def matches(column: Column[str] | ColumnElement[str], value: str) -> Sql:
+def matches(column: sa.Column[str] | ColumnElement[str], value: str) -> Sql:
     """Returns the condition that a text is a value; `*` at its start or end stands for any text.
 
     Raises ValueError if a `*` stands elsewhere, or the value with it is too long.
@@ -389,37 +373,37 @@ def matches(column: Column[str] | ColumnElement[str], value: str) -> Sql:
     if not part:
         return column != ""
     if value.startswith("*") and value.endswith("*"):
-        return func.replace(column, part, "") != column
+        return sa.func.replace(column, part, "") != column
     # LIKE would ignore the case of ASCII letters in SQLite alone.
     if value.endswith("*"):
-        return func.substr(column, 1, len(part)) == part
-    start = func.length(column) - len(part) + 1
-    return and_(start > 0, func.substr(column, start) == part)
+        return sa.func.substr(column, 1, len(part)) == part
+    start = sa.func.length(column) - len(part) + 1
+    return sa.and_(start > 0, sa.func.substr(column, start) == part)
 
 
-def _contains(column: Column[str], value: str) -> Sql:
+def _contains(column: sa.Column[str], value: str) -> Sql:
     """Returns the condition that a value matches or is part of a text, ignoring case."""
     # SQLite's lower() supports only ASCII.
-    in_lower_case = func.lower(column)
+    in_lower_case = sa.func.lower(column)
     if "*" in value:
-        return or_(matches(in_lower_case, value.lower()), matches(column, value))
+        return sa.or_(matches(in_lower_case, value.lower()), matches(column, value))
     part = value.replace("\0", "")
     contains = in_lower_case.contains(part.lower(), autoescape=True)
-    return or_(contains, column.contains(part, autoescape=True))
+    return sa.or_(contains, column.contains(part, autoescape=True))
 
 
-def text_field(column: Column[str], *others: Column[str]) -> Field:
+def text_field(column: sa.Column[str], *others: sa.Column[str]) -> Field:
     """Returns a text field: equal to one of the columns or (`:`) part of the first, ignoring case."""
 
     def make(operator: Operator, value: str) -> Sql:
         if operator == ":":
             return _contains(column, value)
-        return _equal_or_not(operator, or_(*(matches(field, value) for field in (column, *others))))
+        return _equal_or_not(operator, sa.or_(*(matches(field, value) for field in (column, *others))))
 
     return make
 
 
-def name_field(column: Column[str], prefix: str) -> Field:
+def name_field(column: sa.Column[str], prefix: str) -> Field:
     """Returns a field for a resource name, given in full or by its last part."""
 
     def make(operator: Operator, value: str) -> Sql:
@@ -446,7 +430,7 @@ def _result_name(operator: Operator, value: str) -> Sql:
     return _equal_or_not(operator, matches(column, pattern))
 
 
-def enum_field(column: Column[str], values: Mapping[str, Any]) -> Field:
+def enum_field(column: sa.Column[str], values: Mapping[str, Any]) -> Field:
     """Returns a field of some values by name; one that is false means unset."""
 
     def make(operator: Operator, value: str) -> Sql:
@@ -457,7 +441,7 @@ def enum_field(column: Column[str], values: Mapping[str, Any]) -> Field:
     return make
 
 
-def time_field(column: Column[int]) -> Field:
+def time_field(column: sa.Column[int]) -> Field:
     """Returns a time field."""
 
     def make(operator: Operator, value: str) -> Sql:
@@ -469,17 +453,15 @@ def time_field(column: Column[int]) -> Field:
 
 
 def _tags(operator: Operator, value: str) -> Sql:
-    has = exists().where(TAGS.c.evaluation == EVALUATIONS.c.name, matches(TAGS.c.tag, value))
+    has = sa.exists().where(TAGS.c.evaluation == EVALUATIONS.c.name, matches(TAGS.c.tag, value))
     return has if operator == ":" else _equal_or_not(operator, has)
 
 
 def _columns(table: Table, *names: str) -> dict[str, Field]:
     """Returns fields of the columns of their names: texts, and times, which are nanoseconds there."""
     times = {name: f"{name.removesuffix('time')}nanos" for name in names if name.endswith("_time")}
-    return {
-        name: time_field(table.c[times[name]]) if name in times else text_field(table.c[name])
-        for name in names
-    }
+    fields = {name: time_field(table.c[column]) for name, column in times.items()}
+    return {name: fields.get(name) or text_field(table.c[name]) for name in names}
 
 
 def evaluation_fields(app: str) -> dict[str, Field]:
@@ -514,7 +496,7 @@ def runs_table_fields(app: str) -> dict[str, Field]:
 
 def of_runs(condition: Sql) -> Sql:
     """Returns the condition that an evaluation has a result that meets a condition of `run_fields`."""
-    return exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, condition)
+    return sa.exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, condition)
 
 
 def result_fields(app: str) -> dict[str, Field]:

@@ -8,6 +8,7 @@ from turnwise.schemas.proto.message import (
     Implicit,
     Int32,
     Message,
+    OneOf,
     OpenEnum,
     Repeated,
     Struct,
@@ -31,19 +32,15 @@ class Span(Message):
 class ToolsetTool(Message):
     """A tool of a toolset."""
 
-    REQUIRED = ("toolset",)
-
-    toolset: Text = field("Name of the toolset.")
+    toolset: Text = field("Name of the toolset.", required=True)
     tool_id: Text = field("Id of the tool in it.")
 
 
 class CesToolCall(Message, proto="ToolCall"):
     """A request to run a tool."""
 
-    ONEOFS = (("tool", "toolset_tool"),)
-
-    tool: Text | None = field("Name of a tool of the app.")
-    toolset_tool: ToolsetTool | None = field("Tool of a toolset.")
+    tool: OneOf[Text] = field("Name of a tool of the app.")
+    toolset_tool: OneOf[ToolsetTool] = field("Tool of a toolset.")
     id: Text = field("Id that the response repeats.")
     display_name: Text = field("Display name of the tool.")
     args: Struct | None = field("Arguments.")
@@ -52,61 +49,50 @@ class CesToolCall(Message, proto="ToolCall"):
 class CesToolResponse(Message, proto="ToolResponse"):
     """A response of a tool."""
 
-    ONEOFS = (("tool", "toolset_tool"),)
-    REQUIRED = ("response",)
-
-    tool: Text | None = field("Name of a tool of the app.")
-    toolset_tool: ToolsetTool | None = field("Tool of a toolset.")
+    tool: OneOf[Text] = field("Name of a tool of the app.")
+    toolset_tool: OneOf[ToolsetTool] = field("Tool of a toolset.")
     id: Text = field("Id of the call.")
     display_name: Text = field("Display name of the tool.")
     response: Struct | None = field(
-        "`output` holds the result, `error` the error; without both, the whole object is the result."
+        "`output` holds the result, `error` the error; without both, the whole object is the result.",
+        required=True,
     )
 
 
 class AgentTransfer(Message):
     """A hand-over to another agent."""
 
-    REQUIRED = ("target_agent",)
-
-    target_agent: Text = field("Name of the agent.")
+    target_agent: Text = field("Name of the agent.", required=True)
     display_name: Text = field("Its display name.")
 
 
 class Blob(Message):
     """Binary data."""
 
-    REQUIRED = ("mime_type", "data")
-
-    mime_type: Text = field("Media type.")
-    data: Bytes = field("The bytes.")
+    mime_type: Text = field("Media type.", required=True)
+    data: Bytes = field("The bytes.", required=True)
 
 
 class Image(Message):
     """An image."""
 
-    REQUIRED = ("mime_type", "data")
-
-    mime_type: Text = field("image/png, image/jpeg or image/webp.")
-    data: Bytes = field("The bytes.")
+    mime_type: Text = field("image/png, image/jpeg or image/webp.", required=True)
+    data: Bytes = field("The bytes.", required=True)
 
 
 class Chunk(Message):
     """One piece of content."""
 
-    ONEOFS = (("text", "transcript", "blob", "payload", "image", "tool_call", "tool_response",
-               "agent_transfer", "updated_variables", "default_variables"),)  # fmt: skip
-
-    text: Text | None = field("Text.")
-    transcript: Text | None = field("Text of audio.")
-    blob: Blob | None = field("Binary data.")
-    payload: Struct | None = field("Custom payload.")
-    image: Image | None = field("Image.")
-    tool_call: CesToolCall | None = field("Tool call.")
-    tool_response: CesToolResponse | None = field("Tool response.")
-    agent_transfer: AgentTransfer | None = field("Hand-over to an agent.")
-    updated_variables: Struct | None = field("Variables that changed here.")
-    default_variables: Struct | None = field("Variables at the start.")
+    text: OneOf[Text] = field("Text.")
+    transcript: OneOf[Text] = field("Text of audio.")
+    blob: OneOf[Blob] = field("Binary data.")
+    payload: OneOf[Struct] = field("Custom payload.")
+    image: OneOf[Image] = field("Image.")
+    tool_call: OneOf[CesToolCall] = field("Tool call.")
+    tool_response: OneOf[CesToolResponse] = field("Tool response.")
+    agent_transfer: OneOf[AgentTransfer] = field("Hand-over to an agent.")
+    updated_variables: OneOf[Struct] = field("Variables that changed here.")
+    default_variables: OneOf[Struct] = field("Variables at the start.")
 
 
 class ConversationMessage(Message, proto="Message"):
@@ -176,24 +162,20 @@ class ToolResponses(Message):
 class SessionEvent(Message, proto="Event"):
     """An event."""
 
-    REQUIRED = ("event",)
-
-    event: Text = field("Name of the event.")
+    event: Text = field("Name of the event.", required=True)
 
 
 class SessionInput(Message):
     """An input of a user or a client."""
 
-    ONEOFS = (("text", "dtmf", "audio", "tool_responses", "image", "blob", "variables", "event"),)
-
-    text: Text | None = field("Text.")
-    dtmf: Text | None = field("Telephone digits.")
-    audio: Bytes | None = field("Audio bytes.")
-    tool_responses: ToolResponses | None = field("Answers of the client's tools.")
-    image: Image | None = field("Image.")
-    blob: Blob | None = field("Binary data.")
-    variables: Struct | None = field("Session variables.")
-    event: SessionEvent | None = field("Named event.")
+    text: OneOf[Text] = field("Text.")
+    dtmf: OneOf[Text] = field("Telephone digits.")
+    audio: OneOf[Bytes] = field("Audio bytes.")
+    tool_responses: OneOf[ToolResponses] = field("Answers of the client's tools.")
+    image: OneOf[Image] = field("Image.")
+    blob: OneOf[Blob] = field("Binary data.")
+    variables: OneOf[Struct] = field("Session variables.")
+    event: OneOf[SessionEvent] = field("Named event.")
     will_continue: Bool = field("Whether it is a fragment of a longer input.")
 
 
@@ -248,17 +230,13 @@ class DiagnosticInfo(Message, inside="SessionOutput"):
 class SessionOutput(Message):
     """One output of a session."""
 
-    ONEOFS = (
-        ("text", "audio", "tool_calls", "citations", "google_search_suggestions", "end_session", "payload"),
-    )
-
-    text: Text | None = field()
-    audio: Bytes | None = field()
-    tool_calls: ToolCalls | None = field()
-    citations: Citations | None = field()
-    google_search_suggestions: GoogleSearchSuggestions | None = field()
-    end_session: EndSession | None = field()
-    payload: Struct | None = field()
+    text: OneOf[Text] = field()
+    audio: OneOf[Bytes] = field()
+    tool_calls: OneOf[ToolCalls] = field()
+    citations: OneOf[Citations] = field()
+    google_search_suggestions: OneOf[GoogleSearchSuggestions] = field()
+    end_session: OneOf[EndSession] = field()
+    payload: OneOf[Struct] = field()
     turn_index: Int32 = field("1-based.")
     turn_completed: Bool = field()
     diagnostic_info: DiagnosticInfo | None = field()

@@ -1,7 +1,6 @@
 """CES's evaluations: golden conversations, scenarios, and the settings of their metrics."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from pydantic.alias_generators import to_camel
 
@@ -21,6 +20,7 @@ from turnwise.schemas.proto.message import (
     Implicit,
     Int32,
     Message,
+    OneOf,
     OpenEnum,
     Repeated,
     Struct,
@@ -44,14 +44,11 @@ class TurnLevelMetricsThresholds(
 ):
     """Thresholds per turn."""
 
-    RANGES = (
-        ("semantic_similarity_success_threshold", 0, HIGHEST_SIMILARITY),
-        ("overall_tool_invocation_correctness_threshold", 0, 1),
+    semantic_similarity_success_threshold: Int32 | None = field(
+        "Lowest similarity that passes; absent: 3.", bounds=(0, HIGHEST_SIMILARITY)
     )
-
-    semantic_similarity_success_threshold: Int32 | None = field("Lowest similarity that passes; absent: 3.")
     overall_tool_invocation_correctness_threshold: Float32 | None = field(
-        "Lowest share of expected tools that passes; absent: 1."
+        "Lowest share of expected tools that passes; absent: 1.", bounds=(0, 1)
     )
     semantic_similarity_channel: Implicit[SemanticSimilarityChannel] = field(
         "Whether text or audio is compared."
@@ -63,10 +60,8 @@ class ExpectationLevelMetricsThresholds(
 ):
     """Threshold per tool-call expectation."""
 
-    RANGES = (("tool_invocation_parameter_correctness_threshold", 0, 1),)
-
     tool_invocation_parameter_correctness_threshold: Float32 | None = field(
-        "Lowest share of expected parameters that passes; absent: 1."
+        "Lowest share of expected parameters that passes; absent: 1.", bounds=(0, 1)
     )
 
 
@@ -103,13 +98,11 @@ class HallucinationMetricBehavior(OpenEnum):
 class EvaluationMetricsThresholds(Message):
     """Thresholds of an app; every result has a copy."""
 
-    DEPRECATED = frozenset({"hallucination_metric_behavior"})
-
     golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field(
         "Thresholds of goldens."
     )
     hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
-        "Older form of goldenHallucinationMetricBehavior."
+        "Older form of goldenHallucinationMetricBehavior.", deprecated=True
     )
     golden_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
         "Whether a hallucination fails a golden."
@@ -184,16 +177,13 @@ class ComparisonType(OpenEnum):
 class GoldenExpectation(Message, inside="Evaluation"):
     """One checkable requirement."""
 
-    ONEOFS = (("tool_call", "tool_response", "agent_response", "agent_transfer", "updated_variables",
-               "mock_tool_response", "no_tool_calls"),)  # fmt: skip
-
-    tool_call: CesToolCall | None = field("This call must occur. args may hold $matchType directives.")
-    tool_response: CesToolResponse | None = field("The tool must have answered this.")
-    agent_response: ConversationMessage | None = field("The agent must say this.")
-    agent_transfer: AgentTransfer | None = field("The agent must hand over to this agent.")
-    updated_variables: Struct | None = field("Values that these session variables must have after the turn.")
-    mock_tool_response: CesToolResponse | None = field("What the fake tool answers; not checked.")
-    no_tool_calls: Bool | None = field("No tool may be called in this turn.")
+    tool_call: OneOf[CesToolCall] = field("This call must occur. args may hold $matchType directives.")
+    tool_response: OneOf[CesToolResponse] = field("The tool must have answered this.")
+    agent_response: OneOf[ConversationMessage] = field("The agent must say this.")
+    agent_transfer: OneOf[AgentTransfer] = field("The agent must hand over to this agent.")
+    updated_variables: OneOf[Struct] = field("Values that these session variables must have after the turn.")
+    mock_tool_response: OneOf[CesToolResponse] = field("What the fake tool answers; not checked.")
+    no_tool_calls: OneOf[Bool] = field("No tool may be called in this turn.")
     note: Text = field("Label for reports.")
     skip_evaluation: Bool = field("Whether the expectation is not checked; its outcome is SKIPPED.")
     expectation_level_metrics_thresholds_override: ExpectationLevelMetricsThresholds | None = field(
@@ -211,21 +201,19 @@ class GoldenExpectation(Message, inside="Evaluation"):
 class GoldenStep(Message, proto="Evaluation.Step"):
     """One input or one check of a turn."""
 
-    ONEOFS = (("user_input", "agent_transfer", "expectation"),)
     NEEDS_ONE = True
 
-    user_input: SessionInput | None = field("What is sent to the agent.")
-    agent_transfer: AgentTransfer | None = field("Hands the conversation to an agent.")
-    expectation: GoldenExpectation | None = field("What is checked in this turn.")
+    user_input: OneOf[SessionInput] = field("What is sent to the agent.")
+    agent_transfer: OneOf[AgentTransfer] = field("Hands the conversation to an agent.")
+    expectation: OneOf[GoldenExpectation] = field("What is checked in this turn.")
 
 
 class GoldenTurn(Message, inside="Evaluation"):
     """One user turn with the expectations until the next."""
 
-    REQUIRED = ("steps",)
-    RANGES = (("steps", 1, None),)
-
-    steps: Repeated[GoldenStep] = field("Inputs and expectations, in the expected order of calls.")
+    steps: Repeated[GoldenStep] = field(
+        "Inputs and expectations, in the expected order of calls.", required=True, bounds=(1, None)
+    )
     root_span: Span | None = field("Span with the audio of the turn.")
     turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field(
         "Thresholds of this turn."
@@ -238,38 +226,31 @@ class GoldenTurn(Message, inside="Evaluation"):
 class Golden(Message, inside="Evaluation"):
     """The script of a golden case."""
 
-    REQUIRED = ("turns",)
-    RANGES = (("turns", 1, 100),)
-
-    turns: Repeated[GoldenTurn] = field("The turns to replay, in order.")
+    turns: Repeated[GoldenTurn] = field("The turns to replay, in order.", required=True, bounds=(1, 100))
     evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
 
 
 class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
     """A fact given to the simulated user."""
 
-    REQUIRED = ("name", "value")
-
-    name: Text = field("What the fact is about.")
-    value: Text = field("Its value.")
+    name: Text = field("What the fact is about.", required=True)
+    value: Text = field("Its value.", required=True)
 
 
 class ToolExpectation(Message, inside="Evaluation.ScenarioExpectation"):
     """A call and its mocked answer."""
 
-    REQUIRED = ("expected_tool_call", "mock_tool_response")
-
-    expected_tool_call: CesToolCall | None = field("The call; only the given parameters are checked.")
-    mock_tool_response: CesToolResponse | None = field("What the tool answers.")
+    expected_tool_call: CesToolCall | None = field(
+        "The call; only the given parameters are checked.", required=True
+    )
+    mock_tool_response: CesToolResponse | None = field("What the tool answers.", required=True)
 
 
 class ScenarioExpectation(Message, inside="Evaluation"):
     """An expectation on a scenario's conversation."""
 
-    ONEOFS = (("tool_expectation", "agent_response"),)
-
-    tool_expectation: ToolExpectation | None = field("A call, and its answer.")
-    agent_response: ConversationMessage | None = field("A response of the agent.")
+    tool_expectation: OneOf[ToolExpectation] = field("A call, and its answer.")
+    agent_response: OneOf[ConversationMessage] = field("A response of the agent.")
 
 
 class TaskCompletionBehavior(OpenEnum):
@@ -293,18 +274,17 @@ class ScenarioExecutionMode(OpenEnum):
 class Scenario(Message, inside="Evaluation"):
     """The setting of a simulated conversation."""
 
-    DEPRECATED = frozenset({"task_completion_behavior"})
-    RANGES = (("max_turns", 0, 100),)
-
     task: Text = field("What the simulated user wants, and what counts as success.")
     user_facts: Repeated[CesUserFact] = field("What the simulated user knows.")
-    max_turns: Int32 = field("Most turns of the simulation; absent: 100.")
+    max_turns: Int32 = field("Most turns of the simulation; absent: 100.", bounds=(0, 100))
     rubrics: Repeated[Text] = field("Statements that the whole conversation is scored against.")
     scenario_expectations: Repeated[ScenarioExpectation] = field(
         "Calls and responses that must occur somewhere."
     )
     variable_overrides: Struct | None = field("Session variables that the agent knows and the user does not.")
-    task_completion_behavior: Implicit[TaskCompletionBehavior] = field("Older form of userGoalBehavior.")
+    task_completion_behavior: Implicit[TaskCompletionBehavior] = field(
+        "Older form of userGoalBehavior.", deprecated=True
+    )
     user_goal_behavior: Implicit[UserGoalBehavior] = field(
         "Whether the goal is to be satisfied, rejected or ignored."
     )
@@ -315,31 +295,27 @@ class Scenario(Message, inside="Evaluation"):
 class CaseContent(Message):
     """An evaluation without what is computed of its results."""
 
-    ONEOFS = (("golden", "scenario"),)
     NEEDS_ONE = True
-    REQUIRED = ("display_name",)
     IDENTIFIER = "name"
-    RANGES = (("tags", 0, 100),)
-    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset(
-        {"aggregatedMetrics", "createTime", "createdBy", "etag", "evaluationDatasets", "evaluationRuns",
-         "invalid", "lastCompletedResult", "lastTenResults", "lastUpdatedBy", "updateTime"}
-    )  # fmt: skip
-    """JSON names of the fields of an Evaluation that only the service sets."""
 
-    golden: Golden | None = field("A script of user inputs and of what is expected after each.")
-    scenario: Scenario | None = field("A task that a simulated user pursues.")
+    golden: OneOf[Golden] = field("A script of user inputs and of what is expected after each.")
+    scenario: OneOf[Scenario] = field("A task that a simulated user pursues.")
     name: Text = field("projects/P/locations/L/apps/A/evaluations/E. It never changes.")
-    display_name: Text = field("Name for people, unique in the app.")
+    display_name: Text = field("Name for people, unique in the app.", required=True)
     description: Text = field("Free text.")
-    tags: Repeated[Text] = field("Labels to select evaluations by.")
-    evaluation_datasets: Repeated[Text] = field("Names of the datasets that hold the evaluation.")
-    create_time: Timestamp | None = field("When it was created.")
-    created_by: Text = field("Who created it.")
-    update_time: Timestamp | None = field("When it was last changed.")
-    last_updated_by: Text = field("Who last changed it.")
-    evaluation_runs: Repeated[Text] = field("Names of the runs that have a result of it.")
-    etag: Text = field("Version of the content. An update that sends an older one is refused.")
-    invalid: Bool = field("Whether it refers to a deleted tool, toolset or agent.")
+    tags: Repeated[Text] = field("Labels to select evaluations by.", bounds=(0, 100))
+    evaluation_datasets: Repeated[Text] = field(
+        "Names of the datasets that hold the evaluation.", output_only=True
+    )
+    create_time: Timestamp | None = field("When it was created.", output_only=True)
+    created_by: Text = field("Who created it.", output_only=True)
+    update_time: Timestamp | None = field("When it was last changed.", output_only=True)
+    last_updated_by: Text = field("Who last changed it.", output_only=True)
+    evaluation_runs: Repeated[Text] = field("Names of the runs that have a result of it.", output_only=True)
+    etag: Text = field(
+        "Version of the content. An update that sends an older one is refused.", output_only=True
+    )
+    invalid: Bool = field("Whether it refers to a deleted tool, toolset or agent.", output_only=True)
     evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = field(
         "Thresholds of this evaluation in place of the app's."
     )
@@ -382,8 +358,8 @@ def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
 
 
 def _check_ranges(message: Message | None) -> None:
-    for name, low, high in () if message is None else message.RANGES:
-        value = getattr(message, name)
+    for name, declared in message.FIELDS.items() if message is not None else ():
+        value, (low, high) = getattr(message, name), declared.bounds
         if value is not None and high is not None and not low <= value <= high:
             raise WireError(f"{to_camel(name)}: {value:g} does not lie between {low} and {high}")
 
@@ -394,7 +370,7 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
         raise WireError(f"{path}.steps: at least one step is needed")
     for i, step in enumerate(turn.steps):
         expectation, where = step.expectation, f"{path}.steps[{i}]"
-        if all(getattr(step, name) is None for name in GoldenStep.ONEOFS[0]):
+        if all(getattr(step, name) is None for name in GoldenStep.ONEOF):
             raise WireError(f"{where}: is empty; userInput, agentTransfer or expectation is needed")
         if expectation is None:
             continue

@@ -17,6 +17,7 @@ from turnwise.schemas.proto.message import (
     Implicit,
     Int32,
     Message,
+    OneOf,
     OpenEnum,
     Repeated,
     Struct,
@@ -56,9 +57,9 @@ class EvaluationOutcome(OpenEnum):
 class SemanticSimilarityResult(Message, inside="EvaluationResult"):
     """Judgement of semantic similarity."""
 
-    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
-
-    score: Int32 | None = field("4: same meaning, 0: contradiction.")
+    score: Int32 | None = field(
+        "4: same meaning, 0: contradiction.", bounds=(0, evaluation.HIGHEST_SIMILARITY)
+    )
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
     outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
@@ -67,9 +68,7 @@ class SemanticSimilarityResult(Message, inside="EvaluationResult"):
 class HallucinationResult(Message, inside="EvaluationResult"):
     """Whether the agent's claims are justified by its context."""
 
-    RANGES = (("score", -1, 1),)
-
-    score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.")
+    score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.", bounds=(-1, 1))
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -77,9 +76,7 @@ class HallucinationResult(Message, inside="EvaluationResult"):
 class OverallToolInvocationResult(Message, inside="EvaluationResult"):
     """The tool check of a turn."""
 
-    RANGES = (("tool_invocation_score", 0, 1),)
-
-    tool_invocation_score: Float32 | None = field("Share of expected tools that were called.")
+    tool_invocation_score: Float32 | None = field("Share of expected tools that were called.", bounds=(0, 1))
     outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
 
 
@@ -102,12 +99,10 @@ class SpanType(OpenEnum):
 class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
     """One span, without its children."""
 
-    ONEOFS = (("resource", "toolset", "model", "callback"),)
-
-    resource: Text | None = field("Name of the tool or guardrail.")
-    toolset: ToolsetTool | None = field("Tool of a toolset.")
-    model: Text | None = field("Model of an LLM span.")
-    callback: Text | None = field("The callback.")
+    resource: OneOf[Text] = field("Name of the tool or guardrail.")
+    toolset: OneOf[ToolsetTool] = field("Tool of a toolset.")
+    model: OneOf[Text] = field("Model of an LLM span.")
+    callback: OneOf[Text] = field("The callback.")
     type: Implicit[SpanType] = field("Kind of the span.")
     display_name: Text = field("Display name of the tool or guardrail.")
     start_time: Timestamp | None = field("Start.")
@@ -127,9 +122,7 @@ class EvaluationExpectationResult(Message, inside="EvaluationResult"):
 class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
     """Whether the simulated user got what it wanted."""
 
-    RANGES = (("score", -1, 1),)
-
-    score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.")
+    score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.", bounds=(-1, 1))
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -137,7 +130,7 @@ class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
 class TaskCompletionResult(UserGoalSatisfactionResult, inside="EvaluationResult"):
     """Older form of the user goal's result."""
 
-    score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.")
+    score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.", bounds=(-1, 1))
 
 
 class Status(Message):
@@ -159,17 +152,13 @@ class ToolMetrics(Message, inside="AggregatedMetrics"):
 class SemanticSimilarityMetrics(Message, inside="AggregatedMetrics"):
     """Mean semantic similarity."""
 
-    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
-
-    score: Float32 = field("Mean score.")
+    score: Float32 = field("Mean score.", bounds=(0, evaluation.HIGHEST_SIMILARITY))
 
 
 class HallucinationMetrics(Message, inside="AggregatedMetrics"):
     """Mean hallucination score."""
 
-    RANGES = (("score", 0, 1),)
-
-    score: Float32 = field("Mean score; 1: all is justified.")
+    score: Float32 = field("Mean score; 1: all is justified.", bounds=(0, 1))
 
 
 class ToolCallLatencyMetrics(Message, inside="AggregatedMetrics"):
@@ -256,10 +245,8 @@ class EvaluationToolCallBehaviour(OpenEnum):
 class EvaluationConfig(Message):
     """Settings of a run."""
 
-    DEPRECATED = frozenset({"input_audio_config", "output_audio_config"})
-
-    input_audio_config: InputAudioConfig | None = field("Audio of the user's side.")
-    output_audio_config: OutputAudioConfig | None = field("Audio of the agent's side.")
+    input_audio_config: InputAudioConfig | None = field("Audio of the user's side.", deprecated=True)
+    output_audio_config: OutputAudioConfig | None = field("Audio of the agent's side.", deprecated=True)
     evaluation_channel: Implicit[EvaluationChannel] = field("Text or audio.")
     tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = field("Whether real tools are called.")
 
@@ -301,9 +288,9 @@ class EvaluationPersona(Message):
 class ToolInvocationResult(Message, inside="EvaluationResult.GoldenExpectationOutcome"):
     """Parameter check of one tool call."""
 
-    RANGES = (("parameter_correctness_score", 0, 1),)
-
-    parameter_correctness_score: Float32 | None = field("Share of the expected parameters that the call has.")
+    parameter_correctness_score: Float32 | None = field(
+        "Share of the expected parameters that the call has.", bounds=(0, 1)
+    )
     outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
     explanation: Text = field("Which parameters differ.")
 
@@ -311,21 +298,17 @@ class ToolInvocationResult(Message, inside="EvaluationResult.GoldenExpectationOu
 class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one expectation and the observed value."""
 
-    ONEOFS = (("observed_tool_call", "observed_tool_response", "observed_agent_response",
-               "observed_agent_transfer", "observed_payload"),)  # fmt: skip
-    DEPRECATED = frozenset({"semantic_similarity_result"})
-
-    observed_tool_call: CesToolCall | None = field("The observed call.")
-    observed_tool_response: CesToolResponse | None = field("The observed answer of a tool.")
-    observed_agent_response: ConversationMessage | None = field("The observed response of the agent.")
-    observed_agent_transfer: AgentTransfer | None = field("The observed hand-over.")
-    observed_payload: Struct | None = field("A custom payload; never expected, always SKIPPED.")
+    observed_tool_call: OneOf[CesToolCall] = field("The observed call.")
+    observed_tool_response: OneOf[CesToolResponse] = field("The observed answer of a tool.")
+    observed_agent_response: OneOf[ConversationMessage] = field("The observed response of the agent.")
+    observed_agent_transfer: OneOf[AgentTransfer] = field("The observed hand-over.")
+    observed_payload: OneOf[Struct] = field("A custom payload; never expected, always SKIPPED.")
     expectation: evaluation.GoldenExpectation | None = field(
         "The expectation; absent: this was observed and not expected."
     )
     outcome: Implicit[EvaluationOutcome] = field("Whether the expectation is met.")
     semantic_similarity_result: SemanticSimilarityResult | None = field(
-        "Older form of the turn's semanticSimilarityResult."
+        "Older form of the turn's semanticSimilarityResult.", deprecated=True
     )
     tool_invocation_result: ToolInvocationResult | None = field("Check of the parameters of a call.")
 
@@ -333,17 +316,16 @@ class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
 class TurnReplayResult(Message, inside="EvaluationResult.GoldenResult"):
     """Outcome of one turn."""
 
-    DEPRECATED = frozenset({"tool_invocation_score"})
-    RANGES = (("tool_invocation_score", 0, 1), ("tool_ordered_invocation_score", 0, 1))
-
     conversation: Text = field("Name of the conversation; with STABLE every turn has its own.")
     expectation_outcome: Repeated[GoldenExpectationOutcome] = field(
         "One per expectation, and one per observation that nothing expects."
     )
     hallucination_result: HallucinationResult | None = field("Whether the claims of the turn are justified.")
-    tool_invocation_score: Float32 = field("Older form of overallToolInvocationResult; absent may mean 0.")
+    tool_invocation_score: Float32 = field(
+        "Older form of overallToolInvocationResult; absent may mean 0.", deprecated=True, bounds=(0, 1)
+    )
     tool_ordered_invocation_score: Float32 | None = field(
-        "Share of expected tools called in the expected order; it has no threshold."
+        "Share of expected tools called in the expected order; it has no threshold.", bounds=(0, 1)
     )
     turn_latency: Duration | None = field("Time that the turn took.")
     tool_call_latencies: Repeated[CesToolCallLatency] = field("One per executed call.")
@@ -376,10 +358,8 @@ class ObservedToolCall(Message, inside="EvaluationResult.ScenarioExpectationOutc
 class ScenarioExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one scenario expectation."""
 
-    ONEOFS = (("observed_tool_call", "observed_agent_response"),)
-
-    observed_tool_call: ObservedToolCall | None = field("The observed call, with its answer.")
-    observed_agent_response: ConversationMessage | None = field("The observed response.")
+    observed_tool_call: OneOf[ObservedToolCall] = field("The observed call, with its answer.")
+    observed_agent_response: OneOf[ConversationMessage] = field("The observed response.")
     expectation: evaluation.ScenarioExpectation | None = field("The expectation.")
     outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
 
@@ -395,15 +375,15 @@ class ScenarioRubricOutcome(Message, inside="EvaluationResult"):
 class ScenarioResult(Message, inside="EvaluationResult"):
     """Outcome of a scenario case."""
 
-    DEPRECATED = frozenset({"task_completion_result"})
-
     conversation: Text = field("Name of the simulated conversation.")
     task: Text = field("The task at the time of the run.")
     user_facts: Repeated[evaluation.CesUserFact] = field("The facts at the time of the run.")
     expectation_outcomes: Repeated[ScenarioExpectationOutcome] = field("One per expectation of the scenario.")
     rubric_outcomes: Repeated[ScenarioRubricOutcome] = field("One per rubric.")
     hallucination_result: Repeated[HallucinationResult] = field("One per turn.")
-    task_completion_result: TaskCompletionResult | None = field("Older form of userGoalSatisfactionResult.")
+    task_completion_result: TaskCompletionResult | None = field(
+        "Older form of userGoalSatisfactionResult.", deprecated=True
+    )
     tool_call_latencies: Repeated[CesToolCallLatency] = field("One per executed call.")
     user_goal_satisfaction_result: UserGoalSatisfactionResult | None = field(
         "Whether the user got what it wanted."
@@ -425,11 +405,8 @@ class ExecutionState(OpenEnum):
 class EvaluationResult(Message):
     """One execution of one case in one run; its result is there only when it is COMPLETED."""
 
-    ONEOFS = (("golden_result", "scenario_result"),)
-    DEPRECATED = frozenset({"error"})
-
-    golden_result: GoldenResult | None = field("Outcome of a golden.")
-    scenario_result: ScenarioResult | None = field("Outcome of a scenario.")
+    golden_result: OneOf[GoldenResult] = field("Outcome of a golden.")
+    scenario_result: OneOf[ScenarioResult] = field("Outcome of a scenario.")
     name: Text = field("projects/P/locations/L/apps/A/evaluations/E/results/R.")
     display_name: Text = field("Name for people.")
     create_time: Timestamp | None = field("When it was created.")
@@ -439,7 +416,7 @@ class EvaluationResult(Message):
     evaluation_run: Text = field("Name of the run.")
     persona: EvaluationPersona | None = field("The simulated user.")
     error_info: EvaluationErrorInfo | None = field("Why it could not be evaluated.")
-    error: Status | None = field("Older form of errorInfo.")
+    error: Status | None = field("Older form of errorInfo.", deprecated=True)
     initiated_by: Text = field("Who started the run.")
     app_version: Text = field("Name of the app version; absent: the draft.")
     app_version_display_name: Text = field("Its display name.")
@@ -457,7 +434,9 @@ class Evaluation(evaluation.CaseContent):
     """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
 
     aggregated_metrics: AggregatedMetrics | None = field(
-        "Averages and counts over all its results, by app version."
+        "Averages and counts over all its results, by app version.", output_only=True
     )
-    last_completed_result: EvaluationResult | None = field("The newest completed result.")
-    last_ten_results: Repeated[EvaluationResult] = field("The ten newest results; only if requested.")
+    last_completed_result: EvaluationResult | None = field("The newest completed result.", output_only=True)
+    last_ten_results: Repeated[EvaluationResult] = field(
+        "The ten newest results; only if requested.", output_only=True
+    )

@@ -1,7 +1,5 @@
 """Requests and responses of the methods that the store serves, and of the tools that extend them."""
 
-from typing import ClassVar
-
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult, MetricsByAppVersion
 from turnwise.schemas.proto.message import (
     Bool,
@@ -27,9 +25,9 @@ _REJECTED = field(
 class UpdateEvaluationRequest(Message):
     """Change a case."""
 
-    REQUIRED = ("evaluation",)
-
-    evaluation: Evaluation | None = field("The new values; its name says which evaluation changes.")
+    evaluation: Evaluation | None = field(
+        "The new values; its name says which evaluation changes.", required=True
+    )
     update_mask: FieldMask | None = field(
         "Comma-separated paths of the fields to change; absent: all fields."
     )
@@ -38,19 +36,15 @@ class UpdateEvaluationRequest(Message):
 class CreateEvaluationRequest(Message):
     """Add a case to an app."""
 
-    REQUIRED = ("parent", "evaluation")
-
-    parent: Text = field("The app: projects/P/locations/L/apps/A.")
+    parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
     evaluation_id: Text = field("Last part of the name; absent: generated.")
-    evaluation: Evaluation | None = field("The evaluation.")
+    evaluation: Evaluation | None = field("The evaluation.", required=True)
 
 
 class DeleteEvaluationRequest(Message):
     """Delete a case; its history stays."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the evaluation.")
+    name: Text = field("Name of the evaluation.", required=True)
     force: Bool = field(
         "Whether it is also removed from its datasets; otherwise one that is in a dataset is not deleted."
     )
@@ -60,20 +54,15 @@ class DeleteEvaluationRequest(Message):
 class PageRequest(Message):
     """Base of requests for a page of what an app has."""
 
-    REQUIRED: ClassVar[tuple[str, ...]] = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = field("The app: projects/P/locations/L/apps/A.")
-    page_size: Int32 = field("Most entries of a page.")
+    parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
+    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
 
 
 class ListEvaluationsRequest(PageRequest):
     """List the cases of an app."""
 
-    DEPRECATED = frozenset({"filter"})
-
-    filter: Text = field("Older form of evaluationFilter.")
+    filter: Text = field("Older form of evaluationFilter.", deprecated=True)
     evaluation_filter: Text = field("Condition on evaluations, such as tags:slow AND display_name:refund.")
     evaluation_run_filter: Text = field("Condition on the runs of their results, such as app_version = v8.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
@@ -90,23 +79,21 @@ class ListEvaluationsResponse(Message):
 class GetEvaluationRequest(Message):
     """Read a case."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the evaluation.")
+    name: Text = field("Name of the evaluation.", required=True)
 
 
 class GetEvaluationResultRequest(Message):
     """Read a result."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R.")
+    name: Text = field(
+        "Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R.", required=True
+    )
 
 
 class ListEvaluationResultsRequest(PageRequest):
     """List the results of a case."""
 
-    parent: Text = field("The evaluation; .../evaluations/- stands for all of the app.")
+    parent: Text = field("The evaluation; .../evaluations/- stands for all of the app.", required=True)
     filter: Text = field("Condition, such as evaluation_status = FAIL AND app_version = v8.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
@@ -121,9 +108,7 @@ class ListEvaluationResultsResponse(Message):
 class GetEvaluationRunRequest(Message):
     """Read a run."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the run.")
+    name: Text = field("Name of the run.", required=True)
 
 
 # Tools that CES does not have.
@@ -198,7 +183,7 @@ class GetFailuresResponse(Message):
 class ListEvaluationRunsRequest(PageRequest):
     """List the runs of an app."""
 
-    page_size: Int32 = field("Number of runs, at most 200.")
+    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
     filter: Text = field("By name, display_name (the run id), state, create_time and update_time.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
@@ -251,13 +236,11 @@ class GetCriterionTrendRequest(PageRequest):
     filter: Text = field(
         "Of the runs: by name, display_name (the run id), state, create_time and update_time."
     )
-    page_size: Int32 = field("Number of runs, at most 200.")
+    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
 
 
 class TrendPoint(Message):
     """The figures of one criterion over one app version in one run."""
-
-    RANGES = (("pass_rate", 0, 1), ("pass_rate_low", 0, 1), ("pass_rate_high", 0, 1))
 
     app_version_id: Text = field("Id of the version; absent: the logs do not state it.")
     criterion: Text = field("Name of the criterion.")
@@ -270,11 +253,13 @@ class TrendPoint(Message):
     error_count: Int32 = field("How often the criterion failed with an error.")
     pass_count: Int32 = field("Scores with the outcome PASS.")
     fail_count: Int32 = field("Scores with the outcome FAIL.")
-    pass_rate: Double | None = field("Share of PASS in all outcomes; absent: there is no outcome.")
-    pass_rate_low: Double | None = field(
-        "Lower bound with 95 % confidence (Wilson), as of independent scores."
+    pass_rate: Double | None = field(
+        "Share of PASS in all outcomes; absent: there is no outcome.", bounds=(0, 1)
     )
-    pass_rate_high: Double | None = field("Upper bound.")
+    pass_rate_low: Double | None = field(
+        "Lower bound with 95 % confidence (Wilson), as of independent scores.", bounds=(0, 1)
+    )
+    pass_rate_high: Double | None = field("Upper bound.", bounds=(0, 1))
     mean: Double | None = field("Mean of the values.")
     mean_interval_low: Double | None = field(
         "Lower bound with 95 % confidence (Student), as of independent values; absent: no spread was seen."
@@ -316,10 +301,8 @@ class GetCriterionTrendResponse(Message):
 class CompareAppVersionsRequest(PageRequest):
     """Compare the results of two versions of an app."""
 
-    REQUIRED = ("parent", "baseline_version", "candidate_version")
-
-    baseline_version: Text = field("Name or id of the app version to compare with.")
-    candidate_version: Text = field("Name or id of the app version to judge.")
+    baseline_version: Text = field("Name or id of the app version to compare with.", required=True)
+    candidate_version: Text = field("Name or id of the app version to judge.", required=True)
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
     read_mask: Text = field(_WANTED + "all but metrics by turn.")
 
@@ -327,26 +310,22 @@ class CompareAppVersionsRequest(PageRequest):
 class CompareEvaluationRunsRequest(PageRequest):
     """Compare two runs of an app."""
 
-    REQUIRED = ("parent", "baseline_run", "candidate_run")
-
-    baseline_run: Text = field("Name or id of the run to compare with.")
-    candidate_run: Text = field("Name or id of the run to judge.")
+    baseline_run: Text = field("Name or id of the run to compare with.", required=True)
+    candidate_run: Text = field("Name or id of the run to judge.", required=True)
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
 
 
 class VersionSummary(Message):
     """The results of a version."""
 
-    RANGES = (("pass_rate", 0, 1), ("pass_rate_low", 0, 1), ("pass_rate_high", 0, 1))
-
     app_version_id: Text = field("Id of the version.")
     evaluation_count: Int32 = field("Evaluations that have a result.")
     pass_count: Int32 = field("Results that passed.")
     fail_count: Int32 = field("Results that failed.")
     no_verdict_count: Int32 = field("Results without a verdict.")
-    pass_rate: Double | None = field("Share that passed of the results with a verdict.")
-    pass_rate_low: Double | None = field("Lower bound with 95 % confidence (Wilson).")
-    pass_rate_high: Double | None = field("Upper bound.")
+    pass_rate: Double | None = field("Share that passed of the results with a verdict.", bounds=(0, 1))
+    pass_rate_low: Double | None = field("Lower bound with 95 % confidence (Wilson).", bounds=(0, 1))
+    pass_rate_high: Double | None = field("Upper bound.", bounds=(0, 1))
     metrics: MetricsByAppVersion | None = field("Averages and counts.")
 
 
@@ -483,11 +462,8 @@ class CompareEvaluationRunsResponse(CasesChanged):
 class ListEvaluationRevisionsRequest(Message):
     """List the revisions of an evaluation."""
 
-    REQUIRED = ("name",)
-    RANGES = (("page_size", 0, None),)
-
-    name: Text = field("Name of the evaluation.")
-    page_size: Int32 = field("Most entries of a page.")
+    name: Text = field("Name of the evaluation.", required=True)
+    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
     read_mask: Text = field(_WANTED + "all but the content.")
 
@@ -514,24 +490,18 @@ class ListEvaluationRevisionsResponse(Message):
 class RestoreEvaluationRequest(Message):
     """Give an evaluation the content of one of its revisions."""
 
-    REQUIRED = ("name", "revision")
-    RANGES = (("revision", 1, None),)
-
-    name: Text = field("Name of the evaluation.")
-    revision: Int32 = field("Number of the revision.")
+    name: Text = field("Name of the evaluation.", required=True)
+    revision: Int32 = field("Number of the revision.", required=True, bounds=(1, None))
     etag: Text = field("The etag that the evaluation must have; absent: any.")
 
 
 class ListConversationsToReadRequest(Message):
     """List the conversations of a run that should be read first."""
 
-    REQUIRED = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = field("The app: projects/P/locations/L/apps/A.")
+    parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
     evaluation_run: Text = field("Name or id of the run; absent: the run that was written last.")
     app_version: Text = field("Name or id of an app version; absent: all versions.")
-    page_size: Int32 = field("Number of conversations, at most 50; absent: 10.")
+    page_size: Int32 = field("Number of conversations, at most 50; absent: 10.", bounds=(0, None))
 
 
 class ConversationFields(Message):

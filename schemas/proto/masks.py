@@ -93,12 +93,10 @@ def _holder(value: JsonObject, path: FieldPath) -> JsonObject:
 
 def _set(message: type[Message], target: JsonObject, path: FieldPath, value: JsonValue) -> None:
     name = path[0]
-    for members in message.ONEOFS:
-        others = [to_camel(member) for member in members]
-        if name in others:
-            for other in others:
-                if other != name:
-                    target.pop(other, None)
+    members = [to_camel(member) for member in message.ONEOF]
+    for other in members if name in members else ():
+        if other != name:
+            target.pop(other, None)
     inside = mask_fields(message)[name].message
     if len(path) == 1 or inside is None:
         target[name] = deepcopy(value)

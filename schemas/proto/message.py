@@ -4,7 +4,8 @@ A message class lists its fields by their proto names, `name: Text = field("What
 
     Text, Bool, Int32, Float32, ...   a scalar without presence: its default is not printed
     Implicit[SomeEnum]                the same for an enum
-    X | None                          a message, a oneof member, an `optional` scalar: printed when set
+    X | None                          a message, an `optional` scalar: printed when set
+    OneOf[X]                          the same; of all such fields of a message at most one may be set
     Repeated[X], Map[X]               printed unless empty
 """
 
@@ -42,28 +43,30 @@ def _refuse_constant(name: str) -> JsonValue:
     raise ValueError(f"{name} is not JSON (quote it)")
 
 
-class _Declared(NamedTuple):
-    description: str
+class Declared(NamedTuple):
+    """What is declared of a field; `bounds`: of a number, or of the length of a list, None: no limit."""
+
+    description: str = ""
+    required: bool = False  # in requests
+    output_only: bool = False  # only the service sets it
+    deprecated: bool = False  # it has a successor
+    bounds: tuple[float | None, float | None] = (None, None)
 
 
-def field(description: str = "") -> Any:
-    """Declares a field of a message: its description in JSON Schemas; its default follows from its type."""
-    return _Declared(description)
+field: Any = Declared
+"""Declares a field of a message; its default follows from its type."""
 
 
 class Message(pydantic.BaseModel):
     """Base of all protobuf messages.
 
     Attributes:
-        ONEOFS: Groups of fields of which at most one may be set.
-        NEEDS_ONE: Whether a request must set one of each group.
-        REQUIRED: Fields that a request must hold.
+        NEEDS_ONE: Whether a request must set one of `ONEOF`.
         IDENTIFIER: The field that a request with a mask must hold; "": none.
-        OUTPUT_ONLY: JSON names of the fields that only the service sets.
-        DEPRECATED: Fields that have a successor.
-        RANGES: Fields with the least and greatest value of a number, or length of a list (None: no limit).
         PROTO: Name inside its package, nested messages with dots.
-        DESCRIPTIONS: Name of a field -> its description.
+        FIELDS: Name of a field -> what is declared of it.
+        ONEOF: Fields of which at most one may be set.
+        OUTPUT_ONLY: JSON names of the fields that only the service sets.
     """
 
     model_config = pydantic.ConfigDict(
@@ -75,26 +78,23 @@ class Message(pydantic.BaseModel):
         defer_build=True,
     )
 
-    ONEOFS: ClassVar[tuple[tuple[str, ...], ...]] = ()
     NEEDS_ONE: ClassVar[bool] = False
-    REQUIRED: ClassVar[tuple[str, ...]] = ()
     IDENTIFIER: ClassVar[str] = ""
-    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset()
-    DEPRECATED: ClassVar[frozenset[str]] = frozenset()
-    RANGES: ClassVar[tuple[tuple[str, float, float | None], ...]] = ()
     PROTO: ClassVar[str] = ""
-    DESCRIPTIONS: ClassVar[dict[str, str]] = {}
+    FIELDS: ClassVar[dict[str, Declared]] = {}
+    ONEOF: ClassVar[tuple[str, ...]] = ()
+    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset()
     _names: ClassVar[dict[str, str]] = {}
     _json_names: ClassVar[frozenset[str]] = frozenset()
-    _oneofs: ClassVar[tuple[frozenset[str], ...]] = ()
+    _oneof: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, proto: str = "", inside: str = "", **kwargs: Any) -> None:
         """Gives pydantic the defaults; `proto`: name inside the package, `inside`: message that holds it."""
         super().__init_subclass__(**kwargs)
         cls.PROTO = f"{inside}.{cls.__name__}" if inside else proto or cls.__name__
-        declared = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
-        stated = {name: value.description for name, value in declared.items() if value.description}
-        cls.DESCRIPTIONS = cls.DESCRIPTIONS | stated
+        declared = {name: value for name, value in vars(cls).items() if isinstance(value, Declared)}
+        cls.FIELDS = cls.FIELDS | declared
+        cls.OUTPUT_ONLY = frozenset(to_camel(name) for name, item in cls.FIELDS.items() if item.output_only)
         for name in declared:
             setattr(cls, name, _default(cls.__annotations__[name]))
 
@@ -105,7 +105,8 @@ class Message(pydantic.BaseModel):
         in_python = {f"{name}_": json for name, json in names.items() if name in _PYTHON_WORDS}
         cls._names = names | {name: name for name in names.values()} | in_python
         cls._json_names = frozenset(names.values())
-        cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
+        cls.ONEOF = tuple(name for name, info in cls.model_fields.items() if _MEMBER in info.metadata)
+        cls._oneof = frozenset(map(to_camel, cls.ONEOF))
 
     @pydantic.model_validator(mode="wrap")
     @classmethod
@@ -132,9 +133,8 @@ class Message(pydantic.BaseModel):
         """Returns the object by JSON names, without nulls (if lenient, also without unknown fields)."""
         clean = value.keys() <= cls._json_names and None not in value.values()
         fields = value if clean else cls._cleaned(value, lenient)
-        for members in cls._oneofs:
-            if len(members & fields.keys()) > 1:
-                raise ValueError(f"at most one may be set of {', '.join(sorted(members))}")
+        if cls._oneof and len(cls._oneof & fields.keys()) > 1:
+            raise ValueError(f"at most one may be set of {', '.join(sorted(cls._oneof))}")
         return fields
 
     @classmethod
@@ -183,9 +183,10 @@ class Message(pydantic.BaseModel):
 
 def _default(hint: Any) -> Any:
     """Returns what proto3 takes for a field of a type that is not set."""
-    if NoneType in get_args(hint):
+    bare = hint.__origin__ if get_origin(hint) is Annotated else hint
+    if NoneType in get_args(bare):
         return None
-    kind = get_origin(hint.__origin__) or hint.__origin__
+    kind = get_origin(bare) or bare
     if kind in (list, dict):
         return pydantic.Field(default_factory=no_items if kind is list else dict)
     return kind(0) if issubclass(kind, int) else kind()
@@ -366,6 +367,8 @@ FieldMask = Annotated[str, _reading(scalars.read_field_mask)]
 Struct = Annotated[JsonObject, Reading(_read_struct)]
 """Any JSON object; its numbers are doubles."""
 Implicit = Annotated[T, pydantic.Field(exclude_if=not_)]
+_MEMBER = "oneof member"
+OneOf = Annotated[T | None, _MEMBER]
 Repeated = Annotated[list[T], pydantic.Field(exclude_if=not_)]
 Map = Annotated[dict[Text, T], pydantic.Field(exclude_if=not_)]
 

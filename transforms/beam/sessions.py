@@ -102,10 +102,8 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         number, size = len(self.fresh) + len(self.settled), self.size + len(event.record.data)
         is_full, is_endless = number >= MAX_EVENTS or size > MAX_BYTES, is_of_endless_group(event)
         if is_full and not is_endless:
-            raise SessionFullError(
-                f"the session is full: it has {number} events, {self.size} bytes"
-                f" (at most {MAX_EVENTS} and {MAX_BYTES})"
-            )
+            held, most = f"{number} events, {self.size} bytes", f"at most {MAX_EVENTS} and {MAX_BYTES}"
+            raise SessionFullError(f"the session is full: it has {held} ({most})")
         opened_at = min(self.opened_at, time if self.settled else max(time, event.watermark))
         closes_at = self._deadline(event, time, rules)
         if is_endless:
@@ -540,9 +538,7 @@ class MessagePackCoder(Coder):
         self._kind = kind
 
     def encode(self, value: Any) -> bytes:
-        """Returns the encoded value."""
         return msgspec.msgpack.encode(value)
 
     def decode(self, encoded: bytes) -> Any:
-        """Returns the decoded value."""
         return msgspec.msgpack.decode(encoded, type=self._kind)

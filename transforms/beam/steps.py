@@ -59,11 +59,9 @@ class MetricsFn(beam.CombineFn):
     """Adds up sums; those of one bundle alone stay compressed, which is a fifteenth of their size."""
 
     def create_accumulator(self) -> AnySums:
-        """Returns the sums of no conversation."""
         return b""
 
     def add_input(self, state: AnySums, sums: MetricsState) -> AnySums:
-        """Adds the sums of a bundle."""
         if not state:
             return compress(packed(sums), 1)
         added = self.extract_output(state)
@@ -71,14 +69,12 @@ class MetricsFn(beam.CombineFn):
         return added
 
     def merge_accumulators(self, states: Iterable[AnySums]) -> MetricsState:
-        """Adds up sums."""
         merged = MetricsState()
         for state in states:
             merged.merge(self.extract_output(state))
         return merged
 
     def extract_output(self, state: AnySums) -> MetricsState:
-        """Returns the sums."""
         if isinstance(state, MetricsState):
             return state
         return unpacked(decompress(state)) if state else MetricsState()
@@ -88,15 +84,12 @@ class StateCoder(Coder):
     """Encodes sums for Beam; not deterministically, as equal sums may hold their entries in another order."""
 
     def encode(self, value: MetricsState) -> bytes:
-        """Returns the encoded state."""
         return packed(value)
 
     def decode(self, encoded: bytes) -> MetricsState:
-        """Returns the decoded state."""
         return unpacked(encoded)
 
     def to_type_hint(self) -> type[MetricsState]:
-        """Returns the type hint of the coded values."""
         return MetricsState
 
 
@@ -158,8 +151,7 @@ class CountingDoFn(InspectedDoFn):
         self.counts: Counter[str] = Counter()
 
     def start_bundle(self) -> None:
-        """Discards the counts of an aborted bundle."""
-        self.counts = Counter()
+        self.counts = Counter()  # without those of an aborted bundle
 
     def count(self, name: str, number: int = 1) -> None:
         """Adds to a counter."""
@@ -208,9 +200,8 @@ class _ParseConversationFn(ParsingDoFn):
 @beam.ptransform_fn
 def ParseConversations(records: "PCollection[Record]", reader: reading.LogReader) -> DoOutputsTuple:
     """Turns records into `conversations`, `events` and `grouped` events, `failures` and `counts`."""
-    return records | "Parse" >> beam.ParDo(_ParseConversationFn(reader)).with_outputs(
-        EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
-    )
+    parse = beam.ParDo(_ParseConversationFn(reader))
+    return records | "Parse" >> parse.with_outputs(EVENTS, GROUPED, FAILURES, COUNTS, main="conversations")
 
 
 def _tagged(content: Any) -> Any:
@@ -444,13 +435,11 @@ class ScoringDoFn(CountingDoFn):
         self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, UsesToolEffects) for c in criteria)
 
     def start_bundle(self) -> None:
-        """Resets the output."""
         super().start_bundle()
         self._emission.start()
         self._guesses = GuessCounts()
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Yields the outputs of the bundle."""
         for key, number in self._guesses.items():
             self.count(key, number)
         yield from super().finish_bundle()
@@ -491,29 +480,12 @@ class MeasuringDoFn(ScoringDoFn):
         self._criteria = Criteria(tuple(criteria))
 
     def process(self, sample: Sample) -> list[Any]:
-        """Returns the outputs of a conversation, or its failure."""
-        return self.measured(sample)
-
-    def measured(self, sample: Sample, timestamp: Timestamp | None = None) -> list[Any]:
-        """Returns them with a timestamp."""
         try:
             scored, _ = evaluate(sample, self._criteria)
             evaluated = decide(scored, self._run)
         except RAISED as error:
             return [self.rejected(sample, error)]
-        return self.emitted(evaluated, timestamp)
-
-
-@beam.ptransform_fn
-def ScoreTurns(
-    matched: "PCollection[Sample]", criteria: Sequence[MeasuredCriterion], run: RunInfo
-) -> DoOutputsTuple:
-    """Fans every conversation out into turns and measured criteria, in one fused step.
-
-    Returns keyed sums, (table, rows), conversations to read, failures, and counts.
-    """
-    score = beam.ParDo(MeasuringDoFn(criteria, run, BundleSums()))
-    return matched | "Score" >> score.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+        return self.emitted(evaluated)
 
 
 JUDGE_USAGE = "judge "
@@ -534,6 +506,7 @@ class JudgeFn(ScoringDoFn):
     """Submits the questions of conversations, and emits the conversations in order when they are answered.
 
     The number of waiting conversations is limited to twice the concurrency, whatever the size of a bundle.
+    Without a criterion that asks a judge, none is opened.
     """
 
     def __init__(
@@ -542,40 +515,41 @@ class JudgeFn(ScoringDoFn):
         super().__init__((*selection.measured, *selection.judged, *selection.of_dialects), run, emission)
         self._selection, self._settings = selection, settings
         self._waiting: deque[_Waiting] = deque()
+        self._judge: JudgeWorker | None = None
 
     def start_bundle(self) -> None:
-        """Opens the judge."""
         super().start_bundle()
         self._waiting = deque()
-        self._judge: JudgeWorker = open_judge(self._settings)
+        if self._selection.needs_judge:
+            self._judge = open_judge(self._settings)
 
     def process(
         self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
-        """Asks about a conversation, and yields those that are answered."""
+        judge = self._judge
         try:
-            scored, asking = evaluate(sample, self._selection.of(sample), self._judge.ask)
+            scored, asking = evaluate(sample, self._selection.of(sample), judge.ask if judge else None)
         except RAISED as error:
             yield self.rejected(sample, error)
             return
-        if asking is None:
+        if asking is None or judge is None:
             yield from self.outputs(scored, timestamp)
             return
-        self._waiting.append(_Waiting(self._judge.submit(asking), scored, timestamp, window))
+        self._waiting.append(_Waiting(judge.submit(asking), scored, timestamp, window))
         most = self._settings.most_waiting
         while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
             yield from self._answered(self._waiting.popleft())
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Waits for all answers."""
         while self._waiting:
             yield from self._answered(self._waiting.popleft())
-        self._judge.rest()
-        for model, usage in self._judge.counts.take().items():
-            faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
-            for name, number in (usage.figures() | faults).items():
-                self.count(f"{JUDGE_USAGE}{model}|{name}", number)
-            JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
+        if self._judge is not None:
+            self._judge.rest()
+            for model, usage in self._judge.counts.take().items():
+                faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
+                for name, number in (usage.figures() | faults).items():
+                    self.count(f"{JUDGE_USAGE}{model}|{name}", number)
+                JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 
     def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
@@ -592,9 +566,14 @@ class JudgeFn(ScoringDoFn):
 
 
 @beam.ptransform_fn
-def JudgeTurns(
+def ScoreTurns(
     matched: "PCollection[Sample]", selection: Selection, run: RunInfo, settings: JudgeSettings
 ) -> DoOutputsTuple:
-    """Fans every conversation out into turns and criteria, including judged ones; returns the same."""
-    judge = beam.ParDo(JudgeFn(selection, run, settings, BundleSums()))
-    return matched | "Judge" >> judge.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+    """Fans every conversation out into turns and criteria, in one fused step.
+
+    Returns keyed sums, (table, rows), conversations to read, failures, and counts.
+    """
+    label, score = "Score", beam.ParDo(MeasuringDoFn(selection.measured, run, BundleSums()))
+    if selection.needs_judge:
+        label, score = "Judge", beam.ParDo(JudgeFn(selection, run, settings, BundleSums()))
+    return matched | label >> score.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)

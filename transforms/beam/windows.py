@@ -358,16 +358,7 @@ class _Outcomes(steps.BundleSums):
         return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
 
 
-class _MeasureStreamFn(steps.MeasuringDoFn):
-    _emission: _Outcomes
-
-    def process(self, content: Any, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
-        if isinstance(content, Sample):
-            return self.measured(content, timestamp)
-        return [self._emission.other(content)]
-
-
-class _JudgeStreamFn(steps.JudgeFn):
+class _ScoreStreamFn(steps.JudgeFn):
     _emission: _Outcomes
 
     def process(
@@ -384,22 +375,15 @@ def ScoreArrivals(
     matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
 ) -> "PCollection[RecordOutcome]":
     """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
-    step = _scoring_step(selection, run, judge)
+    step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
     return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
-
-
-def _scoring_step(selection: Selection, run: RunInfo, judge: JudgeSettings) -> Any:
-    outcomes = _Outcomes(run)
-    if selection.needs_judge:
-        return _JudgeStreamFn(selection, run, judge, outcomes)
-    return _MeasureStreamFn(selection.measured, run, outcomes)
 
 
 class StreamScorer:
     """Scores the samples of a bundle without a pipeline, as `ScoreArrivals` does in one."""
 
     def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
-        self._step = _scoring_step(selection, run, judge)
+        self._step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
         self.start = self._step.start_bundle  # of a bundle
 
     def outcomes(self, content: Any, timestamp: Timestamp) -> list[RecordOutcome]:
@@ -428,9 +412,8 @@ def known_watermark(arrival: Arrival) -> float:
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
     """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
-    return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
-        steps.EVENTS, steps.GROUPED, main="whole"
-    )
+    parse = beam.ParDo(_ParseArrivalFn(reader))
+    return arrivals | "Parse" >> parse.with_outputs(steps.EVENTS, steps.GROUPED, main="whole")
 
 
 CASE_FAILURES = "case_failures"
@@ -531,11 +514,9 @@ class AlertRaiser:
         open_at_once = ceil(rules.window_lateness / rules.window) + 2
         self._kept = min(MAX_WINDOWS, before + open_at_once)
 
-    def raised(
-        self, window: WindowMetrics, earlier: RaisedWindows | None
-    ) -> tuple[list[Alert], RaisedWindows]:
+    def raised(self, window: WindowMetrics, past: RaisedWindows | None) -> tuple[list[Alert], RaisedWindows]:
         """Returns the alerts of a pane, and the latest windows of its app version with it."""
-        before = earlier or RaisedWindows()
+        before = past or RaisedWindows()
         start, seen = window.window_start, before.latest
         alerts = []
         known = seen.get(start) or _Window(b"", (), before.count + 1)
@@ -707,9 +688,8 @@ def _p_of_drop(rule: AlertRule, base: Tally, tally: Tally, number: int) -> float
     """Returns the p-value of values being worse than those before, valid at any time; 1 of too few."""
     now, before, evidence = _sample(tally), _sample(base), None
     if rule.measure == "pass_rate":
-        evidence = share_evidence(
-            tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails
-        )
+        counts = tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails
+        evidence = share_evidence(*counts)
     elif now and before:  # enough values for a variance
         kind = CRITERIA.get(rule.criterion)
         is_cost = kind is not None and kind.gate == "at_most"

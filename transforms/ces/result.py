@@ -179,7 +179,7 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
             name = turn_name(sample.pairs[index].index).capitalize()
             turns[index]["errorInfo"] = {"errorMessage": f"{name}: {text}"}
     if judgements or verdict.status == "FAIL":
-        statements = [*_statements(judgements or UNJUDGED), *_failed_gates(scored, verdict)]
+        statements = [*(_statements(judgements) if judgements else ()), *_failed_gates(scored, verdict)]
         if statements:
             result["evaluationExpectationResults"] = statements
     return result

@@ -177,8 +177,9 @@ class ToolTrajectory(ComparesTurns):
             parts.append(f"Not expected: {others}.")
         elif parts:
             parts.append(f"Made: {others}.")
-        order = f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
-        return Score(0.0, explanation=" ".join(parts) or order, details=details)
+        if not parts:
+            parts = [f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."]
+        return Score(0.0, explanation=" ".join(parts), details=details)
 
 
 def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> list[int | None]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from math import isfinite
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
@@ -454,6 +455,8 @@ def value_text(value: JsonValue) -> str:
         text = matcher_text(value)
     elif value is None:
         text = "nothing"
+    elif type(value) is int or (type(value) is float and isfinite(value)):
+        return clipped_value(repr(value))  # as JSON has it, and one line
     else:
         try:
             text = _encode(value)
@@ -479,8 +482,9 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    looks = tuple(map(_look, texts))
-    if "" not in texts and looks[0] != looks[1]:
+    heads = [text[: _LONGEST_VALUE - 1] for text in texts]  # without the mark of a clipped text
+    are_apart = heads[0] != heads[1] and all(map(str.isascii, heads))
+    if "" not in texts and (are_apart or _look(texts[0]) != _look(texts[1])):
         return texts
     spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
     start = _common(*spelt)

@@ -437,8 +437,11 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
     if isinstance(held, dict) and states_failure({k: v for k, v in held.items() if "exit" in k.lower()}):
         return True
     if marked is False:  # a server that answered with the failure of what it was asked for
-        inner = [json_structure(v) if isinstance(v, str) else v for v in map(answer.__getitem__, holding)]
-        return any(isinstance(answer, dict) and states_failure(answer, call.texts) for answer in inner)
+        for value in map(answer.__getitem__, holding):
+            inner = json_structure(value) if isinstance(value, str) else value
+            if isinstance(inner, dict) and states_failure(inner, call.texts):
+                return True
+        return False
     if call.effect == "write":
         if _says_not_done(answer, depth, call):
             return True

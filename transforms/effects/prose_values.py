@@ -205,6 +205,7 @@ _SIZES = {
 }
 """Dimension -> unit -> size. Pounds, ounces, tons and bytes are left out: they may be others."""
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(zqunit\d\d)(?:[\s,+]|\b(?:and|und|et|y|e)\b)*")
+_CODE = re.compile(r"[a-z]+\d", re.IGNORECASE)  # as `G4792`: a quantity begins with a number
 _ISO_DURATION = re.compile(
     r"P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
 )
@@ -230,7 +231,8 @@ def likeness_of_quantities(expected: str, actual: str) -> Likeness | None:
         return None
     pairs = [
         (left.size, right.size)
-        for left, right in product(_quantities(expected), _quantities(actual))
+        for left in _quantities(expected)
+        for right in _quantities(actual)
         if left.dimension == right.dimension and left.units != right.units
     ]
     if not pairs:
@@ -257,6 +259,8 @@ def _quantities(text: str) -> tuple[_Quantity, ...]:
         is_celsius = match[3].lower() == "c"
         degrees = float(match[1]) if is_celsius else (float(match[1]) - 32) / 1.8
         return (_Quantity("temperature", degrees + 273.15, ("c" if is_celsius else "f",)),)
+    if _CODE.match(text):
+        return ()
     marked = mark_named_values(_ARTICLE.sub("1 ", spell_alike(text.replace("µ", "mc"))), {})
     parts = list(_QUANTITY.finditer(re.sub(r"(?<=\d),(?=\d{3}\b)", "", marked).strip()))
     sizes = [(float(part[1]), *_sizes().get(part[2], ("", 0.0)), part[2]) for part in parts]

@@ -167,14 +167,10 @@ def _in_snake_case(value: JsonObject) -> JsonObject:
 
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
 register_built_in(
-    name="agent_engine",
-    help="sessions and events of Vertex AI Agent Engine, as its API lists them",
-    keys=("sessionEvents",),
-    rank=68,
-    recognises=_fits,
+    "agent_engine", 68, "sessions and events of Vertex AI Agent Engine, as its API lists them", _fits,
+    ("sessionEvents",),
     events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
-)
-
+)  # fmt: skip
 
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""
@@ -189,16 +185,11 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
     """
     state: JsonObject = {}
     for kind in ("app", "user"):
-        of_kind = as_object(_column(session.get(f"{kind}_state")))
-        state |= {f"{kind}:{key}": item for key, item in of_kind.items()}
-    return {
-        "id": session.get("id"),
-        "app_name": session.get("app_name"),
-        "user_id": session.get("user_id"),
-        "state": {**state, **as_object(_column(session.get("state")))},
-        "events": [_event(row) for row in events],
-        **({PICKLED: len(events)} if is_pickled else {}),
-    }
+        state |= {f"{kind}:{key}": item for key, item in _object(session.get(f"{kind}_state")).items()}
+    about = {key: session.get(key) for key in ("id", "app_name", "user_id")}
+    pickled = {PICKLED: len(events)} if is_pickled else {}
+    state |= _object(session.get("state"))
+    return {**about, "state": state, "events": list(map(_event, events)), **pickled}
 
 
 def _column(value: JsonValue) -> JsonValue:
@@ -207,15 +198,18 @@ def _column(value: JsonValue) -> JsonValue:
     return value if structure is None else structure
 
 
+def _object(value: JsonValue) -> JsonObject:
+    held = _column(value)
+    return held if isinstance(held, dict) else {}
+
+
 def _event(row: JsonObject) -> JsonObject:
     """Returns an event: as its column of JSON holds it, or put together from the columns."""
     value = row.get("timestamp")  # seconds, or a text in UTC without its zone
     time = time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
-    if whole := as_object(_column(row.get("event_data"))):
-        return (
-            stated({"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time})
-            | whole
-        )
+    if whole := _object(row.get("event_data")):
+        about = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time}
+        return stated(about) | whole
     event = {key: _column(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
     event["timestamp"] = time
     for key in ("partial", "turn_complete", "interrupted"):
@@ -276,17 +270,10 @@ def session_conversation(value: JsonValue) -> Conversation:
         start_time = None if start is None else datetime.fromtimestamp(start, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         start_time = None
-    return Conversation(
-        conversation_id=session.id,
-        source="adk",
-        user_id=session.user_id,
-        start_time=start_time,
-        turns=turns,
-        state=session.state,
-        ended=end.ended,
-        ended_detail=end.detail,
-        meta={"app_name": session.app_name, **cases.turn_context(invocations)},
-    )
+    whole = Conversation(session.id, "adk", user_id=session.user_id, turns=turns, state=session.state)
+    whole.start_time, whole.ended, whole.ended_detail = start_time, end.ended, end.detail
+    whole.meta = {"app_name": session.app_name, **cases.turn_context(invocations)}
+    return whole
 
 
 def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
@@ -383,15 +370,10 @@ def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
             parts = [adk.Part(function_response=answer) for answer in answers if answer]
         elif not (is_held or event.grounding_metadata):
             continue
-        steps.append(
-            adk.InvocationEvent(
-                author=event.author,
-                content=adk.Content(parts=parts),
-                grounding_metadata=event.grounding_metadata,
-                usage_metadata=event.usage_metadata,
-                model_version=event.model_version,
-            )
-        )
+        step = adk.InvocationEvent(author=event.author, content=adk.Content(parts=parts))
+        step.grounding_metadata = event.grounding_metadata
+        step.usage_metadata, step.model_version = event.usage_metadata, event.model_version
+        steps.append(step)
     asked = [part for event in events if by_user(event) for part in _parts(event)]
     return adk.Invocation(
         user_content=adk.Content(parts=asked),

@@ -68,16 +68,12 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
 
 # For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
 register_built_in(
-    name="dialogflow_cx",
+    "dialogflow_cx", 86, "interaction logs of Dialogflow CX (BigQuery rows)",
+    lambda record: record.keys() >= {"conversation_name", "turn_position"},
+    ("conversation_name", "turn_position", "request", "response"),
+    events=EventReader(locate=_locate, join=_join_dialogflow), time_keys=("request_time",),
     places=(("", ANY), ("labels", ANY), *_places_in("request")),
-    help="interaction logs of Dialogflow CX (BigQuery rows)",
-    keys=("conversation_name", "turn_position", "request", "response"),
-    rank=86,
-    recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
-    events=EventReader(locate=_locate, join=_join_dialogflow),
-    time_keys=("request_time",),
-)
-
+)  # fmt: skip
 
 _STEPLESS = kinds.key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
@@ -253,16 +249,12 @@ def _is_history(record: JsonObject) -> bool:
 
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
 register_built_in(
-    name="dialogflow_history",
-    places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
-    help="conversation history of Dialogflow CX",
-    keys=("name", "interactions", "duration"),
-    rank=85,
-    recognises=_is_history,
+    "dialogflow_history", 85, "conversation history of Dialogflow CX", _is_history,
+    ("name", "interactions", "duration"),
     read_log=lambda value, record, settings: [_history(kinds.as_object(value), record)],
     time_keys=("startTime", "start_time"),
-)
-
+    places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
+)  # fmt: skip
 
 _SPEAKERS = {
     **dict.fromkeys(("END_USER", "CUSTOMER", 3), kinds.USER),
@@ -366,15 +358,13 @@ def _is_insights(record: JsonObject) -> bool:
 
 # For example {"name": ".../conversations/c", "transcript": {"transcriptSegments": [{"text": "Hi", ...}]}}
 register_built_in(
-    name="insights_conversation",
-    help="Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import",
-    keys=("name", "transcript", "medium"),
+    "insights_conversation", 84,
+    "Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import", _is_insights,
+    ("name", "transcript", "medium"),
     other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
-    rank=84,
-    recognises=_is_insights,
     read_log=lambda value, record, settings: [_insights(kinds.as_object(value), record)],
     time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
-)
+)  # fmt: skip
 
 
 # Traces of Amazon Bedrock Agents: one record a step, by the documented schema.
@@ -449,16 +439,10 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
 
 # For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
 register_built_in(
-    name="bedrock_agents",
-    help="traces of Amazon Bedrock Agents",
-    keys=("sessionId", "agentId", "eventTime", "trace"),
-    rank=88,
-    recognises=_fits,
-    events=EventReader(
-        locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
-    ),
-    time_keys=("eventTime",),
-)
+    "bedrock_agents", 88, "traces of Amazon Bedrock Agents", _fits,
+    ("sessionId", "agentId", "eventTime", "trace"), time_keys=("eventTime",), events=EventReader(
+        locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock),
+)  # fmt: skip
 
 
 def _exchange(kind: str, held: JsonValue, log: Dialogue) -> None:

@@ -129,7 +129,7 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     gate = message.expectation_level_metrics_thresholds_override
     comparison = _COMPARISONS.get(message.comparison_type)
     # Its kind is the name of the field that is set.
-    kind: Any = next((k for k in ces.GoldenExpectation.ONEOFS[0] if getattr(message, k) is not None), None)
+    kind: Any = next((k for k in ces.GoldenExpectation.ONEOF if getattr(message, k) is not None), None)
     if kind is None:
         raise ValueError("Evaluation.golden: an expectation sets no condition")
     is_unasked = (switched_off and comparison is None) or message.no_tool_calls is False
@@ -253,15 +253,9 @@ def _object(row: JsonObject, key: str) -> JsonObject:
 
 # For example {"display_name": "", "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "Hi"}
 register_built_in(
-    name="ces_golden_rows",
-    keys=("display_name", "turn_index", "action_type"),
-    help="goldens in the CSV form that CES imports",
-    rank=106,
-    recognises=_is_row,
-    read_cases=_read,
-    is_list=_is_row,
-)
-
+    "ces_golden_rows", 106, "goldens in the CSV form that CES imports", _is_row,
+    ("display_name", "turn_index", "action_type"), read_cases=_read, is_list=_is_row,
+)  # fmt: skip
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
@@ -293,23 +287,17 @@ def _wire(value: JsonObject) -> bytes:
 
 # For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
 register_built_in(
-    name="ces_evaluation_result",
-    keys=("goldenResult", "evaluationStatus", "evaluationRun"),
+    "ces_evaluation_result", 100, "CES EvaluationResult; not read",
+    lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
+    ("goldenResult", "evaluationStatus", "evaluationRun"),
     other_keys=(("scenarioResult", "evaluationStatus", "evaluationRun"),),
-    help="CES EvaluationResult; not read",
-    rank=100,
-    recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
-)
+)  # fmt: skip
 # For example {"displayName": "Refund", "golden": {"turns": [{"steps": [{"userInput": {"text": "Hi"}}]}]}}
 register_built_in(
-    name="ces_evaluation",
-    help="CES Evaluation (proto3 JSON)",
-    keys=("displayName", "golden"),
+    "ces_evaluation", 110, "CES Evaluation (proto3 JSON)", _is_evaluation, ("displayName", "golden"),
     other_keys=(("displayName", "scenario"),),
-    rank=110,
-    recognises=_is_evaluation,
     read_cases=lambda value, record, settings: [eval_case(_wire(value), settings.ces)],
-)
+)  # fmt: skip
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
 _TRANSFER = "transfer_to_agent"
@@ -405,13 +393,10 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
 
 # For example {"conversations": [{"conversation": "Refund", "turns": [{"user": "Hi", "agent": "Hello"}]}]}
 register_built_in(
-    name="ces_goldens",
-    keys=("conversations", "common_session_parameters"),
-    help="goldens and turn checks of the CES command line (YAML)",
-    rank=102,
-    recognises=lambda record: _lists(record, "conversations", "conversation"),
-    read_cases=_read_community,
-)
+    "ces_goldens", 102, "goldens and turn checks of the CES command line (YAML)",
+    lambda record: _lists(record, "conversations", "conversation"),
+    ("conversations", "common_session_parameters"), read_cases=_read_community,
+)  # fmt: skip
 
 
 def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
@@ -438,10 +423,7 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
 
 # For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
 register_built_in(
-    name="ces_simulations",
-    keys=("evals",),
-    help="simulations of the CES command line (YAML)",
-    rank=104,
-    recognises=lambda record: _lists(record, "evals", "steps"),
+    "ces_simulations", 104, "simulations of the CES command line (YAML)",
+    lambda record: _lists(record, "evals", "steps"), ("evals",),
     read_cases=lambda value, *_: list(_scenarios(value)),
-)
+)  # fmt: skip

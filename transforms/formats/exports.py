@@ -32,8 +32,8 @@ One of another kind than an error of the agent names it, and leaves calls unknow
 def _reads(
     name: str,
     help: str,
-    keys: tuple[str, ...],
     recognises: Test,
+    keys: tuple[str, ...],
     known: str = "",
     dialect: str = "openai_chat",
     has_calls: bool = True,
@@ -69,16 +69,7 @@ def _reads(
             return read_each(chats(given), lambda chat: read_chat(chat, beside, record_place(record)))
 
         places = (*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots")))
-        register_built_in(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=60,
-            places=places,
-            recognises=recognises,
-            read_log=read,
-            **more,
-        )
+        register_built_in(name, 60, help, recognises, keys, read_log=read, places=places, **more)
         return chats
 
     return register
@@ -103,8 +94,6 @@ def _first(value: JsonObject, key: str) -> JsonObject:
 
 
 # tau2's results: runs of tasks, and the tasks that they are held against.
-
-
 def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequence[EvalCase | ValueError]:
     held = as_object(value)
     domain = as_object(as_object(held.get("info")).get("environment_info")).get("domain_name")
@@ -129,12 +118,10 @@ def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequenc
 
 # For example {"info": {}, "tasks": [{"id": "7"}], "simulations": [{"task_id": "7", "messages": [...]}]}
 @_reads(
-    "tau2_results",
-    "results of tau2: the runs as logs, the tasks as eval cases",
-    ("timestamp", "info", "tasks", "simulations"),
+    "tau2_results", "results of tau2: the runs as logs, the tasks as eval cases",
     lambda record: "simulations" in record and "tasks" in record,
-    read_cases=_cases_of_tau2,
-)
+    ("timestamp", "info", "tasks", "simulations"), read_cases=_cases_of_tau2,
+)  # fmt: skip
 def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
     info = as_object(results.get("info"))
     domain = as_object(info.get("environment_info")).get("domain_name")
@@ -162,18 +149,16 @@ def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
 # The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.
 # For example {"$schemaVersion": "1.0", "original_input": "Hi", "generated_items": [{"raw_item": {...}}]}
 @_reads(
-    "openai_run_state",
-    "states of runs of the OpenAI Agents SDK (RunState)",
-    ("$schemaVersion", "original_input", "generated_items"),
+    "openai_run_state", "states of runs of the OpenAI Agents SDK (RunState)",
     lambda record: "$schemaVersion" in record and bool(record.keys() & {"original_input", "originalInput"}),
+    ("$schemaVersion", "original_input", "generated_items"),
     "originalInput generatedItems model_responses modelResponses current_agent currentAgent current_step "
     "currentStep context last_agent lastModelResponse last_model_response last_processed_response "
     "lastProcessedResponse trace currentAgentSpan current_agent_span tool_use_tracker toolUseTracker "
     "input_guardrail_results inputGuardrailResults output_guardrail_results outputGuardrailResults "
     "tool_input_guardrail_results tool_output_guardrail_results toolInputGuardrailResults "
-    "toolOutputGuardrailResults session_items conversationId previousResponseId",
-    dialect="openai_responses",
-)
+    "toolOutputGuardrailResults session_items conversationId previousResponseId", dialect="openai_responses",
+)  # fmt: skip
 def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
     given = first_of(state, ("original_input", "originalInput"))
     items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
@@ -194,12 +179,11 @@ def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
 # ChatGPT's export: a tree of messages, of which the branch that ends in `current_node` counts.
 # For example {"title": "t", "mapping": {"1": {"message": {...}, "parent": null}}, "current_node": "1"}
 @_reads(
-    "chatgpt_export",
-    "ChatGPT's export (conversations.json)",
-    ("title", "mapping", "current_node"),
+    "chatgpt_export", "ChatGPT's export (conversations.json)",
     lambda record: isinstance(record.get("mapping"), dict) and "current_node" in record,
+    ("title", "mapping", "current_node"),
     "id conversation_id plugin_ids moderation_results safe_urls blocked_urls disabled_tool_ids",
-)
+)  # fmt: skip
 def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
     nodes = as_object(export.get("mapping"))
     branch: list[JsonObject] = []
@@ -249,12 +233,10 @@ def _chatgpt_text(content: JsonObject) -> JsonValue:
 # Chats of the Gemini CLI.
 # For example {"sessionId": "s", "projectHash": "p", "messages": [{"type": "gemini", "content": "Hi"}]}
 @_reads(
-    "gemini_cli",
-    "chats of the Gemini CLI",
-    ("sessionId", "projectHash", "messages"),
+    "gemini_cli", "chats of the Gemini CLI",
     lambda record: record.keys() >= {"sessionId", "projectHash"} and isinstance(record.get("messages"), list),
-    "directories",
-)
+    ("sessionId", "projectHash", "messages"), "directories",
+)  # fmt: skip
 def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     failed: list[tuple[int, str]] = []
@@ -307,15 +289,12 @@ _SWE_LIMITS = ("exit_cost", "exit_context", "execution_time", "LimitsExceeded")
 
 # For example {"history": [{"role": "assistant", "thought": "t", "action": "ls"}], "trajectory": []}
 @_reads(
-    "swe_agent",
-    "SWE-agent's trajectories (.traj), and mini-SWE-agent's",
-    ("history", "trajectory", "info"),
+    "swe_agent", "SWE-agent's trajectories (.traj), and mini-SWE-agent's",
     lambda record: (
         (isinstance(record.get("trajectory"), list) and isinstance(record.get("history"), list))
         or str(record.get("trajectory_format")).startswith("mini-swe-agent")
-    ),
-    "replay_config environment",
-)
+    ), ("history", "trajectory", "info"), "replay_config environment",
+)  # fmt: skip
 def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     waiting: list[str] = []
@@ -348,20 +327,16 @@ def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
 
 
 # LiveKit's reports of sessions, of which the chat context is read.
-
-
 _CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
 
 
 # For example {"room": "r", "chat_history": {"items": [{"type": "message", ...}]}, "events": []}
 @_reads(
-    "livekit_report",
-    "LiveKit's reports of sessions, and its chat contexts",
-    ("job_id", "room", "chat_history", "events"),
+    "livekit_report", "LiveKit's reports of sessions, and its chat contexts",
     lambda record: any("items" in as_object(record.get(key)) for key in _CONTEXTS),
-    "options report_metadata usage model_usage chat_ctx chat_context history",
-    dialect="openai_responses",
-)
+    ("job_id", "room", "chat_history", "events"),
+    "options report_metadata usage model_usage chat_ctx chat_context history", dialect="openai_responses",
+)  # fmt: skip
 def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
     items = as_object(first_of(report, _CONTEXTS)).get("items")
     room = first_of(report, ("room_id", "room", "room_name", "job_id"))
@@ -369,8 +344,6 @@ def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
 
 
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
-
-
 _OPENHANDS_STATUS = ("execution_status", "agent_status")
 
 
@@ -383,14 +356,12 @@ def _is_openhands(event: JsonObject) -> bool:
 
 # For example [{"source": "user", "action": "message", "args": {"content": "Hi"}}, {"source": "agent", ...}]
 @_reads(
-    "openhands",
-    "events of OpenHands, and results of its evaluations (output.jsonl)",
-    ("instance_id", "history", "metadata"),
+    "openhands", "events of OpenHands, and results of its evaluations (output.jsonl)",
     lambda record: _is_openhands(record) or any(map(_is_openhands, _events_of(record)[:3])),
+    ("instance_id", "history", "metadata"),
     "trajectory events messages instruction instance test_result git_patch metrics error llm_completions",
-    is_list=_is_openhands,
-    is_lines=_is_openhands,
-)
+    is_list=_is_openhands, is_lines=_is_openhands,
+)  # fmt: skip
 def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     error = state = None
@@ -500,12 +471,11 @@ def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
 # ATIF, the format of trajectories of Harbor.
 # For example {"schema_version": "ATIF-v1.4", "agent": {...}, "steps": [{"source": "user", "message": "Hi"}]}
 @_reads(
-    "atif",
-    "trajectories of Harbor (ATIF)",
-    ("schema_version", "session_id", "agent", "steps"),
+    "atif", "trajectories of Harbor (ATIF)",
     lambda record: str(record.get("schema_version")).startswith("ATIF"),
+    ("schema_version", "session_id", "agent", "steps"),
     "trajectory_id notes final_metrics extra continued_trajectory_ref subagent_trajectories",
-)
+)  # fmt: skip
 def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     agent = as_object(held.get("agent"))
     messages: list[JsonObject] = []
@@ -538,16 +508,12 @@ def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
 # Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
 # For example {"query": [{"role": "user", "content": "Hi"}], "response": "Hello", "tool_definitions": []}
 @_reads(
-    "azure_evaluation",
-    "rows of Azure AI's evaluations of agents",
-    ("query", "response", "tool_definitions"),
+    "azure_evaluation", "rows of Azure AI's evaluations of agents",
     lambda record: (
         record.keys() >= {"query", "response"}
         and any(key == "tool_definitions" or "role" in _first(record, key) for key in record)
-    ),
-    "tool_calls ground_truth",
-    dialect="azure_messages",
-)
+    ), ("query", "response", "tool_definitions"), "tool_calls ground_truth", dialect="azure_messages",
+)  # fmt: skip
 def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for key, role in (("query", "user"), ("response", "assistant")):
@@ -559,12 +525,11 @@ def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
 # DeepEval's conversational test cases.
 # For example {"turns": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 @_reads(
-    "deepeval",
-    "conversational test cases of DeepEval, and other messages under turns",
-    ("turns", "scenario", "chatbot_role"),
+    "deepeval", "conversational test cases of DeepEval, and other messages under turns",
     lambda record: _first(record, "turns").keys() >= {"role", "content"},
+    ("turns", "scenario", "chatbot_role"),
     "name expected_outcome user_description context additional_metadata retrieval_context",
-)
+)  # fmt: skip
 def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for turn in objects_in(record.get("turns")):
@@ -579,12 +544,10 @@ def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
 # Rasa's trackers: what was said is the conversation, and actions beside answers are calls.
 # For example {"sender_id": "u", "events": [{"event": "user", "text": "Hi"}, {"event": "bot", ...}]}
 @_reads(
-    "rasa_tracker",
-    "trackers of Rasa",
-    ("sender_id", "slots", "events"),
+    "rasa_tracker", "trackers of Rasa",
     lambda record: record.keys() >= {"sender_id", "events"} and "event" in _first(record, "events"),
-    "latest_message active_loop latest_action",
-)
+    ("sender_id", "slots", "events"), "latest_message active_loop latest_action",
+)  # fmt: skip
 def _of_rasa(tracker: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for event in objects_in(tracker.get("events")):
@@ -602,13 +565,12 @@ _RASA_TALK = ("utter_", "action_listen", "action_session_start", "action_restart
 # Amazon Connect's Contact Lens.
 # For example {"Participants": [{"ParticipantRole": "CUSTOMER", ...}], "Transcript": [{"Content": "Hi", ...}]}
 @_reads(
-    "contact_lens",
-    "transcripts of Amazon Connect's Contact Lens",
-    ("Participants", "Transcript", "CustomerMetadata"),
+    "contact_lens", "transcripts of Amazon Connect's Contact Lens",
     lambda record: record.keys() >= {"Participants", "Transcript"},
+    ("Participants", "Transcript", "CustomerMetadata"),
     "Categories ContentMetadata ConversationCharacteristics ContactSummary Sentiment JobDetails",
     has_calls=False,
-)
+)  # fmt: skip
 def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
     roles = {p.get("ParticipantId"): p.get("ParticipantRole") for p in objects_in(held.get("Participants"))}
     named = {"CUSTOMER": "user", "AGENT": "assistant", "CUSTOM_BOT": "assistant", "SYSTEM": "system"}

@@ -286,21 +286,15 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: endings
 
 # For example any record, such as {"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}
 registry.register_built_in(
-    name=MAPPING,
-    help="records of any form, by the mapping of the config",
-    rank=200,
-    recognises=lambda record: False,
-    read_log=_read,
+    MAPPING, 200, "records of any form, by the mapping of the config", lambda record: False, read_log=_read,
     may_be_part=True,
-)
+)  # fmt: skip
 # For example any row, such as {"chat": "c", "n": 1, "from": "human", "text": "Hi"}
 registry.register_built_in(
-    name=PART,
-    help="parts of conversations, by the mapping of the config",
-    rank=190,
-    recognises=lambda record: isinstance(record.get(PART), dict),
+    PART, 190, "parts of conversations, by the mapping of the config",
+    lambda record: isinstance(record.get(PART), dict),
     events=registry.EventReader(locate=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
-)
+)  # fmt: skip
 
 
 def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: registry.Format | None) -> bool:
@@ -502,11 +496,7 @@ def _is_chat(record: JsonObject) -> bool:
 
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 registry.register_built_in(
-    name=CHAT.name,
-    help=CHAT.help,
-    keys=CHAT.keys[0],
-    rank=140,
-    recognises=_is_chat,
+    CHAT.name, 140, CHAT.help, _is_chat, CHAT.keys[0],
     read_log=lambda value, record, settings: [chat_conversation(value, registry.record_place(record))],
     is_list=_is_message,
-)
+)  # fmt: skip

@@ -241,6 +241,7 @@ class Format(Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    rank: int = 0
     help: str
     recognises: Test
     keys: tuple[str, ...] = ()
@@ -255,7 +256,6 @@ class Format(Struct, frozen=True, kw_only=True):
     time: Callable[[JsonObject], float | None] | None = None
     is_lines: Test | None = None
     has_rubrics: bool = True
-    rank: int = 0
     places: Places = OF_ANY
     source: str = ""
     recognises_last: Test | None = None
@@ -303,7 +303,12 @@ def register_format(item: Format) -> Format:
     return FORMATS.add(item)
 
 
-class _BuiltIn(Format, frozen=True, kw_only=True):
+class _BuiltIn(Format, frozen=True):
+    name: str
+    rank: int
+    help: str
+    recognises: Test
+    keys: tuple[str, ...] = ()
     has_rubrics: bool = False
 
 
@@ -319,7 +324,7 @@ def registering(make: Callable[P, T], add: Callable[[T], object]) -> Callable[P,
 
 
 register_built_in = registering(_BuiltIn, register_format)
-"""Adds a format of the house, given its fields; records of most bring no rubrics along."""
+"""Adds a format of the house, given name, rank, help, test, keys and more; most bring no rubrics along."""
 
 
 def log_formats() -> dict[str, Format]:

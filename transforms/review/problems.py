@@ -363,7 +363,7 @@ def _by_calls(
             is_one = len(names) == 1 and wanted_args.keys() ^ args.keys() <= names
             if not is_one or isinstance(differences[0].expected, list):
                 differences = _COMPARE.differences(want, same[0]) or differences
-            return _wrong(want.name or "", differences, call_text(same[0]))
+            return _wrong(want.name or "", differences, "" if differences else call_text(same[0]))
     extra = next((call for call in made if call.name not in asked), None)
     return CallProblem(_EXTRA, extra.name or "", f"not expected: {call_text(extra)}") if extra else None
 

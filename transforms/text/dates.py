@@ -256,9 +256,10 @@ def _same(left: DateReading, right: DateReading) -> bool | None:
 
 def _days(text: str) -> tuple[date, ...]:
     """Returns the days that a text may be, in lower case; two if day and month may be either way round."""
-    years, readings = read_day(_WITH_HYPHENS.sub(r"\1/\2/\3", text))
-    if not readings:
-        years, readings = read_day(_BEFORE_DAY.sub("", text))
+    spelt = _WITH_HYPHENS.sub(r"\1/\2/\3", text)
+    years, readings = read_day(spelt)
+    if not readings and (bare := _BEFORE_DAY.sub("", text)) != spelt:
+        years, readings = read_day(bare)
     days: list[date] = []
     for year, (month, day) in product(years, readings):
         with suppress(ValueError):

@@ -45,7 +45,7 @@ def path_glob_matches(glob: str, path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str, memory: int = _MOST_MEMORY, longest: bool = False) -> Any:
-    """Returns a compiled regular expression of RE2, of the longest matches or the first ones; see above."""
+    """Returns a regular expression of RE2, of `longest` or first matches; raises ValueError, in one line."""
     import re2  # only runs with patterns need it
 
     options = re2.Options()

@@ -7,9 +7,10 @@ all of the time.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import pairwise
+from itertools import chain, compress, pairwise
+from operator import ne
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from rouge_score.tokenize import tokenize
@@ -138,29 +139,26 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
         return rouge_score(common, len(wanted), len(spoken))
     if rouge_type == "rouge2":
         pairs = [*pairwise(rouge_tokens(reference))], [*pairwise(rouge_tokens(candidate))]
-        return rouge_score(len(pairs[1]) - len(_apart(*pairs)[1]), *map(len, pairs))
-    words = _words(reference), _words(candidate)
-    # Of words that match as they are, the stems match as well; only the others need theirs.
-    tokens = [[*map(_TOKENS.__getitem__, others)] for others in _apart(*words)]
-    return rouge_score(len(words[1]) - len(_apart(*tokens)[1]), *map(len, words))
+        return rouge_score(_matches(*pairs), *map(len, pairs))
+    words, others = _words(reference), _words(candidate)
+    # Equal words at equal places match as they are, and cost nearly nothing; the others need their stems.
+    differ = [*map(ne, words, others)]
+    rest = (map(_TOKENS.__getitem__, chain(compress(t, differ), t[len(differ) :])) for t in (words, others))
+    matches = len(differ) - sum(differ) + _matches(*rest)
+    return rouge_score(matches, len(words), len(others))
 
 
-def _apart(wanted: Sequence[Gram], spoken: Sequence[Gram]) -> tuple[list[Gram], list[Gram]]:
-    """Returns what is left of two lists when equal elements are taken out of both, one by one."""
+def _matches(wanted: Iterable[Gram], spoken: Iterable[Gram]) -> int:
+    """Returns how many elements of one list are in the other, each counted once."""
     counts: dict[Gram, int] = {}
     for gram in wanted:  # for so few, a Counter takes half as long again
         counts[gram] = counts.get(gram, 0) + 1
-    others = []
+    matches = 0
     for gram in spoken:
         if count := counts.get(gram):
             counts[gram] = count - 1
-        else:
-            others.append(gram)
-    left: list[Gram] = []
-    for gram, count in counts.items():
-        if count:
-            left += [gram] * count
-    return left, others
+            matches += 1
+    return matches
 
 
 # Computes the longest common subsequence.

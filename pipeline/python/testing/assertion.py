@@ -75,9 +75,8 @@ def assert_conversation(
         if name not in known:
             raise ConfigError(f"allow_no_score: {name}: it can be {', '.join(known)}")
     kept: list[ScoredConversation] = []
-    evaluate.finished(
-        evaluate.score_with_judge([_sample(conversation, case, config)], settings, kept.append, _raise)
-    )
+    samples = [_sample(conversation, case, config)]
+    evaluate.finished(evaluate.score_with_judge(samples, settings, kept.append, _raise))
     (scored,) = kept
     no_score = [result for result in scored.scores if _has_no_score(result)]
     allowed = [r for r in no_score if r.criterion.name in allow_no_score and not r.errors]
@@ -96,10 +95,8 @@ def _raise(sample: Sample, error: BaseException) -> None:
     raise error
 
 
-def _sample(
-    conversation: ConversationInput, case: CaseInput | None, config: evaluate.Config | None
-) -> Sample:
-    (log,) = _only("conversation", evaluate.read_conversations(conversation, config=config))
+def _sample(logged: ConversationInput, case: CaseInput | None, config: evaluate.Config | None) -> Sample:
+    (log,) = _only("conversation", evaluate.read_conversations(logged, config=config))
     record, index = Record("conversation", 1, b""), CaseIndex()
     if case is None:
         return Sample(log, inline_case(log), record)
@@ -217,8 +214,6 @@ def _compared(
 
 
 def _shown(call: ToolCall) -> ShownText:
-    arguments = (
-        f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}"
-        for name, value in (call.args or {}).items()
-    )
+    given = (call.args or {}).items()
+    arguments = (f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}" for name, value in given)
     return ShownText(f"{call.name or '?'}({', '.join(arguments)})")

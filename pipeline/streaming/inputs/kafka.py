@@ -124,7 +124,6 @@ class KafkaSource(base.StreamSource):
         return f"{self._uri.topic}[{partition}]"
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Marks records as settled and commits the offsets that moved."""
         with self._lock:
             sources = {self._source(partition): tracker for partition, tracker in self._trackers.items()}
             for source, position in places:

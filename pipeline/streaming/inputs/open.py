@@ -49,7 +49,6 @@ class CompositeSource(StreamSource):
 
     @property
     def is_finished(self) -> bool:
-        """Whether all sources are finished."""
         return all(source.is_finished for source in self._sources)
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
@@ -65,15 +64,12 @@ class CompositeSource(StreamSource):
         return items
 
     def last_items(self) -> Sequence[SourceRecord]:
-        """Returns the remaining records of all sources."""
         return [item for source in self._sources for item in source.last_items()]
 
     def unread(self) -> Sequence[str]:
-        """Returns the unread ends of all sources."""
         return [line for source in self._sources for line in source.unread()]
 
     def refused(self) -> Sequence[str]:
-        """Returns what all sources received and could not use."""
         return [line for source in self._sources for line in source.refused()]
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
@@ -83,12 +79,10 @@ class CompositeSource(StreamSource):
             source.settle(settled)
 
     def backlog(self) -> int | None:
-        """Returns the sum of the known backlogs; None if none is known."""
         known = [waiting for source in self._sources if (waiting := source.backlog()) is not None]
         return sum(known) if known else None
 
     def close(self) -> None:
-        """Closes all sources."""
         for source in self._sources:
             source.close()
 
@@ -139,7 +133,7 @@ INPUT_KINDS = (
         "otlp://HOST:PORT (receives OTLP/HTTP)",
         deferred("streaming.inputs.otlp", "open_receiver"),
         True,
-        deferred("streaming.inputs.otlp_spool", "refused_before"),
+        deferred("streaming.inputs.otlp", "refused_before"),
     ),
 )
 

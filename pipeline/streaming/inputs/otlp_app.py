@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from turnwise.pipeline.streaming.inputs.otlp_spool import Export, Spool, SpoolFullError
+from turnwise.pipeline.streaming.inputs.otlp import Export, Spool, SpoolFullError
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.traces.span import as_id, as_nanos
 

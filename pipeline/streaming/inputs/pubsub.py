@@ -86,7 +86,6 @@ class PubSubSource(base.StreamSource):
         return items
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Acknowledges messages."""
         with self._lock:
             for source, position in places:
                 if source == self._source:

@@ -109,18 +109,14 @@ class ConversationStore:
         self.changes += 1
         key = key_of(contribution.name)
         # The caller passes the event time of the first revision, so that a revision stays in its window.
-        self._connection.execute(
-            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
-                *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
-                *(dump_json(counts).decode(), self.changes, max(now, contribution.event_time)),
-            ),
+        row = (
+            *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
+            *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
+            *(dump_json(counts).decode(), self.changes, max(now, contribution.event_time)),
         )
-        self._connection.executemany(
-            "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
-            [(key, *span.segment, span.offset, span.length) for span in spans],
-        )
+        self._connection.execute(f"INSERT INTO conversations VALUES (?{', ?' * (len(row) - 1)})", row)
+        rows = [(key, *span.segment, span.offset, span.length) for span in spans]
+        self._connection.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?)", rows)
 
     def put_session(self, record: Record, is_rejected: bool) -> None:
         """Stores the events of a closed session, and which groups they come from."""

@@ -345,10 +345,9 @@ class Segments:
             segment = self._current[table]
             with suppress(OSError):  # the rows that it still holds in memory find no room
                 file.close()
+            length, _ = committed.get(segment, (0, b""))
             with suppress(OSError):
-                os.truncate(
-                    self._directory / segment.name, committed[segment][0] if segment in committed else 0
-                )
+                os.truncate(self._directory / segment.name, length)
 
     def close(self) -> None:
         """Closes the files."""

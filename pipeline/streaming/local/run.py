@@ -30,7 +30,7 @@ from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_cou
 from turnwise.pipeline.streaming.local.loop import Engine, StreamLoop
 from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import counted, is_local, shown_url
+from turnwise.schemas.jsonio import JsonObject, counted, is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
 from turnwise.transforms.judging.backends.base import AuthenticationError
@@ -156,24 +156,14 @@ def _report(
 ) -> int:
     unread, problems = [*refused, *ends], store.refused_rows()
     if ends:
-        lost = f"{counted(len(ends), 'input')} could not be read to the end"
-        problems.append(
-            f"{lost}: an unknown number of records is missing; start again when the rest is there"
-        )
+        lost = f"{counted(len(ends), 'input')} could not be read to the end: an unknown number of records"
+        problems.append(f"{lost} is missing; start again when the rest is there")
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    document = end_run(
-        settings,
-        store.counts,
-        JUDGING.judged,
-        rows,
-        {"folder": "."},
-        partial(written_run, settings.output),
-        counts=counts,
-        unread=unread,
-        lost=problems,
-    )
+    tables: JsonObject = {"folder": "."}
+    made = store.counts, JUDGING.judged, rows, tables, partial(written_run, settings.output)
+    document = end_run(settings, *made, counts=counts, unread=unread, lost=problems)
     run_writer.write_run_file(settings.output, document)
     return report(settings, rows, document)
 
@@ -243,10 +233,8 @@ def _clock(passed: float) -> str:
 class LiveView:
     """Refreshes metrics files in a thread, and shows them: a screen, or lines where there is no terminal."""
 
-    def __init__(
-        self, runtime: Runtime, source: StreamSource, engine: Engine, criteria: Sequence[str]
-    ) -> None:
-        self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, criteria
+    def __init__(self, runtime: Runtime, source: StreamSource, engine: Engine, names: Sequence[str]) -> None:
+        self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, names
         self._started = self._looked = self._lined = monotonic()
         self._before = (PROGRESS.conversations, PROGRESS.turns)
         self._shown = self._told = 0

@@ -289,39 +289,23 @@ def _digests(log: Dialogue) -> list[bytes]:
 
 # For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
 registry.register_built_in(
-    name="model_exchange",
-    keys=("request", "response"),
-    help="requests to a model with their replies; those of one conversation are joined",
-    rank=120,
-    recognises=_is_exchange,
-    events=_exchange_events(lambda value: value),
-)
-
+    "model_exchange", 120, "requests to a model with their replies; those of one conversation are joined",
+    _is_exchange, ("request", "response"), events=_exchange_events(lambda value: value),
+)  # fmt: skip
 
 _SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
 _BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
 
 
 def _register_log(
-    name: str,
-    help: str,
-    keys: tuple[str, ...],
-    recognises: registry.Test,
-    time: str,
-    places: Places = _BESIDE,
+    name: str, text: str, fits: registry.Test, keys: tuple[str, ...], time: str, places: Places = _BESIDE
 ) -> Callable[[_Exchanged], _Exchanged]:
     """Adds a format of rows, which the decorated function makes exchanges."""
 
     def add(exchange: _Exchanged) -> _Exchanged:
+        events = _exchange_events(exchange, time)
         registry.register_built_in(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=117,
-            recognises=recognises,
-            events=_exchange_events(exchange, time),
-            places=places,
-            time_keys=(time,),
+            name, 117, text, fits, keys, events=events, places=places, time_keys=(time,)
         )
         return exchange
 
@@ -330,12 +314,10 @@ def _register_log(
 
 # For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
 @_register_log(
-    "litellm_log",
-    "LiteLLM's spend logs; those of one conversation are joined",
-    ("request_id", "call_type", "spend", "session_id", "messages", "response"),
+    "litellm_log", "LiteLLM's spend logs; those of one conversation are joined",
     lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
-    "startTime",
-)
+    ("request_id", "call_type", "spend", "session_id", "messages", "response"), "startTime",
+)  # fmt: skip
 def _of_litellm(row: JsonObject) -> JsonObject:
     """Returns a row of LiteLLM's table of spending, whose columns may be JSON texts, as an exchange."""
     # Words are there only if the proxy stores prompts; else the columns hold empty objects.
@@ -366,12 +348,10 @@ def _of_litellm(row: JsonObject) -> JsonObject:
 
 # For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
 @_register_log(
-    "posthog_generations",
-    "PostHog's events of generations; those of one session or trace are joined",
-    ("event", "timestamp", "properties"),
+    "posthog_generations", "PostHog's events of generations; those of one session or trace are joined",
     lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
-    "timestamp",
-)
+    ("event", "timestamp", "properties"), "timestamp",
+)  # fmt: skip
 def _of_posthog(event: JsonObject) -> JsonObject:
     if event.get("event") != "$ai_generation":
         raise registry.NoConversation(f"an event of the type {event.get('event')} is not read")
@@ -403,12 +383,10 @@ def _of_posthog(event: JsonObject) -> JsonObject:
 
 # For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
 @_register_log(
-    "bedrock_log",
-    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
-    ("schemaType", "modelId", "input", "output"),
+    "bedrock_log", "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
     lambda row: row.get("schemaType") == "ModelInvocationLog",
-    "timestamp",
-)
+    ("schemaType", "modelId", "input", "output"), "timestamp",
+)  # fmt: skip
 def _of_bedrock(row: JsonObject) -> JsonObject:
     sent, got = kinds.as_object(row.get("input")), kinds.as_object(row.get("output"))
     if "inputBodyJson" not in sent:
@@ -424,13 +402,11 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
 
 # For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
 @_register_log(
-    "vertex_log",
-    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
-    ("endpoint", "logging_time", "full_request", "full_response"),
+    "vertex_log", "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
     lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
-    "logging_time",
+    ("endpoint", "logging_time", "full_request", "full_response"), "logging_time",
     (("", ANY), ("full_request.labels", ANY)),
-)
+)  # fmt: skip
 def _of_vertex(row: JsonObject) -> JsonObject:
     """Returns a row of Vertex AI's log as a request with its reply."""
     # Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where
@@ -533,12 +509,6 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
 registry.register_built_in(
-    name="model_reply",
-    keys=("object", "created", "choices"),
-    help="a model's reply without its request, whole or as the events of a stream",
-    rank=135,
-    recognises=_is_reply,
-    read_log=_read,
-    is_list=_is_event,
-    is_lines=_is_event,
-)
+    "model_reply", 135, "a model's reply without its request, whole or as the events of a stream", _is_reply,
+    ("object", "created", "choices"), read_log=_read, is_list=_is_event, is_lines=_is_event,
+)  # fmt: skip

@@ -135,7 +135,6 @@ HIDDEN = frozenset(
 )
 """What writers put in the place of a content that they hide."""
 
-
 _DATA = re.compile(r"^data:[ ]?(.*)$", re.MULTILINE)
 _DECODER = json.JSONDecoder()
 

@@ -44,16 +44,11 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
 messages_base.register_dialect(
-    name="anthropic_messages",
-    keys=(("messages", "max_tokens", "system"),),
-    help="messages, requests and replies of Anthropic's Messages API",
-    fits=_is_anthropic,
-    read=read_anthropic,
-    reply=_anthropic_reply,
-    is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
-    join=kinds.block_stream,
+    "anthropic_messages", "messages, requests and replies of Anthropic's Messages API", _is_anthropic,
+    (("messages", "max_tokens", "system"),), read=read_anthropic, reply=_anthropic_reply,
+    is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value, join=kinds.block_stream,
     is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
-)
+)  # fmt: skip
 
 
 # Amazon Bedrock's Converse API: blocks of one key, `toolUse` and `toolResult`.
@@ -105,18 +100,13 @@ def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
 messages_base.register_dialect(
-    name="bedrock_converse",
-    keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
-    help="messages, requests and replies of Amazon Bedrock's Converse API",
-    fits=lambda message: any(
-        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
-        for block in kinds.objects_in(message.get("content"))
-    ),
-    reply=_bedrock_reply,
+    "bedrock_converse", "messages, requests and replies of Amazon Bedrock's Converse API",
+    lambda message: any(block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+                        for block in kinds.objects_in(message.get("content"))),
+    (("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")), reply=_bedrock_reply,
     is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
-    join=_joined_bedrock,
-    is_event=_is_bedrock_event,
-)
+    join=_joined_bedrock, is_event=_is_bedrock_event,
+)  # fmt: skip
 
 
 # Gemini's API, as the REST interface and as the Python library spell it.
@@ -220,20 +210,13 @@ def _has_candidates(value: JsonObject) -> bool:
 
 # For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 messages_base.register_dialect(
-    name="gemini_contents",
-    keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
-    help="contents, requests and replies of the Gemini API",
-    fits=lambda message: any(
-        part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(kinds.snake, part))
-        for part in kinds.objects_in(message.get("parts"))
-    ),
-    read=_read_contents,
-    reply=_gemini_reply,
-    is_reply=_has_candidates,
-    join=_joined_gemini,
-    is_event=_has_candidates,
-    holder="contents",
-)
+    "gemini_contents", "contents, requests and replies of the Gemini API",
+    lambda message: any(part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(kinds.snake, part))
+                        for part in kinds.objects_in(message.get("parts"))),
+    (("contents", "generationConfig"), ("candidates", "usageMetadata")), holder="contents",
+    read=_read_contents, reply=_gemini_reply, join=_joined_gemini,
+    is_reply=_has_candidates, is_event=_has_candidates,
+)  # fmt: skip
 
 
 # Items of OpenAI's Responses API: messages, calls with their outputs, tools that OpenAI hosts.
@@ -291,22 +274,15 @@ def _joined_responses(events: list[JsonObject]) -> JsonObject:
 # For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 # and of LiveKit {"items": [{"type": "message", "role": "user", "content": ["Hi"]}]}
 messages_base.register_dialect(
-    name="openai_responses",
-    keys=(("model", "input"), ("object", "model", "output")),
-    help="items, requests and replies of OpenAI's Responses API",
-    fits=_is_item,
-    read=read_items,
-    reply=_responses_reply,
-    is_reply=lambda value: value.get("object") == "response",
-    join=_joined_responses,
+    "openai_responses", "items, requests and replies of OpenAI's Responses API", _is_item,
+    (("model", "input"), ("object", "model", "output")), read=read_items, reply=_responses_reply,
+    is_reply=lambda value: value.get("object") == "response", join=_joined_responses,
     is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
     holder="input",
-)
+)  # fmt: skip
 
 
 # Chat Completions, the form that most others follow; also tau-bench's and tau2's records.
-
-
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     """Returns a list of messages, or an object with it under `messages` or `traj`, as a conversation.
 
@@ -383,13 +359,10 @@ def _holds(value: JsonObject, key: str) -> bool:
 
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 CHAT = messages_base.Dialect(
-    name="openai_chat",
-    help="OpenAI chat messages with tool calls; tau-bench trajectories",
-    keys=(("messages",),),
-    fits=lambda message: False,
-    reply=_chat_reply,
+    "openai_chat", "OpenAI chat messages with tool calls; tau-bench trajectories", lambda message: False,
+    (("messages",),), reply=_chat_reply,
     is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=_joined_chunks,
     is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
-)
+)  # fmt: skip
 messages_base.DIALECTS[CHAT.name] = CHAT

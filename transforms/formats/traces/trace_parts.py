@@ -62,7 +62,6 @@ _ENCODE = msgspec.json.Encoder().encode
 _HEAD = msgspec.json.Decoder(_PartHead)
 _PART = msgspec.json.Decoder(TracePart)
 
-
 _Spans: TypeAlias = Callable[[JsonObject], Iterable[TraceSpan]]
 
 
@@ -239,28 +238,17 @@ def register_export(
 
     def add(spans: _Spans) -> _Spans:
         registry.register_built_in(
-            name=name,
-            help=help,
-            rank=rank,
-            recognises=recognises,
-            keys=keys[0],
-            other_keys=keys[1:],
+            name, rank, help, recognises, keys[0], other_keys=keys[1:], places=places, **more,
             splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
             time=lambda held: max((span.end or span.start for span in spans(held)), default=0) / 1e9 or None,
-            places=places,
-            **more,
-        )
+        )  # fmt: skip
         return spans
 
     return add
 
 
 registry.register_built_in(
-    name=_PARTS,
-    help="turnwise's own part of a trace",
-    places=(),
-    rank=24,
-    recognises=lambda record: KEY in record,
+    _PARTS, 24, "turnwise's own part of a trace", lambda record: KEY in record, places=(),
     events=registry.EventReader(
         # It names no conversation; the part with the root is of turn 0.
         locate=lambda part: ("", 0 if part.get("has_root") else -1),
@@ -270,4 +258,4 @@ registry.register_built_in(
         group=_group,
         lend=_lend,
     ),
-)
+)  # fmt: skip

@@ -232,7 +232,6 @@ _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 """How a ReAct agent begins the message that tells its model a result, and the line of the reply before it."""
 
-
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
 
