@@ -147,12 +147,10 @@ FORMAT_VERSION = 2
 """Of `run.json` and the tables of a run. Increase it with every name that changes its meaning or goes."""
 
 
-_CHANGE_NO_SCORE = frozenset(
-    (
-        *("alerts", "app_version_from", "criteria", "gate", "judge", "live_model_config", "slices"),
-        "user_simulator_config",
-    )
-)
+_CHANGE_NO_SCORE = {
+    "alerts", "app_version_from", "criteria", "gate", "judge", "live_model_config", "slices",
+    "user_simulator_config",
+}  # fmt: skip
 """Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
 
 

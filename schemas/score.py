@@ -43,7 +43,6 @@ class Score(Struct):
         outcome: PASS or FAIL by the threshold; None: no score, or no threshold.
         judge: Usage of the judge; None: the score was measured.
 
-    >>> import turnwise
     >>> turnwise.Score(None, reason="the log has no times").outcome is None
     True
     """

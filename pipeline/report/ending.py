@@ -78,11 +78,8 @@ def end_run(
     if config.redact is not None:
         named += [f"redact.{key} {path}" for key in ("paths", "keep") for path in getattr(config.redact, key)]
     absent = [name for name in named if counted.get("results") and not counted.get(f"{REACHED}{name}")]
-    redacted = {
-        name.removeprefix(REDACTED): number
-        for name, number in sorted(counted.items())
-        if name.startswith(REDACTED)
-    }
+    marked = sorted(name for name in counted if name.startswith(REDACTED))
+    redacted = {name.removeprefix(REDACTED): counted[name] for name in marked}
     document = begun_document(settings) | {
         "end_time": time_text(datetime.now(UTC)),
         **tables,
@@ -193,11 +190,9 @@ def failure_examples(counts: RunCounts, run: Run) -> dict[str, str]:
     mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
     kinds = [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_KINDS_SHOWN]
     try:
-        rows = run.failures() if kinds else iter(())
+        rows = islice(run.failures() if kinds else (), _LOOKED_AT)
         # Workers write their rows in any order.
-        first_rows = sorted(
-            islice(rows, _LOOKED_AT), key=lambda row: (row["source"] or "", row["position"] or 0)
-        )
+        first_rows = sorted(rows, key=lambda row: (row["source"] or "", row["position"] or 0))
     except (ConfigError, OSError):  # the counts say how many
         return {}
     examples: dict[str, str] = {}
@@ -218,6 +213,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
     """Returns what is known of `run.json` when a run begins."""
     config = settings.config.model_dump(mode="json")
     config["judge"]["cache"] = shown_place(config["judge"]["cache"] or "") or None
+    versions = {name: version(name) for name in ("turnwise", "apache-beam")}
     begun = {
         "run_id": settings.run.run_id,
         "format_version": FORMAT_VERSION,
@@ -231,11 +227,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
         **({"scores_to": shown_url(settings.scores_to)} if settings.scores_to else {}),
         "config": config,
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
-        "versions": {
-            "turnwise": version("turnwise"),
-            "apache-beam": version("apache-beam"),
-            "python": sys.version.split()[0],
-        },
+        "versions": {**versions, "python": sys.version.split()[0]},
         "max_failure_ratio": settings.max_failure_ratio,
         "judge": terminal.judge_document(settings, {}, ()),
     }

@@ -29,16 +29,7 @@ from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.scoring.config import (
-    INAPPLICABLE,
-    JOINT_CASCADE,
-    JOINT_PANEL,
-    JUDGED,
-    VERDICTS,
-    by_criterion,
-    cascade_figures,
-    panel_figures,
-)
+from turnwise.transforms.scoring import config as scoring
 from turnwise.transforms.text.cleaning import natural_order
 
 UsageByModel = dict[str, JudgeUsage]
@@ -61,15 +52,10 @@ def judge_document(
         limits: JsonObject = {**stated_limits(config)}
         part = judge.per_worker or None
         if limits:
-            held_by = (
-                "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
-            )
-            limits |= {
-                **({} if config.per == "run" else {"per": config.per}),
-                "held_by": held_by,
-                "workers": judge.workers if part else None,
-                "per_worker": part,
-            }
+            limits |= {} if config.per == "run" else {"per": config.per}
+            alone = "each worker" if judge.workers > 1 else "process"
+            limits["held_by"] = "judge_cache" if judge.shares_budget else alone
+            limits |= {"workers": judge.workers if part else None, "per_worker": part}
         figures: JsonObject = {}
         for model, used in sorted(usage.items()):
             figures[model] = used.figures() | {"unusable": dict(used.unusable)}
@@ -82,18 +68,17 @@ def judge_document(
             **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
             "usage": figures,
-            **{name: figures for name, figures in (joint or {}).items() if name != INAPPLICABLE},
+            **{name: figures for name, figures in (joint or {}).items() if name != scoring.INAPPLICABLE},
         }
-    document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
+    document[scoring.INAPPLICABLE] = (joint or {}).get(scoring.INAPPLICABLE, {})
     flips: dict[str, Flips] = {}  # over all app versions
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
         if kind is not None and issubclass(kind, JudgedCriterion):
             known = flips.get(row["criterion"], Flips())
             flips[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
-    return document | {
-        "flips": {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
-    }
+    rates = {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
+    return document | {"flips": rates}
 
 
 def divided_text(settings: RunSettings) -> str:
@@ -132,21 +117,18 @@ def judge_text(settings: RunSettings, judge: JsonObject) -> str:
     jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
     lines += [f"judge: batch jobs: {jobs}"] if jobs else []
     lines += _money_lines("cost", judge, settings.judge)
-    flips = ", ".join(
-        f"{name} {used['flipped']:,} of {used['voted']:,} ({used['flip_rate']:.1%})"
-        for name, used in judge["flips"].items()
-        if used["voted"]
-    )
-    return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
+    voted = ((name, used) for name, used in judge["flips"].items() if used["voted"])
+    flips = (f"{name} {u['flipped']:,} of {u['voted']:,} ({u['flip_rate']:.1%})" for name, u in voted)
+    text = ", ".join(flips)
+    return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {text}"] if text else [])])
 
 
 def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
     """Returns the estimated calls and tokens: if all samples agree, and at most."""
-    lines = [
-        f"{model}: {used.calls:,} calls if answers agree, {used.samples:,} at the most; "
-        f"about {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
-        for model, used in sorted(usage.items())
-    ]
+    lines = []
+    for model, used in sorted(usage.items()):
+        calls = f"{used.calls:,} calls if answers agree, {used.samples:,} at the most"
+        lines.append(f"{model}: {calls}; about {used.tokens_in:,} tokens in and {used.tokens_out:,} out")
     money = _money_lines("about", judge_document(settings, usage, ()), settings.judge)
     return "\n".join([*lines, *money]) if lines else "no model would be asked"
 
@@ -208,9 +190,8 @@ def show_progress() -> Iterator[None]:
         before = (PROGRESS.conversations, PROGRESS.turns)
         while not done.wait(_EVERY if shown else _FIRST_AFTER):
             shown = True
-            line = progress_line(
-                PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
-            )
+            numbers = PROGRESS.conversations - before[0], PROGRESS.turns - before[1]
+            line = progress_line(*numbers, time.monotonic() - start)
             line += f", waiting for {counted(len(JUDGING.jobs), 'batch job')}" if JUDGING.jobs else ""
             sys.stderr.write(f"\r{line}\x1b[K")
             sys.stderr.flush()
@@ -235,32 +216,30 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
     """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion."""
     options = {criterion.name: criterion.options for criterion in settings.judged}
     config = settings.judge.config
-    panels = {
-        name: panel_figures(options[name].panel, figures)
-        for name, figures in by_criterion(counts, JOINT_PANEL).items()
-        if name in options
-    }
+    of_panels = scoring.by_criterion(counts, scoring.JOINT_PANEL)
+    known = (name for name in of_panels if name in options)
+    panels = {name: scoring.panel_figures(options[name].panel, of_panels[name]) for name in known}
     cascades = {
-        name: cascade_figures(cascade.model, figures, config.prices, config.candidates)
-        for name, figures in by_criterion(counts, JOINT_CASCADE).items()
+        name: scoring.cascade_figures(cascade.model, figures, config.prices, config.candidates)
+        for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
     inapplicable = {
-        name: {key: figures[key] for key in (VERDICTS, INAPPLICABLE)}
-        | {"share": figures[INAPPLICABLE] / figures[VERDICTS]}
-        for name, figures in by_criterion(counts, JUDGED).items()
+        name: {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
+        | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
+        for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items()
     }
     return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
 
 def joint_text(joint: JsonObject) -> str:
     """Returns the lines about answers that say `not applicable`, panels and cascades; "": there are none."""
-    inapplicable = ", ".join(
-        f"{name} {figures[INAPPLICABLE]:,} of {figures[VERDICTS]:,} answers ({figures['share']:.1%})"
-        for name, figures in joint.get(INAPPLICABLE, {}).items()
-        if figures[INAPPLICABLE]
-    )
-    lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
+    shares = []
+    for name, figures in joint.get(scoring.INAPPLICABLE, {}).items():
+        if number := figures[scoring.INAPPLICABLE]:
+            of = f"of {figures[scoring.VERDICTS]:,} answers ({figures['share']:.1%})"
+            shares.append(f"{name} {number:,} {of}")
+    lines = [f"judge: not applicable: {', '.join(shares)}"] if shares else []
     for name, figures in joint.get("panels", {}).items():
         parts = [f"{figures['decided']:,} of {figures['questions']:,} questions decided"]
         parts += [] if figures["agreement"] is None else [f"agreement {figures['agreement']:.0%}"]
@@ -335,15 +314,11 @@ def version_table(
     if not others:
         return table
     of_others = [row for row in rows if row["criterion"] == STATUS and (row["app_version"] or "") in others]
-    conversations, passed, scored = (
-        sum(row[name] for row in of_others) for name in ("conversations", "pass_count", "scored")
-    )
+    conversations = counted(sum(row["conversations"] for row in of_others), "conversation")
+    passed, scored = (sum(row[name] for row in of_others) for name in ("pass_count", "scored"))
     rejected = sum(failures.get(version, 0) for version in others)
-    return (
-        f"{table}\n{counted(len(others), 'other app version')}: "
-        f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
-        f"rejected, errors {rejected} (see metrics_by_app_version)"
-    )
+    figures = f"{conversations}, {passed} of {scored} passed, rejected, errors {rejected}"
+    return f"{table}\n{counted(len(others), 'other app version')}: {figures} (see metrics_by_app_version)"
 
 
 def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
@@ -447,8 +422,8 @@ def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyTy
     ]
     if counts["rejected_cases"] or counts["unused_cases"]:
         known = f"{counts['cases']} read, {counts['unused_cases']} without a recording, "
-        known = "" if counts["cases"] is None else known
-        lines.append(f"eval cases: {known}{counts['rejected_cases']} rejected")
+        rejected = f"{counts['rejected_cases']} rejected"
+        lines.append(f"eval cases: {'' if counts['cases'] is None else known}{rejected}")
     if late := counts.get("late_conversations"):
         what = "they were added to their windows at the end"
         lines.append(f"{late} conversations came later than --allowed_lateness; {what}")
@@ -500,8 +475,7 @@ class EndComparison(NamedTuple):
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
-    lines = [page.headline, page.detail, first_page.counts_text(page)]
-    lines.append(first_page.destructive_text(page))
+    lines = page.headline, page.detail, first_page.counts_text(page), first_page.destructive_text(page)
     parts = [part for line in lines if line for part in wrapped(printable(line), width, "")]
     parts += [part for line in first_page.reasons_of(page) for part in wrapped(printable(line), width, "  ")]
     chosen = [] if page.baseline is None else wrapped(printable(f"({page.chosen})"), width, "")
@@ -536,9 +510,9 @@ def summary_text(
     is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
     custom = printable(", ".join(is_custom))
     absent = ", ".join(document.get("absent_paths", ()))
-    guesses = {name: tool["effect"] for name, tool in document["guessed_tools"].items()}
-    unknown = [printable(name) for name, effect in guesses.items() if effect == UNKNOWN]
-    guessed = Counter(effect for effect in guesses.values() if effect != UNKNOWN)
+    tools = document["guessed_tools"].items()
+    unknown = [printable(name) for name, tool in tools if tool["effect"] == UNKNOWN]
+    guessed = Counter(tool["effect"] for _, tool in tools if tool["effect"] != UNKNOWN)
     effects = ", ".join(f"{number} {effect}" for effect, number in sorted(guessed.items()))
     shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
     state = "state it in the config"
@@ -578,32 +552,30 @@ def gate_problems(
     problems = _nothing_scored(settings, counts, rows)
     conversations = counts["results"] + counts["rejected_conversations"]
     records = counts["parsed_records"] + counts["rejected_records"]
-    if not bool(conversations == counts["conversations"] and records == counts["records"]):
+    if conversations != counts["conversations"] or records != counts["records"]:
         problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
     unread = counts.get("unread_ends", 0)
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
-    limit = settings.max_failure_ratio
+    limit, see = settings.max_failure_ratio, _see(settings, "failures")
+    what = f"{rejected} of {total} records and conversations were rejected, more than"
     if limit is not None and total and rejected / total > limit:
-        what = f"{rejected} of {total} records and conversations were rejected, more than --max_failure_ratio"
-        problems.append(f"{what} {limit:g}")
+        problems.append(f"{what} --max_failure_ratio {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        what = f"{rejected} of {total} records and conversations were rejected, more than half"
-        problems.append(f"{what}: {_see(settings, 'failures')}{option}")
+        problems.append(f"{what} half: {see}{option}")
     if files := counts.get("unread_files", 0):
-        problem = f"{counted(files, 'named file')} could not be read at all"
-        problems.append(f"{problem}; {_see(settings, 'failures')}")
+        problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
     broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
     if broken:
         problem = f"{counted(broken, 'input')} could not be read to the end"
-        problems.append(f"{problem}: an unknown number of records is missing; {_see(settings, 'failures')}")
+        problems.append(f"{problem}: an unknown number of records is missing; {see}")
     has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         kinds = [kind for kind in counts["failures"] if kind.startswith(OF_CASES) and kind in NEXT_STEPS]
         why = f"{'--eval_cases' if settings.output else 'cases'} holds none"
         if counts["rejected_cases"]:
-            why = f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
+            why = f"{counts['rejected_cases']} rejected; {see}"
         steps = "; ".join(with_step(kind, counts["failures"][kind]) for kind in kinds)
         problems.append(f"no eval case was read: {steps or why}")
     return problems
@@ -624,19 +596,17 @@ def _nothing_scored(
     if any(row["scored"] for row in rows):
         return []
     rejected = counts["rejected_records"] + counts["rejected_conversations"]
-    if counts["results"]:
-        has = "has" if counts["results"] == 1 else "have"
-        no_value = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
+    if number := counts["results"]:
+        has = "has" if number == 1 else "have"
+        no_value = f"{counted(number, 'conversation')} {has} no value by any criterion"
         has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
         see = _see(settings, "failures" if has_raised else "scores")
         # Without any row of a score, such as of greetings, the table would say nothing.
         names = ", ".join(criterion.name for criterion in settings.criteria)
         has_rows = has_raised or {row["criterion"] for row in rows} & {c.name for c in settings.criteria}
         nothing = f"nothing that was said or called is measured by {names}: {_MEASURED_ALWAYS}"
-        why = see if has_rows else nothing
-        reason = "; ".join(
-            filter(None, [no_value, first_page.nameless_text(counts.get("no_cases_given", 0)), why])
-        )
+        nameless = first_page.nameless_text(counts.get("no_cases_given", 0))
+        reason = "; ".join(filter(None, [no_value, nameless, see if has_rows else nothing]))
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"

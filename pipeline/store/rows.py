@@ -220,13 +220,8 @@ def measured_names(connection: Connection, app: str, column: Literal["criterion"
 
 # Reads and writes evaluation results and their sums.
 
-TEXTS = {
-    to_snake(field): field
-    for field in (
-        *("displayName", "appVersion", "appVersionDisplayName", "evaluationStatus", "executionState"),
-        *("evaluationRun", "initiatedBy"),
-    )
-}
+_SHOWN = ("displayName", "appVersion", "appVersionDisplayName", "evaluationStatus", "executionState")
+TEXTS = {to_snake(field): field for field in (*_SHOWN, "evaluationRun", "initiatedBy")}
 """Column -> field of a result that it holds."""
 
 

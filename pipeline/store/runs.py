@@ -324,17 +324,9 @@ def _add_places(
 
 def _new(execution: Execution, nanos: int) -> JsonObject:
     empty: JsonObject = dict.fromkeys(EXECUTIONS.c.keys())
-    return empty | {
-        "name": execution.home,
-        "execution": execution.number,
-        "home": execution.home,
-        "app": execution.app,
-        "run_id": key_text(execution.run_id),
-        "state": RUNNING,
-        "day": execution.day,
-        "create_nanos": execution.number,
-        "update_nanos": nanos,
-    }
+    names = {"name": execution.home, "home": execution.home, "run_id": key_text(execution.run_id)}
+    times = {"execution": execution.number, "create_nanos": execution.number, "update_nanos": nanos}
+    return empty | names | times | {"app": execution.app, "state": RUNNING, "day": execution.day}
 
 
 def stated_columns(document: JsonObject) -> JsonObject:

@@ -21,13 +21,8 @@ from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.steps import CountingDoFn
-from turnwise.transforms.formats.events import (
-    ConversationEvent,
-    in_order,
-    is_of_endless_group,
-    join_events,
-    named_events,
-)
+from turnwise.transforms.formats import events as event_formats
+from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
 MAX_EVENTS = 2_000
@@ -138,11 +133,11 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
 
     def events(self) -> list[ConversationEvent]:
         """Returns all events in the order in which they are joined."""
-        return in_order([*self.settled.values(), *self.fresh.values()])
+        return event_formats.in_order([*self.settled.values(), *self.fresh.values()])
 
     def joined(self, session_id: str) -> Conversation:
         """Returns the whole conversation; raises ValueError, in one line, if they form none."""
-        conversation = join_events(session_id, self.events())
+        conversation = event_formats.join_events(session_id, self.events())
         conversation.revision = self.revision
         return conversation
 
@@ -349,7 +344,7 @@ class Sessions(msgspec.Struct, array_like=True):
     ) -> tuple[list[ConversationEvent], list[Failure]]:
         """Closes a due group; returns its new events with the ids of their conversations, and failures."""
         given = session.events()
-        named = named_events(name, given, counts)
+        named = event_formats.named_events(name, given, counts)
         kept = session.going_on(named.events, rules) if is_of_endless_group(given[0]) else session
         record = kept.record(name, max(self.now, session.last_time))
         self._keep(name, closed_session(record, is_rejected=False), rules)

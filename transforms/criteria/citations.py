@@ -108,8 +108,7 @@ class UncitedReferences(AnswerFaults):
         total = len(answer.references)
         if not total:
             return None
-        cited = cited_references(turn, answer)
-        uncited = [index for index in range(total) if index not in cited]
+        uncited = sorted(set(range(total)) - cited_references(turn, answer))
         details = {"uncited": uncited[:LISTED], "uncited_count": len(uncited), "references": total}
         return fault_share(len(uncited), total, "references are not cited", details)
 
@@ -216,8 +215,7 @@ class CitationValidity(OfAnswer):
                 problems.append(NO_SOURCE)
             checked.append({"citation": index, **mark.details(), "problems": problems})
             if mark.span.problem:
-                end = min(mark.end, mark.start + _QUOTED_BYTES)
-                checked[-1]["text"] = marks.text.cut(mark.start, end)
+                checked[-1]["text"] = marks.text.cut(mark.start, min(mark.end, mark.start + _QUOTED_BYTES))
         if not checked:
             return None
         wrong, explanation = [details for details in checked if details["problems"]], None
@@ -315,11 +313,8 @@ class Grounds:
             raise TooLargeError(f"citations that mark more than {_MAX_MARKED} bytes together")
         texts = [self.cited_text(c.mark) for c in cited]
         spans = [[text[start:end] for start, end in sentences(text, self.language)] for text in texts]
-        questions = [
-            (text, (self.source_text(c.source or 0),))
-            for c, marked in zip(cited, spans, strict=True)
-            for text in marked
-        ]
+        sources = [(self.source_text(c.source or 0),) for c in cited]
+        questions = [(text, of) for of, marked in zip(sources, spans, strict=True) for text in marked]
         supports, verdicts = list[Support](), iter(supported(questions))
         for marked in spans:
             first: dict[bool | None, Support] = {}
@@ -361,9 +356,8 @@ class Grounds:
 
 
 def _of_sentence(verdict: GroundingVerdict) -> Support:
-    if verdict.label == "not_applicable":
-        return Support(None, "local judge", verdict.reason)
-    return Support(verdict.label == "supported", "local judge", verdict.reason)
+    is_supported = None if verdict.label == "not_applicable" else verdict.label == "supported"
+    return Support(is_supported, "local judge", verdict.reason)
 
 
 class CitationSupport(MeasuredCriterion):

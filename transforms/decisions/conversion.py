@@ -222,11 +222,9 @@ class Differences:
             if name in _OF_READING:
                 continue
             left, right = getattr(before, name), getattr(after, name)
-            if left is right or (
-                isinstance(left, str | float) and type(left) is type(right) and left == right
-            ):
-                continue
-            self._value(left, right, f"{path}{name}", BLANK if required else (*BLANK, default))
+            is_plain = isinstance(left, str | float) and type(left) is type(right)
+            if left is not right and not (is_plain and left == right):
+                self._value(left, right, f"{path}{name}", BLANK if required else (*BLANK, default))
         return self
 
     def _value(self, left: Any, right: Any, path: str, blanks: tuple[Any, ...]) -> None:

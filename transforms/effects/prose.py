@@ -19,11 +19,7 @@ from turnwise.transforms.effects.call_values import (
     without_codes,
 )
 from turnwise.transforms.effects.prose_values import STREETS, spell_alike
-from turnwise.transforms.local_judge.named_values import (
-    mark_named_values,
-    replace_idioms,
-    with_single_negations,
-)
+from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.text.cleaning import amount, plain
 from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
@@ -120,33 +116,30 @@ _SETS = word_set("""basket bcc cart cast cc children collection crew criteria da
 _IN_ANY_ORDER = word_set("""account category code day floor hour id index indices item line member month
     number option order page port product quantity room row seat size slot table tag user weekday year""")
 _SQL = re.compile(
-    r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
+    r"(?i)\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
     r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
     r"\s+from\s+[\w.\"`\[]+\s*"
     r"(?:$|;|where|join|left|inner|order|group|limit|as|,|\w+\s+(?:join|where))"
     r"|insert\s+into\s+\S+\s*[(vs]|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+\s*(?:$|;|where)"
     r"|(?:create|drop|alter|truncate)\s+(?:table|view|index|database|schema)\s+\S+\s*"
     r"(?:$|[(;]|add|drop|as|cascade)"
-    r"|with\s+\w+\s+as\s*\()",
-    re.IGNORECASE,
+    r"|with\s+\w+\s+as\s*\()"
 )
 _COMMANDS = word_set("""apt apt-get awk aws bash chmod chown cp curl docker gcloud git grep kubectl ls mkdir
     mv mysql npm npx pip psql python python3 rm rmdir rsync scp ssh sudo systemctl terraform wget""")
 _MAY_BE_COMMANDS = _COMMANDS | word_set("""ansible cat cd class def echo export find for from helm import kill
     let ln make node sed service sh tar touch var while yarn""")
 _PROSE_SIGN = re.compile(
-    r"^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^=|\$[{(]"
-    r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
-    r"|\w\.[a-z]\w{0,4}[,;:\"')]*$",
-    re.IGNORECASE,
+    r"(?i)^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^="
+    r"|\$[{(]|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
+    r"|\w\.[a-z]\w{0,4}[,;:\"')]*$"
 )
 _SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|[\w)+-];(?!\S)|\$[a-z_]", re.IGNORECASE)
 """Signs of code that prose has, too: they count only beside others."""
 _NOT_A_SIGN = re.compile(r"[$#]\s?\d\S*|</?[a-z][^<>]{0,200}>|[\"“”]")
 _PATH = re.compile(
-    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}"
-    r"|--?[a-z][\w-]*(?:=\S*)?",
-    re.IGNORECASE,
+    r"(?i)(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}"
+    r"|--?[a-z][\w-]*(?:=\S*)?"
 )
 _LIST_ENTRY = re.compile(r"[\w.-]+")
 _PLACE_IN_PATH = re.compile(r"(?<=[\w.])/(?:\.?/)+")
@@ -311,7 +304,7 @@ def may_be_forms(expected: str, actual: str) -> bool:
     As `flight delay` and `delayed flight`, or `Flugverspätung` and `Flug verspätet`. Phrases with digits or
     signs have none in common, and neither have names, but `2 days` may be `48 hours`.
     """
-    texts = (mark_named_values(spell_alike(text), {}) for text in (expected, actual))
+    texts = (named_values.mark_named_values(spell_alike(text), {}) for text in (expected, actual))
     units, other_units = (set(_UNIT.findall(text)) for text in texts)
     if units and other_units and units != other_units:
         return True
@@ -363,17 +356,14 @@ def may_be_one_name(expected: str, actual: str) -> bool:
             return all(word.isalpha() and len(word) > 1 and word not in NEGATIONS for word in further)
     if not (name.strip().isupper() and _ABBREVIATION.fullmatch(short)):
         return False
-    initials = [
-        "".join(word[0] for word in some)
-        for some in (words_of, [word for word in words_of if word not in FUNCTION_WORDS])
-    ]
+    content = [word for word in words_of if word not in FUNCTION_WORDS]
+    initials = ["".join(word[0] for word in some) for some in (words_of, content)]
     is_word = long.isalpha() and (len(long) > _SHORT_NAME or len(long) == len(short) + 1 > 2)
     return (is_word and long.startswith(short)) or (len(words_of) > 1 and short in initials)
 
 
 _TITLES = re.compile(
-    r"\s*(?:(?:mrs?|ms|miss|sir|dr|prof|herrn?|frau|mme|monsieur|sra?|dott|sig)\b\.?\s*)+(?=[^\W\d])",
-    re.IGNORECASE,
+    r"(?i)\s*(?:(?:mrs?|ms|miss|sir|dr|prof|herrn?|frau|mme|monsieur|sra?|dott|sig)\b\.?\s*)+(?=[^\W\d])"
 )
 
 
@@ -434,21 +424,16 @@ def common_content(expected: str, actual: str) -> float:
 @lru_cache(maxsize=_MOST_READ)
 def _content(text: str) -> dict[str, float]:
     """Returns the weights of what a text has of content."""
-    return weigh(
-        word
-        for word in words(NEGATING.sub("", text))
-        if word.is_content and not word.is_negation and not word.demands
-    )
+    read = (word for word in words(NEGATING.sub("", text)) if word.is_content and not word.demands)
+    return weigh(word for word in read if not word.is_negation)
 
 
 @lru_cache(maxsize=_MOST_READ)
 def _denials(text: str) -> int:
     """Returns how often a text denies something."""
-    text = replace_idioms(with_single_negations(text))
-    inside = len(NEGATING.findall(text))
-    return inside + sum(
-        word.is_negation and (word.lower.isascii() or not NEGATING.search(word.lower)) for word in words(text)
-    )
+    text = named_values.replace_idioms(named_values.with_single_negations(text))
+    apart = [word.lower for word in words(text) if word.is_negation]
+    return len(NEGATING.findall(text)) + sum(w.isascii() or not NEGATING.search(w) for w in apart)
 
 
 _ARTICLES = words_by_name("""en: a an the
@@ -565,7 +550,7 @@ class _TextReading:
         for i, part in enumerate(passage.between):
             self.tokens += _PROSE_TOKEN.findall(_DROPPED.sub(" ", part))
             self.tokens += [value.key for value in self.values[i : i + 1]]
-        marked = _PROSE_TOKEN.findall(mark_named_values(spelled, {}).lower())
+        marked = _PROSE_TOKEN.findall(named_values.mark_named_values(spelled, {}).lower())
         self.named = {token for token in marked if _MARKED.fullmatch(token)}
 
     @cached_property
@@ -592,7 +577,7 @@ class _TextReading:
     def names(self) -> set[str]:
         """Capitalised words inside sentences, where the language does not write all nouns so."""
         marked: dict[str, str] = {}
-        mark_named_values(self.text, marked)
+        named_values.mark_named_values(self.text, marked)
         names = () if _language(self.text) in ("de", None) else _NAME.findall(self.text)
         return {name for name in names if name.casefold() not in _NO_NAMES | set(marked.values())}
 

@@ -103,6 +103,10 @@ _OF_ROWS = frozenset(("expected_tool_use", "reference"))
 _OF_EVENTS = spelt("content", "actions", "invocation_id", "error_code")
 
 
+def _is_row(record: JsonObject) -> bool:
+    return "query" in record and not _OF_ROWS.isdisjoint(record)
+
+
 def _has(*names: str) -> Callable[[JsonObject], bool]:
     keys = spelt(*names)  # in either spelling
     return lambda record: not keys.isdisjoint(record)
@@ -207,6 +211,6 @@ register_built_in(
 # For example [{"query": "Turn it off", "expected_tool_use": [{"tool_name": "off", "tool_input": {}}]}]
 register_built_in(
     "adk_legacy_rows", 160, "rows of an ADK eval case before 1.0",
-    lambda record: "query" in record and not _OF_ROWS.isdisjoint(record),
-    ("query", "expected_tool_use", "reference"), read_cases=_legacy, is_list=lambda first: "query" in first,
+    _is_row, ("query", "expected_tool_use", "reference"), read_cases=_legacy,
+    is_list=lambda first: first.keys() == {"query"} or _is_row(first),
 )  # fmt: skip

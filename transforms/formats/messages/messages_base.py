@@ -130,14 +130,20 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
 
 
 def _conversation(dialect: Dialect, value: JsonValue, record: Record) -> Conversation:
-    """Reads a record: a list of messages, a record that holds them, or a reply."""
+    """Reads a record: a list of messages, a record that holds them, a reply, or the pieces of one."""
     holder = value if isinstance(value, dict) else {"messages": value}
+    pieces = [] if isinstance(value, dict) else objects_in(value)
+    is_stream = bool(dialect.join and pieces) and all(map(dialect.is_event, pieces))
+    if dialect.join and is_stream:  # the pieces of Gemini's replies are replies
+        holder = dialect.join(pieces)
     log = Dialogue()
     read_half(dialect, holder, log)
     if dialect.reply and dialect.is_reply(holder):
         dialect.reply(holder, log)
         if not any(step[0] == "user" for step in log.steps):
             log.general.add(MISSING_HISTORY, NO_REQUEST)
+    if is_stream:
+        log.check_end()
     return conversation(dialect, log, holder, registry.record_place(record))
 
 
