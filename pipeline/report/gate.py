@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from turnwise.pipeline.io import terminal
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.report.comparison import (
-    NO_VERSION,
     NOT_NAMED,
     NamedSides,
     compared_runs,
@@ -167,7 +166,7 @@ def _against(
 
     baseline = named[0]
     may_be_version = baseline is None or may_name_version(baseline)
-    stated = [*filter(None, read_versions(run).conversations)] if may_be_version else []
+    stated = [version or "" for version in read_versions(run).conversations] if may_be_version else []
     runs, named = compared_runs(run, stated, named)
     sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
@@ -259,7 +258,7 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
     baseline, candidate, problems = settings.baseline, settings.candidate, []
     if baseline is not None and may_name_version(baseline) and not versions_named(baseline, stated):
         problems = [no_baseline(baseline, stated)]
-    if candidate is not None and not versions_named(candidate, [*stated, NO_VERSION]):
+    if candidate is not None and not versions_named(candidate, stated):
         problems.append(f"--candidate {candidate}: is no app version of this run ({names})")
     return problems
 
