@@ -42,8 +42,8 @@ _REASONS: dict[Ended, str] = {
     "normally": "stop end_turn stop_sequence eos_token",
     "limit": "length max_tokens max_output_tokens model_length model_context_window_exceeded",
     "agent_error": "content_filter content_filtered guardrail_intervened refusal error safety recitation "
-    "blocklist prohibited_content spii image_safety malformed_function_call "
-    "malformed_response unexpected_tool_call too_many_tool_calls",
+    "blocklist prohibited_content spii image_safety malformed_function_call malformed_tool_use "
+    "malformed_model_output malformed_response unexpected_tool_call too_many_tool_calls",
 }
 _GOOD: tuple[Ended | None, ...] = ("normally", "hand_off", "user_left")
 _BY_WORD = {word: ended for ended, words in _WORDS.items() for word in words.split()}

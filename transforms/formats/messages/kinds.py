@@ -16,7 +16,7 @@ TEXT, CALL, HOSTED, RESULT, THOUGHT, MEDIA = "text", "call", "hosted", "result",
 """Kinds of parts. The model's service runs a hosted call itself; a thought is no step, nor is a note."""
 _ROLES = {
     USER: "user human",
-    AGENT: "assistant ai model agent bot tool-call toolcallrequestevent toolcallsummary",
+    AGENT: "assistant ai model agent bot chatbot tool-call toolcallrequestevent toolcallsummary",
     TOOL: "tool function function_call_output tool-response toolcallexecutionevent functionexecutionresult",
     SYSTEM: "system developer instructions",
 }
@@ -78,11 +78,12 @@ GENAI_PARTS: PartKinds = {
     HOSTED: "server_tool_call",
     RESULT: "tool_call_response server_tool_call_response",
     THOUGHT: "reasoning",
-    MEDIA: "audio input_audio video media",
+    MEDIA: "audio input_audio video media blob uri",
 }
-HAYSTACK_PARTS: PartKinds = {RESULT: "tool_call_result"}
+FRAMEWORK_PARTS: PartKinds = {RESULT: "tool_call_result function_result", THOUGHT: "cache"}
+"""Those of Haystack, of Microsoft's agents, and of LlamaIndex."""
 _ALL = (CHAT_PARTS, RESPONSES_PARTS, ANTHROPIC_PARTS, BEDROCK_PARTS, GEMINI_PARTS, VERCEL_PARTS,
-        LANGCHAIN_PARTS, GENAI_PARTS, HAYSTACK_PARTS)  # fmt: skip
+        LANGCHAIN_PARTS, GENAI_PARTS, FRAMEWORK_PARTS)  # fmt: skip
 
 
 def snake(name: str) -> str:

@@ -267,7 +267,8 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
         message.stated_role = None if message.role == parts.UNKNOWN else message.role
         message.role = parts.UNKNOWN
     message.finish = _finish({**outer, **value})
-    kind, content = value.get("type"), value.get("content")
+    # LlamaIndex holds the content in blocks, and Microsoft's agents in contents.
+    kind, content = value.get("type"), first_of(value, ("content", "blocks", "contents"))
     blocks = objects_in(content) if message.role == TOOL else ()
     names = (name for block in blocks for name in (*block, str(block.get("type"))))
     has_results = any(part_kind(name) == RESULT for name in names)
@@ -280,9 +281,8 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     elif kind in ("ToolCallExecutionEvent", "FunctionExecutionResultMessage") and isinstance(content, list):
         message.results += map(parts.result_of, objects_in(content))
     elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
-        # LlamaIndex holds the content in blocks, and the id of the call beside it.
-        beside = as_object(value.get("additional_kwargs"))
-        held = {**beside, **value, "content": first_of(value, ("content", "blocks"))}
+        # The id of the call may stand beside the content.
+        held = {**as_object(value.get("additional_kwargs")), **value, "content": content}
         result, name = parts.result_of(held), held.get("name") or held.get("tool_name")
         result.name = name if isinstance(name, str) else None
         message.results.append(result)

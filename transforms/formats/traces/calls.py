@@ -15,7 +15,7 @@ from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT, as_object, objects_in
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
-from turnwise.transforms.formats.traces.span import loaded, numbered
+from turnwise.transforms.formats.traces.span import NULL, loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool
 
 
@@ -373,7 +373,7 @@ _OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
 
 
 def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
-    """Returns the result in a dumped message of a tool, or the value itself; and its error."""
+    """Returns the result in a dumped message of a tool, or the value that is spelt; and its error."""
     inner = value
     if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
         return (inner["response"], None) if "name" in inner else (value, None)
@@ -394,7 +394,7 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
         for message in read_messages({**inner, "role": "tool"}, AGENT):
             for result in message.results:
                 return result.response, result.error
-    return value, None
+    return None if value == NULL else value, None
 
 
 def add_result(step: SpanStep, value: JsonValue) -> None:

@@ -14,7 +14,7 @@ from turnwise.transforms.formats.endings import TOKENS
 from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
 from turnwise.transforms.formats.messages.spellings import only_messages, read_history, read_messages
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, as_count, is_cut, loaded
+from turnwise.transforms.formats.traces.span import NULL, SpanEvent, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
 """`agent`: an agent or a workflow; `chain`: a step that holds others; `other`: known, and none of these."""
@@ -123,7 +123,7 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages of an attribute; None: none, not stated or hidden; empty: JSON that is cut off."""
-    if value is None or (isinstance(value, str) and (not value or value in HIDDEN)):
+    if value is None or (isinstance(value, str) and (value in ("", NULL) or value in HIDDEN)):
         return None
     messages = read_history(value, role) if isinstance(value, str) else read_messages(value, role)
     if len(messages) == 1 and messages[0].texts == [value] and is_cut(value):
