@@ -1,6 +1,5 @@
 """The config file: google-adk's EvalConfig with the fields of turnwise."""
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
@@ -540,7 +539,6 @@ DEFAULT_CRITERIA: jsonio.JsonObject = {
 class ConfigError(ValueError):
     """An error in the user's configuration; the message is one line.
 
-    >>> import turnwise
     >>> try:
     ...     turnwise.evaluate([], criteria={"tool_effects": 1.0})
     ... except turnwise.ConfigError as error:
@@ -620,7 +618,6 @@ class EvalConfig(Settings):
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 
-    >>> import turnwise
     >>> config = turnwise.EvalConfig(criteria={"response_match_score": 0.5}, slices=("language",))
     >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}
     >>> turnwise.evaluate(log, config=config).status is None  # nothing was expected, so nothing is scored
@@ -666,14 +663,3 @@ class EvalConfig(Settings):
             judge = self.judge.model_copy(update={"prices": {**self.prices, **self.judge.prices}})
             object.__setattr__(self, "judge", judge)
         return self
-
-
-def load_json_object(text: str, name: str) -> jsonio.JsonObject:
-    """Parses a JSON object; raises ConfigError for any other value, and a key that stands in it twice."""
-    try:
-        value = json.loads(text, object_pairs_hook=jsonio.unique_pairs)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{name}: {error}") from None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{name}: must hold a JSON object, not {type(value).__name__}")
-    return value

@@ -108,7 +108,6 @@ class Transcript(TypedDict):
 class ConversationRow(TypedDict):
     """One conversation: its verdict, why it should be read, its figures, and what was said and called.
 
-    >>> import turnwise
     >>> call = {"name": "book_slot", "args": {"date": "2026-08-07"}}
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"tool_calls": [call]}}
     >>> log = {"conversation_id": "c1", "turns": [turn]}
@@ -216,7 +215,6 @@ class ConversationRow(TypedDict):
 class ScoreRow(TypedDict):
     """One score of a turn or of a whole conversation.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -284,7 +282,6 @@ class ReadAgain(Iterable[Any]):
 class ResultRow(TypedDict):
     """One evaluation result of a conversation.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -363,7 +360,6 @@ class MetricRow(TypedDict):
 class MetricsByAppVersionRow(MetricRow):
     """One criterion over an app version; the row of the criterion `verdict` counts verdicts.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -388,7 +384,6 @@ class MetricsByAppVersionRow(MetricRow):
 class MetricsByTurnRow(MetricRow):
     """One criterion over one turn index of an app version.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -402,7 +397,6 @@ class MetricsByTurnRow(MetricRow):
 class MetricsBySliceRow(MetricRow):
     """One criterion over one slice of an app version: the turns with a label, and their conversations.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -419,7 +413,6 @@ class MetricsBySliceRow(MetricRow):
 class FailureRow(TypedDict):
     """One failure, or one finding.
 
-    >>> import turnwise
     >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": []})
     >>> [(row["stage"], row["message"]) for row in result.failures]
     [('parse', 'conversation c1 has no turn')]
@@ -458,12 +451,8 @@ TABLES: dict[str, type] = {
 
 ColumnKind = Literal["string", "long", "double", "boolean", "date"]
 _KINDS: dict[Any, ColumnKind] = {
-    str: "string",
-    int: "long",
-    float: "double",
-    bool: "boolean",
-    JsonObject: "string",
-}
+    str: "string", int: "long", float: "double", bool: "boolean", JsonObject: "string",
+}  # fmt: skip
 
 
 class Column(msgspec.Struct, frozen=True):

@@ -19,14 +19,7 @@ from turnwise.transforms.beam import steps
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
-from turnwise.transforms.metrics.state import (
-    MetricsState,
-    add_sums,
-    failure_rows,
-    slice_rows,
-    turn_rows,
-    version_rows,
-)
+from turnwise.transforms.metrics import state as metrics
 
 SESSIONS = "Sessions"
 
@@ -34,7 +27,7 @@ SESSIONS = "Sessions"
 class Scored(NamedTuple):
     """Sums by app version, and what is told when the run ends, beside the rows that are written."""
 
-    states: "list[PCollection[tuple[str, MetricsState]]]"
+    states: "list[PCollection[tuple[str, metrics.MetricsState]]]"
     reports: "list[PCollection[tuple[str, Told]]]"
 
 
@@ -62,11 +55,11 @@ def build_scoring(
     if cases is not None:
         read = cases.read(root, "Cases")
         reader = CaseReader(settings.config.ces)
-        parsed = read.records | "ParseEvalCases" >> steps.ParseEvalCases(reader, path)
+        parsed, distinct = read.records | "ParseEvalCases" >> steps.ParseEvalCases(reader, path)
         if reports_cases:
-            failures += [read.failures, *parsed.failures]
-            reports += [read.counts, *parsed.counts]
-        eval_cases = parsed.cases
+            failures += [read.failures, parsed.failures, distinct.failures]
+            reports += [read.counts, parsed.counts, distinct.counts]
+        eval_cases = distinct.cases
     states = []
     for part, conversations in parts.items():
         match = steps.MatchCases(eval_cases, settings.config.match_cases_by, path)
@@ -121,19 +114,20 @@ class _FailureRowsFn(steps.CountingDoFn):
         self._run = run
 
     def process(self, failure: Failure) -> Iterator[tuple[str, list[FailureRow]]]:
-        rows = failure_rows(failure, self._run.run_id, self._run.redact, self.counts)
+        rows = metrics.failure_rows(failure, self._run.run_id, self._run.redact, self.counts)
         for row in rows:
             self.counts.update(failure_counters(row))
         yield steps.FAILURES, rows
 
 
-def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, steps.AnySums]]:
+def _of_run(entry: tuple[str, metrics.MetricsState]) -> tuple[str, tuple[str, steps.AnySums]]:
     return steps.OF_RUN, (entry[0], steps.MetricsFn().add_input(b"", entry[1]))
 
 
 _VERSIONS_TOGETHER = 64
 METRIC_ROWS: Mapping[str, Callable[..., Sequence[Any]]]
-METRIC_ROWS = dict(zip(SINGLE_FILES, (version_rows, turn_rows, slice_rows), strict=True))
+_ROWS = metrics.version_rows, metrics.turn_rows, metrics.slice_rows
+METRIC_ROWS = dict(zip(SINGLE_FILES, _ROWS, strict=True))
 """Metrics table -> what makes its rows of the sums of an app version, for a run and perhaps a window."""
 
 
@@ -148,7 +142,7 @@ class _MetricRowsFn(steps.InspectedDoFn):
         versions = grouped(element[1])
         names, aggregated = list(versions), dict[str, VersionSums]()
         for start in range(0, len(names), _VERSIONS_TOGETHER):
-            entries: list[tuple[str, MetricsState]] = []
+            entries: list[tuple[str, metrics.MetricsState]] = []
             for name in names[start : start + _VERSIONS_TOGETHER]:
                 entries.append((name, steps.MetricsFn().merge_accumulators(versions.pop(name))))
                 _add_version(aggregated, *entries[-1])
@@ -160,14 +154,14 @@ class _MetricRowsFn(steps.InspectedDoFn):
             yield AGGREGATED, [aggregated_metrics(together)]
 
 
-def _add_version(aggregated: dict[str, VersionSums], version: str, state: MetricsState) -> None:
+def _add_version(aggregated: dict[str, VersionSums], version: str, state: metrics.MetricsState) -> None:
     name = version.rsplit("/", 1)[-1]
     passes, fails, sums = aggregated.get(name) or VersionSums(0, 0, {})
-    add_sums(sums, state.ces)
+    metrics.add_sums(sums, state.ces)
     aggregated[name] = VersionSums(passes + state.passes, fails + state.fails, sums)
 
 
-def aggregate_versions(states: Iterable[tuple[str, MetricsState]]) -> JsonObject:
+def aggregate_versions(states: Iterable[tuple[str, metrics.MetricsState]]) -> JsonObject:
     """Returns CES's AggregatedMetrics over all app versions, keyed by their last segment."""
     aggregated: dict[str, VersionSums] = {}
     for version, state in states:

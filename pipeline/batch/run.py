@@ -61,7 +61,7 @@ def raise_alerts(
         return None, []
     document = msgspec.convert({**begun, **_OF_RUN}, RunDocument)
     most = max(rule.drop.baseline if rule.drop else 1 for rule in settings.config.alerts)
-    nights, number, gap = _nights_before(settings.baseline, document, most)
+    nights, number, gap = _nights(settings.baseline, document, most)
     states = _states(rows)
     raised: list[Alert] = []
     untested: dict[str, list[str]] = {}
@@ -95,9 +95,7 @@ def raise_alerts(
 _States = Mapping[str, MetricsState]
 
 
-def _nights_before(
-    baseline: str | None, document: RunDocument, most: int
-) -> tuple[Sequence[_States], int, str]:
+def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Sequence[_States], int, str]:
     """Returns the sums of the last runs before one, the number of its night, and why nothing is compared.
 
     The first run is the baseline, each further one what the one after it was compared with.
@@ -191,19 +189,9 @@ def _tally(row: MetricsByAppVersionRow) -> Tally:
             number, upto = bin_of(value), rank_of(share, count) + 1
             sketch[number] = sketch.get(number, 0) + upto - below
             below = upto
-    return Tally(
-        scored=count,
-        no_score=row["no_score"],
-        errors=row["errors"],
-        total=total,
-        squares=squares,
-        passes=row["pass_count"],
-        fails=row["fail_count"],
-        sketch=sketch or None,
-    )
-
-
-# The job.
+    tally = Tally(count, row["no_score"], row["errors"], total, squares, sketch=sketch or None)
+    tally.passes, tally.fails = row["pass_count"], row["fail_count"]
+    return tally
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
@@ -220,9 +208,7 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     if patterns:
         cases = FileSource(patterns, settings.max_record_bytes, "rejected_cases")
     if len(paths) < len(settings.eval_cases):
-        from turnwise.pipeline.io.store import with_stores
-
-        cases = with_stores(cases, settings)
+        cases = sinks.deferred("io.store", "with_stores")(cases, settings)
     with execution.made_pipeline(options) as pipeline:
         if settings.judge.only_estimates:
             return _estimate(pipeline, logs, cases, settings)

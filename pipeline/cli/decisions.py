@@ -18,16 +18,9 @@ import msgspec
 from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
+from turnwise.pipeline.io import terminal
 from turnwise.pipeline.io.containers import RUN_FOLDER
-from turnwise.pipeline.io.terminal import (
-    LONGEST_LINE,
-    complain,
-    names_text,
-    printable,
-    say,
-    terminal_width,
-    wrapped,
-)
+from turnwise.pipeline.io.terminal import complain, names_text, printable, say, terminal_width, wrapped
 from turnwise.pipeline.report import calibration as calibrations
 from turnwise.pipeline.report import comparison as comparisons
 from turnwise.pipeline.report import gate as gating
@@ -36,15 +29,8 @@ from turnwise.pipeline.report.html import compare_versions, is_report, write_rep
 from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
 from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
-from turnwise.pipeline.settings.options import (
-    FLAG,
-    FORMAT,
-    STORE,
-    OptionParser,
-    Subcommand,
-    check_store,
-    run_subcommand,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, Subcommand
 from turnwise.pipeline.settings.run import PREVIOUS, names_date
 from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
@@ -97,10 +83,9 @@ def status_of_run(argv: Sequence[str]) -> int:
             began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
         seconds = time_seconds(began)
         if seconds is None or seconds < int(after):
-            raise ConfigError(
-                f"{options.output}: no run that began since {options.after} has finished: the current one, "
-                f"{document.run_id}, began {began}"
-            )
+            current = f"the current one, {document.run_id}, began {began}"
+            since = f"no run that began since {options.after} has finished"
+            raise ConfigError(f"{options.output}: {since}: {current}")
     for problem in document.problems:
         complain(problem)
     number = document.counts.get("results")
@@ -126,7 +111,8 @@ def report_runs(argv: Sequence[str]) -> int:
             finished = [path for path in below if (Path(path) / RUN_FILE).exists()]
             others = [path for path in below if path not in finished and Path(path).name != REPORT_DATA]
             if finished and others:
-                complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
+                names = names_text(others, terminal.LONGEST_LINE)
+                complain(f"not in the report, without a finished run: {names}")
             directories = finished or [given]
         of_directory = map(open_run, directories)
         runs += sorted(of_directory, key=lambda run: run.document.date or run.document.create_time)
@@ -349,7 +335,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         a, b = sides.baseline, sides.candidate
         page = partial(comparisons.first_page, run=runs[-1], version=sides.candidate_version, how=sides.how)
     else:
-        check_store("--store", options.store)
+        declared.check_store("--store", options.store)
         from turnwise.pipeline.runs.store import sides_of_store
 
         stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
@@ -439,7 +425,7 @@ _MOST_SHOWN = 20
 
 def manage_labels(argv: Sequence[str]) -> int:
     """Runs a subcommand, and returns its exit status; raises ConfigError."""
-    return run_subcommand("labels", LABEL_COMMANDS, argv)
+    return declared.run_subcommand("labels", LABEL_COMMANDS, argv)
 
 
 def _write(path: str, lines: Sequence[HumanLabel]) -> None:

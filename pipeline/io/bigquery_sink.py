@@ -26,52 +26,24 @@ from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
 from pyarrow import RecordBatch
 from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
-from turnwise.pipeline.io.bigquery_source import (
-    Dataset,
-    google_error,
-    open_client,
-    parse_dataset,
-    patient,
-    storage_options,
-)
+from turnwise.pipeline.io import bigquery_source, staging
+from turnwise.pipeline.io.bigquery_source import Dataset, google_error, open_client, parse_dataset
 from turnwise.pipeline.io.sinks import RefusedRow, StreamChange
-from turnwise.pipeline.io.staging import (
-    VERSION,
-    StagedRows,
-    lost_rows,
-    make_folder,
-    remove_earlier,
-    staged_columns,
-    staging_folder,
-)
+from turnwise.pipeline.io.staging import StagedRows, staged_columns
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.options import SinkPlace, check_google
+from turnwise.schemas import rows as tables
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import (
-    DATE,
-    WAREHOUSE_TABLES,
-    Column,
-    FailureRow,
-    arrow_rows,
-    arrow_schema,
-    json_columns,
-    with_json_texts,
-)
+from turnwise.schemas.rows import WAREHOUSE_TABLES, Column
 from turnwise.schemas.score import Stage
 
 # The tables of a BigQuery dataset: their schemas, and what must be true of them before a run.
 
-BIGQUERY_TYPES = {
-    "string": "STRING",
-    "long": "INTEGER",
-    "double": "FLOAT",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-}
+BIGQUERY_TYPES = dict(string="STRING", long="INTEGER", double="FLOAT", boolean="BOOLEAN", date="DATE")
 """Kind of a column -> type of BigQuery."""
 _SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
-_CLUSTERED = (VERSION, "criterion")
+_CLUSTERED = (staging.VERSION, "criterion")
 _TRIED_S = 20.0
 """How long a service that does not answer before the run is asked again, in seconds."""
 _ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
@@ -104,7 +76,7 @@ def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
 
 
 def _within(seconds: float) -> dict[str, Any]:
-    return {"retry": patient(seconds), "timeout": seconds}
+    return {"retry": bigquery_source.patient(seconds), "timeout": seconds}
 
 
 def _open_dataset(dataset: Dataset, soon: dict[str, Any]) -> tuple[bigquery.Client, str]:
@@ -118,7 +90,7 @@ def _open_dataset(dataset: Dataset, soon: dict[str, Any]) -> tuple[bigquery.Clie
 
 def _prepare(client: bigquery.Client, name: str, columns: tuple[Column, ...], soon: dict[str, Any]) -> None:
     wanted = bigquery.Table(name, bigquery_schema(columns))
-    wanted.time_partitioning = bigquery.TimePartitioning(field=DATE.name)
+    wanted.time_partitioning = bigquery.TimePartitioning(field=tables.DATE.name)
     names = {column.name for column in columns}
     wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
     client.create_table(wanted, exists_ok=True, **soon)
@@ -214,7 +186,7 @@ class BigQueryChanges:
         if not rows:
             return []
         name = stream_table(table)
-        content, lost = arrow_rows(rows, arrow_schema(self._columns[name]))
+        content, lost = tables.arrow_rows(rows, tables.arrow_schema(self._columns[name]))
         for batch in content.combine_chunks().to_batches():
             lost += self._append_batch(name, batch)
         return [_Lost(table, *refusal) for refusal in lost]
@@ -291,10 +263,8 @@ def try_stream(sink_place: SinkPlace) -> None:
         sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
         query = {"job_config": _of_run(sink_place.run_id), "location": location, **soon}
         if sink_place.is_new and list(client.query(sql, **query).result()):
-            raise ConfigError(
-                f"holds a stream with the run id {sink_place.run_id} already: name another --run_id, or "
-                f"delete its rows of {CHANGES}"
-            )
+            step = f"name another --run_id, or delete its rows of {CHANGES}"
+            raise ConfigError(f"holds a stream with the run id {sink_place.run_id} already: {step}")
         # A table that was just made is not found for a moment.
         retry = Retry(if_exception_type(NotFound, exceptions.ServiceUnavailable), timeout=60)
         open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
@@ -302,7 +272,7 @@ def try_stream(sink_place: SinkPlace) -> None:
 
 def open_writer() -> BigQueryWriteClient:
     """Returns a client with the credentials of the process."""
-    return BigQueryWriteClient(**storage_options(BigQueryWriteGrpcTransport))
+    return BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
@@ -313,11 +283,11 @@ def _failure_row(lost: _Lost) -> JsonObject:
     """Returns the row of `failures`, of the same change, for a row that could not be written."""
     if lost.row["change_row"] < 0:
         return lost.row
-    row: dict[str, Any] = dict.fromkeys(FailureRow.__annotations__)
+    row: dict[str, Any] = dict.fromkeys(tables.FailureRow.__annotations__)
     row |= {name: lost.row[name] for name in ("run_id", "date", "change_id")}
     # The same number whenever the change is written, and one that no row of the change has.
-    number, tables = WAREHOUSE_TABLES.index(lost.table), len(WAREHOUSE_TABLES)
-    row["change_row"] = -1 - number - tables * lost.row["change_row"]
+    number, count = WAREHOUSE_TABLES.index(lost.table), len(WAREHOUSE_TABLES)
+    row["change_row"] = -1 - number - count * lost.row["change_row"]
     for name in _VALUES:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
@@ -347,13 +317,13 @@ def try_tables(sink_place: SinkPlace) -> None:
     if sink_place.is_streaming:
         return try_stream(sink_place)
     prepare_tables(sink_place.url)
-    folder = staging_folder(sink_place)
-    make_folder(folder, f"--output {sink_place.output}")
+    folder = staging.staging_folder(sink_place)
+    staging.make_folder(folder, f"--output {sink_place.output}")
     with refused(sink_place.url):
         # A file without rows is loaded in the way of all files, which tries permissions and locations.
         path, table = FileSystems.join(folder, "tried.parquet"), WAREHOUSE_TABLES[0]
         with FileSystems.create(path) as file:
-            write_table(arrow_schema(staged_columns(table)).empty_table(), file)
+            write_table(tables.arrow_schema(staged_columns(table)).empty_table(), file)
         with _loaded(parse_dataset(sink_place.url), [StagedRows(table, None, path, 0, ())]):
             pass
 
@@ -373,14 +343,12 @@ def complete_tables(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list
         why = google_error(error)
         raise OSError(f"--store {sink_place.url}: none of {rows} rows were written: {why}") from None
     finally:
-        remove_earlier(sink_place)
-    return lost_rows(sink_place, staged)
+        staging.remove_earlier(sink_place)
+    return staging.lost_rows(sink_place, staged)
 
 
 @contextmanager
-def _loaded(
-    dataset: Dataset, staged: Sequence[StagedRows]
-) -> Iterator[tuple[bigquery.Client, dict[str, str]]]:
+def _loaded(dataset: Dataset, rows: Sequence[StagedRows]) -> Iterator[tuple[bigquery.Client, dict[str, str]]]:
     """Loads staged rows into tables that are removed in the end; yields the names of those by table."""
     client = open_client(dataset.project)
     client = open_client(dataset.project, client.get_dataset(dataset.name).location)
@@ -388,7 +356,7 @@ def _loaded(
     loaded: dict[str, str] = {}
     try:
         for table in WAREHOUSE_TABLES:
-            parts = [part for part in staged if part.table == table and part.path]
+            parts = [part for part in rows if part.table == table and part.path]
             if parts:
                 loaded[table] = dataset.table(table + suffix)
                 _load(client, loaded[table], table, parts)
@@ -407,12 +375,9 @@ def _load(client: bigquery.Client, name: str, table: str, parts: Sequence[Staged
     client.create_table(made, exists_ok=True)
     options = bigquery.ParquetOptions()
     options.enable_list_inference = True
-    config = bigquery.LoadJobConfig(
-        source_format=bigquery.SourceFormat.PARQUET,
-        schema=schema,
-        parquet_options=options,
-        write_disposition="WRITE_APPEND",
-    )
+    kind = bigquery.SourceFormat.PARQUET
+    config = bigquery.LoadJobConfig(source_format=kind, schema=schema, parquet_options=options)
+    config.write_disposition = "WRITE_APPEND"
     jobs = list(_jobs(client, name, table, [part.path for part in parts], config))
     for job in jobs:
         try:
@@ -435,7 +400,7 @@ def _jobs(
             addresses = paths[start : start + _URIS_OF_A_JOB]
             yield _started(client, client.load_table_from_uri, addresses, **options)
         return
-    schema = arrow_schema(staged_columns(table))
+    schema = tables.arrow_schema(staged_columns(table))
     with TemporaryFile() as merged:
         with ParquetWriter(merged, schema, compression="zstd") as writer:
             for path in paths:
@@ -474,8 +439,6 @@ def _replace_rows(client: bigquery.Client, dataset: Dataset, loaded: dict[str, s
                 raise
         time.sleep(2**attempt)
 
-
-# Waits between the attempts of a request that is not answered.
 
 _TOLD_AFTER_S = 5.0
 _LONGEST_PAUSE_S = 15.0
@@ -521,7 +484,7 @@ _CHANGES = "changes"
 CHANGES = f"stream_{_CHANGES}"
 CURRENT = "stream_current"
 _CHANGE_COLUMNS = (
-    *(DATE, Column("run_id", "string"), Column("thing", "string"), Column("revision", "long")),
+    *(tables.DATE, Column("run_id", "string"), Column("thing", "string"), Column("revision", "long")),
     *(Column("change_id", "string"), Column("written", "string")),
 )
 _ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
@@ -563,12 +526,12 @@ def stream_tables() -> dict[str, tuple[Column, ...]]:
 
 def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> list[JsonObject]:
     """Returns the rows of a flat table in changes, as they are appended."""
-    texts = json_columns(table)
+    texts = tables.json_columns(table)
     rows = []
     for change in changes:
         key = {"date": day_of(change, now), "change_id": change.change_id}
         for number, row in enumerate(change.rows.get(table, ())):
-            rows.append(with_json_texts(dict(row), texts) | key | {"change_row": number})
+            rows.append(tables.with_json_texts(dict(row), texts) | key | {"change_row": number})
     return rows
 
 

@@ -59,8 +59,7 @@ def table_state(path: str) -> list[InputFile] | None:
         start = address.partition.strftime(_IDS[partitioning.type_ if partitioning else "DAY"])
         dataset, _, name = address.table.rpartition(".")
         sql = _PARTITION.format(dataset=dataset, table=name, start=start)
-        client = open_client(address.project)
-        job = client.query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
+        job = open_client(address.project).query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
         [row] = job.result(retry=patient(PATIENCE))
         changed = row["changed"]
         return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []

@@ -432,14 +432,12 @@ def list_files(directory: str) -> list[FolderFile]:
 
 def list_run_folders(directory: str) -> dict[str, list[FolderFile]]:
     """Returns the folders of runs in a directory, finished or not, with their files; raises OSError."""
-    folders: dict[str, list[FolderFile]] = {}
     if jsonio.is_local(directory):
-        for path in Path(directory).glob(_ANY_RUN_FOLDER):
-            if path.is_dir() and not path.is_symlink():
-                folders[path.name] = list(_local_files(path))
+        paths = [path for path in Path(directory).glob(_ANY_RUN_FOLDER) if not path.is_symlink()]
+        folders = {path.name: list(_local_files(path)) for path in paths if path.is_dir()}
     else:
-        for path_of_file, file in _matched(directory, f"{_ANY_RUN_FOLDER}/*"):
-            folders.setdefault(path_of_file.split("/")[-2], []).append(file)
+        matched = _matched(directory, f"{_ANY_RUN_FOLDER}/*")
+        folders = jsonio.grouped((path.split("/")[-2], file) for path, file in matched)
     return {name: files for name, files in folders.items() if RUN_FOLDER.fullmatch(name)}
 
 

@@ -19,13 +19,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 import orjson
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import (
-    DEFAULT_OUTPUT_FORMAT,
-    SinkPlace,
-    check_extra,
-    check_places,
-    check_store,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, SinkPlace
 from turnwise.pipeline.store.urls import Broken, absolute_url
 from turnwise.schemas import jsonio
 from turnwise.schemas.config import ConfigError
@@ -87,9 +82,6 @@ def recorded(
     except BaseException as error:
         record.break_off(sink_place, "ERROR", error_text(error))
         raise
-
-
-# Values of rows as JSON.
 
 
 def plain_row(row: JsonObject) -> JsonObject:
@@ -420,11 +412,6 @@ def prepare_service(sink_place: SinkPlace) -> None:
         kind.prepare(sink_place)
 
 
-def completes(sink_place: SinkPlace) -> bool:
-    """Returns whether the end of a run needs what a service returned for the tables."""
-    return find_service(sink_place.option, sink_place.url).complete is not None
-
-
 def complete_service(sink_place: SinkPlace, elements: Sequence[Any]) -> list[str]:
     """Ends the writing of a run's tables to its service; returns what was not written, one line each."""
     complete = find_service(sink_place.option, sink_place.url).complete
@@ -561,7 +548,6 @@ class AvroWriter:
     """Rows as Avro records; a column that holds a JSON object is its JSON text."""
 
     def __init__(self, file: BinaryIO, table: str) -> None:
-        """Writes the header."""
         from fastavro.write import Writer
 
         self._columns = json_columns(table)
@@ -590,44 +576,13 @@ register_sink(SinkKind(name="avro", help="Avro", writer=AvroWriter, read=_avro_r
 
 # Services. Each is known to every run, and its libraries are imported by runs that name it.
 
-_in_store = partial(deferred, "io.store")
-register_sink(
-    SinkKind(
-        name="store",
-        help="sqlite:///FILE, postgresql://...",
-        schemes=jsonio.SCHEMES,
-        open=_in_store("open_sink"),
-        check=check_store,
-        absolute=absolute_url,
-        left=_in_store("left_in_store"),
-        replaced=_in_store("replaced_in_store"),
-        record=RunRecord(*map(_in_store, ("begin_run", "complete_run", "break_off_run"))),
-    )
-)
-
 
 def _check_tables(option: str, url: str) -> None:
     try:
         deferred("io.bigquery_source", "parse_dataset")(url)
     except ValueError as error:
         raise ConfigError(f"{option} {url}: {error}") from None
-    check_extra(f"{option} {url}", "turnwise[gcp]")
-
-
-register_sink(
-    SinkKind(
-        name="bigquery",
-        help="bigquery://PROJECT/DATASET",
-        schemes=("bigquery",),
-        open=deferred("io.staging", "open_staging"),
-        append=deferred("io.bigquery_sink", "BigQueryChanges"),
-        prepare=deferred("io.bigquery_sink", "try_tables"),
-        check=_check_tables,
-        complete=deferred("io.bigquery_sink", "complete_tables"),
-        discard=deferred("io.staging", "discard_staged"),
-        left=lambda given: f"{given.url} holds all of it or nothing",
-    )
-)
+    declared.check_extra(f"{option} {url}", "turnwise[gcp]")
 
 
 def _folder(url: str) -> str:
@@ -637,7 +592,7 @@ def _folder(url: str) -> str:
 def _check_dataset(option: str, url: str) -> None:
     if any(char in url for char in "*?[]"):
         raise ConfigError(f"{option} {url}: must not contain the characters * ? [ ]")
-    check_places(f"{option} parquet:", [_folder(url)])
+    declared.check_places(f"{option} parquet:", [_folder(url)])
 
 
 def _absolute_dataset(url: str) -> str:
@@ -645,40 +600,62 @@ def _absolute_dataset(url: str) -> str:
     return url if "://" in folder else f"parquet:{Path(folder).absolute()}"
 
 
-register_sink(
+def _check_receiver(option: str, url: str) -> None:
+    if not url.partition("://")[2].strip("/"):
+        raise ConfigError(f"{option} {url}: must be otlp://HOST:PORT, or otlps:// with TLS")
+    declared.check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
+
+
+_in_store, _staged = partial(deferred, "io.store"), partial(deferred, "io.staging")
+_in_bigquery, _as_events = partial(deferred, "io.bigquery_sink"), partial(deferred, "io.otlp_sink")
+for _service in (
+    SinkKind(
+        name="store",
+        help="sqlite:///FILE, postgresql://...",
+        schemes=jsonio.SCHEMES,
+        open=_in_store("open_sink"),
+        check=declared.check_store,
+        absolute=absolute_url,
+        left=_in_store("left_in_store"),
+        replaced=_in_store("replaced_in_store"),
+        record=RunRecord(*map(_in_store, ("begin_run", "complete_run", "break_off_run"))),
+    ),
+    SinkKind(
+        name="bigquery",
+        help="bigquery://PROJECT/DATASET",
+        schemes=("bigquery",),
+        open=_staged("open_staging"),
+        append=_in_bigquery("BigQueryChanges"),
+        prepare=_in_bigquery("try_tables"),
+        check=_check_tables,
+        complete=_in_bigquery("complete_tables"),
+        discard=_staged("discard_staged"),
+        left=lambda given: f"{given.url} holds all of it or nothing",
+    ),
     SinkKind(
         name="parquet",
         help="parquet:FOLDER, parquet:gs://BUCKET/FOLDER",
         schemes=("parquet",),
         folder=_folder,
-        open=deferred("io.staging", "open_staging"),
-        prepare=deferred("io.staging", "prepare_dataset"),
+        open=_staged("open_staging"),
+        prepare=_staged("prepare_dataset"),
         check=_check_dataset,
         absolute=_absolute_dataset,
-        complete=deferred("io.staging", "complete_dataset"),
-        discard=deferred("io.staging", "discard_staged"),
+        complete=_staged("complete_dataset"),
+        discard=_staged("discard_staged"),
         left=lambda given: f"{given.url} holds nothing of it, unless it was just being completed",
-    )
-)
-
-
-def _check_receiver(option: str, url: str) -> None:
-    if not url.partition("://")[2].strip("/"):
-        raise ConfigError(f"{option} {url}: must be otlp://HOST:PORT, or otlps:// with TLS")
-    check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
-
-
-register_sink(
+    ),
     SinkKind(
         name="otlplogs",
         help="otlp://HOST:PORT",
         schemes=("otlp", "otlps"),
         option="--scores_to",
-        open=deferred("io.otlp_sink", "open_receiver"),
-        append=deferred("io.otlp_sink", "OtlpChanges"),
-        prepare=deferred("io.otlp_sink", "try_receiver"),
+        open=_as_events("open_receiver"),
+        append=_as_events("OtlpChanges"),
+        prepare=_as_events("try_receiver"),
         check=_check_receiver,
-        complete=deferred("io.otlp_sink", "lost_scores"),
+        complete=_as_events("lost_scores"),
         left=lambda given: f"{given.url} may have scores of it",
-    )
-)
+    ),
+):
+    register_sink(_service)

@@ -4,6 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from html import escape
 from itertools import chain
 from pathlib import Path
@@ -91,10 +92,8 @@ def logged_conversations(
     A record of more bytes than `limit` in a file is a failure. Raises ConfigError if a path names nothing.
     """
     patterns = files.file_patterns(inputs.name, inputs.paths)
-    opened = (
-        file_records(file, limit, named=patterns, unread=lambda: counts.update([files.UNREAD_FILES]))
-        for file in files.listed_files(patterns)
-    )
+    note, listed = partial(counts.update, [files.UNREAD_FILES]), files.listed_files(patterns)
+    opened = (file_records(file, limit, named=patterns, unread=note) for file in listed)
     with files.EventJoin() as joining:
         for record in chain(chain.from_iterable(opened), inputs.items):
             if isinstance(record, Failure):
@@ -324,8 +323,6 @@ class RunResult(Struct, frozen=True):
     def _run(self, name: str) -> Run:
         return Run(name, convert(self.document, RunDocument), lambda table: getattr(self, table))
 
-
-# Draws the criteria of a run by matplotlib, where that is installed.
 
 _SHARE = "share that passes (%)"
 

@@ -83,8 +83,7 @@ def parse_address(path: str) -> RowsAddress:
 
 def shown_address(path: str) -> str:
     """Returns an address in one line; a long query is cut."""
-    line = " ".join(path.split())
-    start, mark, query = line.partition("?query=")
+    start, mark, query = " ".join(path.split()).partition("?query=")
     return f"{start}{mark}{query[:_SHOWN]}{'...' if len(query) > _SHOWN else ''}"
 
 
@@ -342,12 +341,9 @@ _MODULES = {
     "apache-beam[hadoop]": ("hdfs",),
     "build": ("build",),
 }
-_BY_SCHEME = {
-    "gs": "turnwise[gcp]",
-    "s3": "apache-beam[aws]",
-    "azfs": "apache-beam[azure]",
-    "hdfs": "apache-beam[hadoop]",
-}
+_BY_SCHEME = dict(
+    gs="turnwise[gcp]", s3="apache-beam[aws]", azfs="apache-beam[azure]", hdfs="apache-beam[hadoop]"
+)
 
 
 def check_extra(what: str, extra: str, *others: str) -> None:

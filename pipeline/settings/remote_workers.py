@@ -97,15 +97,13 @@ def fit_workers(
     kind = type(runner).__name__
     for option, path in _paths(settings):
         if _is_here(path):
-            raise ConfigError(
-                f"{option} {shown_url(path)}: is on this machine, which workers of {kind} cannot access; "
-                "name a shared place (gs://..., postgresql://HOST/...)"
-            )
+            what = f"is on this machine, which workers of {kind} cannot access"
+            step = "name a shared place (gs://..., postgresql://HOST/...)"
+            raise ConfigError(f"{option} {shown_url(path)}: {what}; {step}")
     for plugin in filter(is_file, settings.plugins):
-        raise ConfigError(
-            f"--plugin {plugin}: is a file of this machine, where workers of {kind} do not find it; "
-            "put it into a package that they install, and name its module"
-        )
+        what = f"is a file of this machine, where workers of {kind} do not find it"
+        step = "put it into a package that they install, and name its module"
+        raise ConfigError(f"--plugin {plugin}: {what}; {step}")
     urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
     # None is asked if only estimates are made.
     models = () if settings.judge.only_estimates else settings.judged_models
@@ -119,10 +117,9 @@ def fit_workers(
     judge = settings.judge.kind
     for other in asked:
         if other.name != judge.name:
-            raise ConfigError(
-                f"judge: the key of {other.name} is in this machine's environment, which workers of {kind} "
-                f"do not have; name {other.name} as judge.backend, with judge.api_key_secret"
-            )
+            what = f"is in this machine's environment, which workers of {kind} do not have"
+            step = f"name {other.name} as judge.backend, with judge.api_key_secret"
+            raise ConfigError(f"judge: the key of {other.name} {what}; {step}")
     if judge.access is None or judge not in asked:  # nothing is needed for it
         return _with_judge(settings, **shared)
     access = judge.access(settings.judge.config, environ)
@@ -184,20 +181,15 @@ def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: 
     else:
         return
     key = "judge.api_key_secret" if find_judge(config).extra else "judge.project (Vertex AI)"
-    raise ConfigError(
-        f"judge: {what}, which workers of {kind} do not have; "
-        f"put {key} into the config if workers have an identity of their own, "
-        "or use --judge local"
-    )
+    step = f"put {key} into the config if workers have an identity of their own, or use --judge local"
+    raise ConfigError(f"judge: {what}, which workers of {kind} do not have; {step}")
 
 
 _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
 _STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--parallelism"}
 
 
-def fit_limits(
-    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
-) -> RunSettings:
+def fit_limits(settings: RunSettings, options: PipelineOptions, runner: PipelineRunner) -> RunSettings:
     """Returns settings by which limits and calls in flight of the judge hold over all worker processes.
 
     Raises ConfigError if they would hold for each of an unknown number of workers, or cannot be divided.
@@ -206,12 +198,11 @@ def fit_limits(
     limits = stated_limits(judge.config)
     if not judge.kind.connect or not settings.judged or judge.only_estimates:
         return settings
-    most = most_processes(settings, options, runner, are_here)
+    kind, are_here = type(runner).__name__, not are_elsewhere(runner, options)
+    most = most_processes(settings, options, kind, are_here)
     if judge.shares_budget and not are_here and not is_postgresql_url(judge.config.cache or ""):
-        raise ConfigError(
-            f"judge.per: workers elsewhere count the budget of the {judge.config.per} in a database "
-            "(--judge_cache postgresql://HOST/DB)"
-        )
+        where = f"count the budget of the {judge.config.per} in a database"
+        raise ConfigError(f"judge.per: workers elsewhere {where} (--judge_cache postgresql://HOST/DB)")
     if most == 1:
         return settings
     if most and not are_here:  # processes of this machine divide the calls in flight when they start
@@ -229,20 +220,18 @@ def fit_limits(
     if name not in BUDGET:
         instead = "leave it out (what a server refuses is sent again later)"
     if most is None:
-        kind = type(runner).__name__
         wanted = next((f", or state {option}" for part, option in _STATED_BY.items() if part in kind), "")
-        what = f"would hold for each of an unknown number of workers of {kind}"
-        raise ConfigError(f"judge.{name}: {what}; {instead}{wanted}")
+        raise ConfigError(
+            f"judge.{name}: would hold for each of an unknown number of workers of {kind}; {instead}{wanted}"
+        )
     fitted = replace(judge, workers=most, shares_budget=shares_budget)
     if 0 in fitted.per_worker.values() and 0 not in limits.values():
         raise ConfigError(f"judge.{name}: {limits[name]:g} cannot be divided among {most} workers; {instead}")
     return replace(settings, judge=fitted)
 
 
-def most_processes(
-    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
-) -> int | None:
-    """Returns the number of worker processes of a run at most; None: it is unknown.
+def most_processes(settings: RunSettings, options: PipelineOptions, kind: str, are_here: bool) -> int | None:
+    """Returns the number of worker processes of a run on a kind of runner at most; None: it is unknown.
 
     `are_here`: the workers run on this machine, in processes of the runner or in this one.
     """
@@ -250,7 +239,6 @@ def most_processes(
     if are_here:
         forks = debug.lookup_experiment("use_loopback_process_worker", False)
         return None if forks else settings.workers
-    kind = type(runner).__name__
     if "Dataflow" in kind:
         # Machines times processes: one for each processor, unless an experiment says one a machine.
         worker = options.view_as(beam_options.WorkerOptions)
@@ -312,17 +300,14 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
         file = Path(setup.setup_file)
         projects = filter(Path.is_file, (file, file.with_name("pyproject.toml")))
         if any(_OWN_NAME.search(_without_comments(project)) for project in projects):
-            raise ConfigError(
-                f"--setup_file {file}: installs turnwise without its extra {extras[0]}, which workers of "
-                f"{kind} need; add a --requirements_file with the packages of turnwise[{extras[0]}], or name "
-                "an image"
-            )
+            what = f"installs turnwise without its extra {extras[0]}, which workers of {kind} need"
+            packages = f"add a --requirements_file with the packages of turnwise[{extras[0]}]"
+            raise ConfigError(f"--setup_file {file}: {what}; {packages}, or name an image")
     if setup.extra_packages or len(lacking) < sum(version is not None for version in named):
         return
-    raise ConfigError(
-        f"{lacking[0] if lacking else '--setup_file is missing'}; workers of {kind} have no turnwise: name "
-        "the whole path of its pyproject.toml, or an image that holds it (--sdk_container_image)"
-    )
+    what = lacking[0] if lacking else "--setup_file is missing"
+    step = "name the whole path of its pyproject.toml, or an image that holds it (--sdk_container_image)"
+    raise ConfigError(f"{what}; workers of {kind} have no turnwise: {step}")
 
 
 def _without_comments(file: Path) -> str:

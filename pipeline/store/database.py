@@ -29,9 +29,9 @@ def _table(
     name: str,
     *,
     texts: str,
-    numbers: str = "",
+    numbers: str = "execution update_nanos",
     fractions: str = "",
-    key: str = "name",
+    key: str = "name execution",
     optional: str = "",
     required: str = "",
     indexes: str = "",
@@ -40,7 +40,7 @@ def _table(
     """Returns a table of columns in the order of `texts`, `numbers` and `fractions`; `optional` may be null.
 
     `indexes` holds the ends of names and the columns, `of` a table of runs and those of its columns that are
-    added, null where they may be and are not `required`.
+    added, null where they may be and are not `required`. Most tables hold what executions of runs wrote.
     """
     added = [column for column in columns(of[0]) if column.name in of[1]]
     kinds: dict[str, Any] = {}
@@ -86,12 +86,13 @@ EVALUATIONS = _table(
     "evaluations",
     texts="name app display_name etag created_by last_updated_by content",
     numbers="revision create_nanos update_nanos",
+    key="name",
     indexes="by_update app update_nanos name; by_name app name",
 )
 EVALUATIONS.append_constraint(sa.UniqueConstraint("app", "display_name", name="evaluations_by_display_name"))
 """Evaluations. `content` holds the fields that users write, as JSON; times are nanoseconds since 1970."""
 
-TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag")
+TAGS = _table("evaluation_tags", texts="evaluation tag", numbers="", key="evaluation tag")
 TAGS.append_constraint(sa.ForeignKeyConstraint(["evaluation"], ["evaluations.name"]))
 
 HISTORY = _table(
@@ -110,7 +111,6 @@ EXECUTIONS = _table(
     numbers="execution create_nanos update_nanos end_nanos conversations results passes fails no_verdict "
     "failures rejected exit_status",
     fractions="cost",
-    key="name execution",
     optional="error day config_digest judge judge_model criteria app_versions end_nanos conversations "
     "results passes fails no_verdict failures rejected exit_status cost content",
     indexes="by_update app update_nanos name; by_start app create_nanos name; by_home home execution",
@@ -120,7 +120,7 @@ EXECUTIONS = _table(
 `content` holds `run.json`, before the end as much of it as is known. Null: not known.
 """
 
-CURRENT = _table("current_runs", texts="name", numbers="execution")
+CURRENT = _table("current_runs", texts="name", numbers="execution", key="name")
 """The execution of each run that is read."""
 
 RESULT_ROWS = _table(
@@ -129,7 +129,6 @@ RESULT_ROWS = _table(
     "evaluation_status execution_state evaluation_run initiated_by conversation_id evaluation_etag "
     "case_digest parts content",
     numbers="execution create_nanos update_nanos",
-    key="name execution",
     optional="evaluation_etag case_digest",
     indexes="by_creation evaluation create_nanos name; by_update evaluation update_nanos name; "
     "of_app_by_update app update_nanos name; of_app_by_name app name; "
@@ -146,8 +145,6 @@ RESULT_ROWS = _table(
 FAILURE_ROWS = _table(
     "failure_rows",
     texts="name app evaluation_run stage error_type conversation_id app_version criterion source content",
-    numbers="execution update_nanos",
-    key="name execution",
     indexes="by_update app update_nanos name; of_app_by_name app name; "
     "by_conversation app conversation_id; by_run evaluation_run execution stage criterion",
 )
@@ -157,9 +154,7 @@ CONVERSATION_ROWS = _table(
     "conversation_rows",
     texts="name app evaluation_run conversation_id eval_id version_id verdict severity_reason "
     "problem_type why event_time case_digest user_id content",
-    numbers="execution update_nanos",
     fractions="severity_score",
-    key="name execution",
     indexes="by_update app update_nanos; by_conversation app conversation_id; "
     "by_run evaluation_run execution severity_score; by_user user_id",
 )
@@ -171,8 +166,6 @@ CONVERSATION_ROWS = _table(
 SCORE_ROWS = _table(
     "score_rows",
     texts="name app evaluation_run conversation version_id day content",
-    numbers="execution update_nanos",
-    key="name execution",
     required="eval_id",
     of=("scores", SCORE_COLUMNS),
     indexes="by_conversation conversation execution; "
@@ -188,20 +181,14 @@ METRIC_ROWS = _table(
     "metric_rows",
     texts="name app evaluation_run version_id day",
     numbers="execution turn_index update_nanos",
-    key="name execution",
     optional="turn_index conversations turns",
     of=("metrics_by_app_version", METRIC_COLUMNS),
     indexes="by_run evaluation_run execution; by_criterion app criterion version_id day",
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
 
-RUN_SUMMARIES = _table(
-    "run_summaries",
-    texts="name app evaluation_run content",
-    numbers="execution update_nanos",
-    key="name execution",
-    indexes="by_run evaluation_run execution",
-)
+_BY_RUN = "by_run evaluation_run execution"
+RUN_SUMMARIES = _table("run_summaries", texts="name app evaluation_run content", indexes=_BY_RUN)
 """What comparisons and figures read of runs that count; see `turnwise.pipeline.store.summaries`.
 
 Two rows a run, its columns and their details. They are in force while `update_nanos` is that of the run.
@@ -502,8 +489,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     store = Store(engine, shown, read_only)
     if not read_only and not store.read(stored_version):
         store.write(create_tables)
-    version = store.read(stored_version)
-    if not version:
+    if not (version := store.read(stored_version)):
         raise StoreError("the store is empty; run turnwise serve to create its tables")
     if version != SCHEMA_VERSION:
         store.close()

@@ -69,8 +69,7 @@ class RunState(NamedTuple):
     @property
     def unread_nanos(self) -> int:
         """When something that is not read was last written; 0: all of it is read."""
-        nanos = 0 if self.is_counted else self.update_nanos
-        return max(nanos, self.repeat_nanos or 0)
+        return max(0 if self.is_counted else self.update_nanos, self.repeat_nanos or 0)
 
     def sentence(self) -> str:
         """Returns what is said of a run that does not count, or of a later execution that is not read."""
@@ -324,17 +323,9 @@ def _add_places(
 
 def _new(execution: Execution, nanos: int) -> JsonObject:
     empty: JsonObject = dict.fromkeys(EXECUTIONS.c.keys())
-    return empty | {
-        "name": execution.home,
-        "execution": execution.number,
-        "home": execution.home,
-        "app": execution.app,
-        "run_id": key_text(execution.run_id),
-        "state": RUNNING,
-        "day": execution.day,
-        "create_nanos": execution.number,
-        "update_nanos": nanos,
-    }
+    names = {"name": execution.home, "home": execution.home, "run_id": key_text(execution.run_id)}
+    times = {"execution": execution.number, "create_nanos": execution.number, "update_nanos": nanos}
+    return empty | names | times | {"app": execution.app, "state": RUNNING, "day": execution.day}
 
 
 def stated_columns(document: JsonObject) -> JsonObject:
@@ -359,11 +350,9 @@ def is_current(connection: Connection, execution: Execution) -> bool:
 
 def count_written(connection: Connection, execution: Execution, *tables: Table) -> int:
     """Returns the number of rows of an execution in some tables, in all apps."""
-    names = own_names(connection, execution)
-    return sum(
-        row_count(connection, table, table.c.evaluation_run.in_(names), table.c.execution == execution.number)
-        for table in tables
-    )
+    names, number = own_names(connection, execution), execution.number
+    is_its = ((t, t.c.evaluation_run.in_(names), t.c.execution == number) for t in tables)
+    return sum(row_count(connection, *conditions) for conditions in is_its)
 
 
 def row_count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
@@ -553,8 +542,7 @@ def last_run(connection: Connection, app: str) -> str | None:
     query = select(CONVERSATIONS.c.evaluation_run, CONVERSATIONS.c.update_nanos)
     last_row = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
     run, nanos = last_row or (None, -1)
-    rejected = list(rejected_records(connection, app, FAILURES.c.update_nanos > nanos))
-    if rejected:
+    if rejected := list(rejected_records(connection, app, FAILURES.c.update_nanos > nanos)):
         last = max(rejected, key=lambda loss: loss.nanos)
         return f"{app}/evaluationRuns/{last.run}"
     return run

@@ -4,31 +4,10 @@ from collections.abc import Sequence
 
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.conversation import (
-    AgentTransfer,
-    CesToolCall,
-    CesToolResponse,
-    Chunk,
-    ConversationMessage,
-    SessionInput,
-    Span,
-)
+from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.proto.message import (
-    Bool,
-    Float32,
-    Implicit,
-    Int32,
-    Message,
-    OneOf,
-    OpenEnum,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    WireError,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, WireError, field
 
 HIGHEST_SIMILARITY = 4
 
@@ -47,12 +26,10 @@ class TurnLevelMetricsThresholds(
     semantic_similarity_success_threshold: Int32 | None = field(
         "Lowest similarity that passes; absent: 3.", bounds=(0, HIGHEST_SIMILARITY)
     )
-    overall_tool_invocation_correctness_threshold: Float32 | None = field(
+    overall_tool_invocation_correctness_threshold: proto.Float32 | None = field(
         "Lowest share of expected tools that passes; absent: 1.", bounds=(0, 1)
     )
-    semantic_similarity_channel: Implicit[SemanticSimilarityChannel] = field(
-        "Whether text or audio is compared."
-    )
+    semantic_similarity_channel: SemanticSimilarityChannel = field("Whether text or audio is compared.")
 
 
 class ExpectationLevelMetricsThresholds(
@@ -60,7 +37,7 @@ class ExpectationLevelMetricsThresholds(
 ):
     """Threshold per tool-call expectation."""
 
-    tool_invocation_parameter_correctness_threshold: Float32 | None = field(
+    tool_invocation_parameter_correctness_threshold: proto.Float32 | None = field(
         "Lowest share of expected parameters that passes; absent: 1.", bounds=(0, 1)
     )
 
@@ -74,9 +51,7 @@ class ExtraToolCallBehavior(OpenEnum):
 class ToolMatchingSettings(Message, inside="EvaluationMetricsThresholds"):
     """Matching of tool calls."""
 
-    extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = field(
-        "Effect of a call that nothing expects."
-    )
+    extra_tool_call_behavior: ExtraToolCallBehavior = field("Effect of a call that nothing expects.")
 
 
 class GoldenEvaluationMetricsThresholds(Message, inside="EvaluationMetricsThresholds"):
@@ -101,13 +76,13 @@ class EvaluationMetricsThresholds(Message):
     golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field(
         "Thresholds of goldens."
     )
-    hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+    hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Older form of goldenHallucinationMetricBehavior.", deprecated=True
     )
-    golden_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+    golden_hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Whether a hallucination fails a golden."
     )
-    scenario_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+    scenario_hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Whether a hallucination fails a scenario."
     )
 
@@ -115,13 +90,13 @@ class EvaluationMetricsThresholds(Message):
 class SemanticSimilarityMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of semantic similarity."""
 
-    enable_semantic_similarity_metrics: Bool = field("Whether it is computed.")
+    enable_semantic_similarity_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ToolCorrectnessMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of a tool check."""
 
-    enable_tool_correctness_metrics: Bool = field("Whether it is computed.")
+    enable_tool_correctness_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class GoldenMetricsConfig(Message, inside="EvaluationMetricsConfig"):
@@ -139,13 +114,13 @@ class GoldenMetricsConfig(Message, inside="EvaluationMetricsConfig"):
 class UserGoalMetMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of user goal satisfaction."""
 
-    enable_user_goal_met_metrics: Bool = field("Whether it is computed.")
+    enable_user_goal_met_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ExpectationsMetMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of scenario expectations."""
 
-    enable_expectations_met_metrics: Bool = field("Whether it is computed.")
+    enable_expectations_met_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ScenarioMetricsConfig(Message, inside="EvaluationMetricsConfig"):
@@ -165,7 +140,7 @@ class EvaluationMetricsConfig(Message):
 class HallucinationMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of the hallucination check of one response."""
 
-    enable_hallucination_metrics: Bool = field("Whether it is computed.")
+    enable_hallucination_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ComparisonType(OpenEnum):
@@ -177,15 +152,15 @@ class ComparisonType(OpenEnum):
 class GoldenExpectation(Message, inside="Evaluation"):
     """One checkable requirement."""
 
-    tool_call: OneOf[CesToolCall] = field("This call must occur. args may hold $matchType directives.")
-    tool_response: OneOf[CesToolResponse] = field("The tool must have answered this.")
-    agent_response: OneOf[ConversationMessage] = field("The agent must say this.")
-    agent_transfer: OneOf[AgentTransfer] = field("The agent must hand over to this agent.")
+    tool_call: OneOf[ces.CesToolCall] = field("This call must occur. args may hold $matchType directives.")
+    tool_response: OneOf[ces.CesToolResponse] = field("The tool must have answered this.")
+    agent_response: OneOf[ces.ConversationMessage] = field("The agent must say this.")
+    agent_transfer: OneOf[ces.AgentTransfer] = field("The agent must hand over to this agent.")
     updated_variables: OneOf[Struct] = field("Values that these session variables must have after the turn.")
-    mock_tool_response: OneOf[CesToolResponse] = field("What the fake tool answers; not checked.")
-    no_tool_calls: OneOf[Bool] = field("No tool may be called in this turn.")
+    mock_tool_response: OneOf[ces.CesToolResponse] = field("What the fake tool answers; not checked.")
+    no_tool_calls: OneOf[proto.Bool] = field("No tool may be called in this turn.")
     note: Text = field("Label for reports.")
-    skip_evaluation: Bool = field("Whether the expectation is not checked; its outcome is SKIPPED.")
+    skip_evaluation: proto.Bool = field("Whether the expectation is not checked; its outcome is SKIPPED.")
     expectation_level_metrics_thresholds_override: ExpectationLevelMetricsThresholds | None = field(
         "Threshold of the parameters of this call."
     )
@@ -195,7 +170,7 @@ class GoldenExpectation(Message, inside="Evaluation"):
     agent_response_hallucination_metrics_config_override: HallucinationMetricsConfig | None = field(
         "Switch of the hallucination check for this response."
     )
-    comparison_type: Implicit[ComparisonType] = field("How expected and observed values are compared.")
+    comparison_type: ComparisonType = field("How expected and observed values are compared.")
 
 
 class GoldenStep(Message, proto="Evaluation.Step"):
@@ -203,22 +178,22 @@ class GoldenStep(Message, proto="Evaluation.Step"):
 
     NEEDS_ONE = True
 
-    user_input: OneOf[SessionInput] = field("What is sent to the agent.")
-    agent_transfer: OneOf[AgentTransfer] = field("Hands the conversation to an agent.")
+    user_input: OneOf[ces.SessionInput] = field("What is sent to the agent.")
+    agent_transfer: OneOf[ces.AgentTransfer] = field("Hands the conversation to an agent.")
     expectation: OneOf[GoldenExpectation] = field("What is checked in this turn.")
 
 
 class GoldenTurn(Message, inside="Evaluation"):
     """One user turn with the expectations until the next."""
 
-    steps: Repeated[GoldenStep] = field(
+    steps: list[GoldenStep] = field(
         "Inputs and expectations, in the expected order of calls.", required=True, bounds=(1, None)
     )
-    root_span: Span | None = field("Span with the audio of the turn.")
+    root_span: ces.Span | None = field("Span with the audio of the turn.")
     turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field(
         "Thresholds of this turn."
     )
-    hallucination_metric_behavior_override: Implicit[HallucinationMetricBehavior] = field(
+    hallucination_metric_behavior_override: HallucinationMetricBehavior = field(
         "Whether a hallucination in this turn fails the evaluation."
     )
 
@@ -226,8 +201,8 @@ class GoldenTurn(Message, inside="Evaluation"):
 class Golden(Message, inside="Evaluation"):
     """The script of a golden case."""
 
-    turns: Repeated[GoldenTurn] = field("The turns to replay, in order.", required=True, bounds=(1, 100))
-    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
+    turns: list[GoldenTurn] = field("The turns to replay, in order.", required=True, bounds=(1, 100))
+    evaluation_expectations: list[Text] = field("Names of the expectations on the whole conversation.")
 
 
 class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
@@ -240,17 +215,17 @@ class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
 class ToolExpectation(Message, inside="Evaluation.ScenarioExpectation"):
     """A call and its mocked answer."""
 
-    expected_tool_call: CesToolCall | None = field(
+    expected_tool_call: ces.CesToolCall | None = field(
         "The call; only the given parameters are checked.", required=True
     )
-    mock_tool_response: CesToolResponse | None = field("What the tool answers.", required=True)
+    mock_tool_response: ces.CesToolResponse | None = field("What the tool answers.", required=True)
 
 
 class ScenarioExpectation(Message, inside="Evaluation"):
     """An expectation on a scenario's conversation."""
 
     tool_expectation: OneOf[ToolExpectation] = field("A call, and its answer.")
-    agent_response: OneOf[ConversationMessage] = field("A response of the agent.")
+    agent_response: OneOf[ces.ConversationMessage] = field("A response of the agent.")
 
 
 class TaskCompletionBehavior(OpenEnum):
@@ -275,21 +250,17 @@ class Scenario(Message, inside="Evaluation"):
     """The setting of a simulated conversation."""
 
     task: Text = field("What the simulated user wants, and what counts as success.")
-    user_facts: Repeated[CesUserFact] = field("What the simulated user knows.")
+    user_facts: list[CesUserFact] = field("What the simulated user knows.")
     max_turns: Int32 = field("Most turns of the simulation; absent: 100.", bounds=(0, 100))
-    rubrics: Repeated[Text] = field("Statements that the whole conversation is scored against.")
-    scenario_expectations: Repeated[ScenarioExpectation] = field(
-        "Calls and responses that must occur somewhere."
-    )
+    rubrics: list[Text] = field("Statements that the whole conversation is scored against.")
+    scenario_expectations: list[ScenarioExpectation] = field("Calls and responses that must occur somewhere.")
     variable_overrides: Struct | None = field("Session variables that the agent knows and the user does not.")
-    task_completion_behavior: Implicit[TaskCompletionBehavior] = field(
+    task_completion_behavior: TaskCompletionBehavior = field(
         "Older form of userGoalBehavior.", deprecated=True
     )
-    user_goal_behavior: Implicit[UserGoalBehavior] = field(
-        "Whether the goal is to be satisfied, rejected or ignored."
-    )
-    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
-    scenario_execution_mode: Implicit[ScenarioExecutionMode] = field("Quality or speed of the simulation.")
+    user_goal_behavior: UserGoalBehavior = field("Whether the goal is to be satisfied, rejected or ignored.")
+    evaluation_expectations: list[Text] = field("Names of the expectations on the whole conversation.")
+    scenario_execution_mode: ScenarioExecutionMode = field("Quality or speed of the simulation.")
 
 
 class CaseContent(Message):
@@ -303,19 +274,19 @@ class CaseContent(Message):
     name: Text = field("projects/P/locations/L/apps/A/evaluations/E. It never changes.")
     display_name: Text = field("Name for people, unique in the app.", required=True)
     description: Text = field("Free text.")
-    tags: Repeated[Text] = field("Labels to select evaluations by.", bounds=(0, 100))
-    evaluation_datasets: Repeated[Text] = field(
+    tags: list[Text] = field("Labels to select evaluations by.", bounds=(0, 100))
+    evaluation_datasets: list[Text] = field(
         "Names of the datasets that hold the evaluation.", output_only=True
     )
-    create_time: Timestamp | None = field("When it was created.", output_only=True)
+    create_time: proto.Timestamp | None = field("When it was created.", output_only=True)
     created_by: Text = field("Who created it.", output_only=True)
-    update_time: Timestamp | None = field("When it was last changed.", output_only=True)
+    update_time: proto.Timestamp | None = field("When it was last changed.", output_only=True)
     last_updated_by: Text = field("Who last changed it.", output_only=True)
-    evaluation_runs: Repeated[Text] = field("Names of the runs that have a result of it.", output_only=True)
+    evaluation_runs: list[Text] = field("Names of the runs that have a result of it.", output_only=True)
     etag: Text = field(
         "Version of the content. An update that sends an older one is refused.", output_only=True
     )
-    invalid: Bool = field("Whether it refers to a deleted tool, toolset or agent.", output_only=True)
+    invalid: proto.Bool = field("Whether it refers to a deleted tool, toolset or agent.", output_only=True)
     evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = field(
         "Thresholds of this evaluation in place of the app's."
     )
@@ -329,7 +300,7 @@ class CaseToScore(CaseContent, proto="Evaluation"):
 
     aggregated_metrics: JsonObject | None = field("AggregatedMetrics in JSON.")
     last_completed_result: JsonObject | None = field("An EvaluationResult in JSON.")
-    last_ten_results: Repeated[JsonObject] = field("EvaluationResults in JSON.")
+    last_ten_results: list[JsonObject] = field("EvaluationResults in JSON.")
 
 
 def check_evaluation(evaluation: CaseContent) -> None:
@@ -384,7 +355,7 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
         _check_ranges(expectation.expectation_level_metrics_thresholds_override)
 
 
-def _has_content(chunk: Chunk) -> bool:
+def _has_content(chunk: ces.Chunk) -> bool:
     """Returns whether a chunk has content other than blank text."""
     stated = [text for text in (chunk.text, chunk.transcript) if text is not None]
     return any(text.strip() for text in stated) if stated else bool(chunk.to_value())

@@ -72,11 +72,10 @@ def field_shape(hint):
     arguments = get_args(hint)
     if arguments and NoneType in (*arguments, *get_args(arguments[0])):  # the latter of a oneof
         return kind_of(arguments[0]), "present"
-    container = get_origin(arguments[0]) if arguments else None
-    if container is list:
-        return kind_of(get_args(arguments[0])[0]), "repeated"
-    if container is dict:
-        return kind_of(get_args(arguments[0])[1]), "map"
+    if get_origin(hint) is list:
+        return kind_of(arguments[0]), "repeated"
+    if get_origin(hint) is dict:
+        return kind_of(arguments[1]), "map"
     return kind_of(hint), "implicit"
 
 

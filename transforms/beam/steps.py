@@ -32,16 +32,8 @@ from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_judge
-from turnwise.transforms.matching.sample import (
-    USED_CASE,
-    CaseIndex,
-    PackedCase,
-    Sample,
-    decode_cases,
-    encode_cases,
-    match_case,
-    packed_case,
-)
+from turnwise.transforms.matching import sample as matching
+from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation, packed, unpacked
 from turnwise.transforms.review.problems import add_candidates, to_read
 from turnwise.transforms.review.row import EvaluatedConversation, decide
@@ -96,6 +88,8 @@ class StateCoder(Coder):
 registry.register_coder(MetricsState, StateCoder)
 
 
+TIMESTAMP: Any = beam.DoFn.TimestampParam
+WINDOW: Any = beam.DoFn.WindowParam
 _HOOK = "_inspect_"
 _Arguments = tuple[list[str], list[Any]]
 
@@ -154,7 +148,6 @@ class CountingDoFn(InspectedDoFn):
         self.counts = Counter()  # without those of an aborted bundle
 
     def count(self, name: str, number: int = 1) -> None:
-        """Adds to a counter."""
         self.counts[name] += number
 
     def finish_bundle(self) -> Iterable[Any]:
@@ -234,14 +227,6 @@ def JoinSessions(events: "PCollection[tuple[str, ConversationEvent]]") -> DoOutp
     return events | "GroupBySession" >> beam.GroupByKey() | "Join" >> join
 
 
-class ParsedCases(NamedTuple):
-    """Eval cases with distinct keys, and of each step the failures and counts."""
-
-    cases: "PCollection[bytes]"
-    failures: "tuple[PCollection[Failure], ...]"
-    counts: "tuple[PCollection[tuple[str, dict[str, int]]], ...]"
-
-
 _CASE_GROUPS = 64
 _CASES_TOGETHER = 64
 
@@ -255,26 +240,26 @@ class _ParseCaseFn(CountingDoFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._index = CaseIndex(path=self._path)
+        self._index = matching.CaseIndex(path=self._path)
 
     def process(self, record: Record) -> Iterator[Any]:
         for content in reading.parse_case(self._reader, record, self.counts):
             if isinstance(content, Failure):
                 yield _tagged(content)
             else:
-                self._index.add([packed_case(*content)])
+                self._index.add([matching.packed_case(*content)])
 
     def finish_bundle(self) -> Iterator[Any]:
         self._index.finish()
         # Of cases in a file, the next step is given none, and looks there.
-        groups: defaultdict[int, list[PackedCase]] = defaultdict(list, {0: []})
+        groups: defaultdict[int, list[matching.PackedCase]] = defaultdict(list, {0: []})
         for case in () if self._path else self._index:
             group = crc32(f"{case.set_id}{case.eval_id}".encode()) % _CASE_GROUPS
             groups[group].append(case)
             if len(groups[group]) == _CASES_TOGETHER:
-                yield GlobalWindows.windowed_value((group, encode_cases(groups.pop(group))))
+                yield GlobalWindows.windowed_value((group, matching.encode_cases(groups.pop(group))))
         for group, cases in groups.items():
-            yield GlobalWindows.windowed_value((group, encode_cases(cases)))
+            yield GlobalWindows.windowed_value((group, matching.encode_cases(cases)))
         yield from super().finish_bundle()
 
 
@@ -286,34 +271,35 @@ class _DistinctCaseFn(CountingDoFn):
         self._path = path
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        index = CaseIndex(path=self._path)
-        index.add(chain.from_iterable(map(decode_cases, element[1])))
+        index = matching.CaseIndex(path=self._path)
+        index.add(chain.from_iterable(map(matching.decode_cases, element[1])))
         yield from map(_tagged, index.distinct(self.counts))
         if not self._path:
-            yield encode_cases(list(index))
+            yield matching.encode_cases(list(index))
 
 
 @beam.ptransform_fn
-def ParseEvalCases(records: "PCollection[Record]", reader: reading.CaseReader, path: str = "") -> ParsedCases:
+def ParseEvalCases(
+    records: "PCollection[Record]", reader: reading.CaseReader, path: str
+) -> tuple[DoOutputsTuple, DoOutputsTuple]:
     """Turns records into eval cases; of several with one set and id at most one counts, the others fail.
 
     `path`: of a file on the only machine of a run, in which they are instead of in elements.
+    Returns the outputs of two steps, `failures` and `counts` of both; the `cases` of the second count.
     """
     parse, choose = (
         beam.ParDo(step).with_outputs(FAILURES, COUNTS, main="cases")
         for step in (_ParseCaseFn(reader, path), _DistinctCaseFn(path))
     )
     parsed = records | "ParseCase" >> parse
-    distinct = parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
-    failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
-    return ParsedCases(distinct["cases"], failures, counts)
+    return parsed, parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
 
 
 class _MatchFn(CountingDoFn):
     def __init__(self, match_by: MatchCasesBy | None, path: str) -> None:
         super().__init__()
         self._match_by, self._path = match_by, path
-        self._index: CaseIndex | None = None
+        self._index: matching.CaseIndex | None = None
         self._cases: Sequence[bytes] | None = None
 
     def start_bundle(self) -> None:
@@ -324,14 +310,14 @@ class _MatchFn(CountingDoFn):
         yield from super().finish_bundle()
         if self._used:
             # Not among Beam's counters: there may be as many as conversations.
-            yield reported(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
+            yield reported(COUNTS, {f"{matching.USED_CASE}{key.text}": 1 for key in self._used})
 
     def process(self, logged: reading.LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not None and cases is not self._cases:
-            self._cases, self._index = cases, CaseIndex(self._match_by, self._path)
-            self._index.add(chain.from_iterable(map(decode_cases, cases)))
+            self._cases, self._index = cases, matching.CaseIndex(self._match_by, self._path)
+            self._index.add(chain.from_iterable(map(matching.decode_cases, cases)))
             self._index.finish()
-        matched = match_case(self._index, *logged, self.counts)
+        matched = matching.match_case(self._index, *logged, self.counts)
         if isinstance(matched, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, matched)]
         case = matched.eval_case
@@ -347,10 +333,7 @@ def MatchCases(
     match_by: MatchCasesBy | None = None,
     path: str = "",
 ) -> DoOutputsTuple:
-    """Matches every conversation with its eval case, a side input; an unknown case is a failure.
-
-    `path`: the file in which `ParseEvalCases` kept them.
-    """
+    """Matches conversations with cases, a side input or in the file `path`; an unknown case is a failure."""
     side = () if cases is None else (beam.pvalue.AsList(cases),)
     match = beam.ParDo(_MatchFn(match_by, path), *side)
     return conversations | "Match" >> match.with_outputs(FAILURES, COUNTS, main="matched")
@@ -406,7 +389,6 @@ class BundleSums:
         return outputs
 
     def rejected(self, failure: Failure) -> Any:
-        """Returns the failure."""
         return TaggedOutput(FAILURES, failure)
 
     def finish(self) -> list[Any]:
@@ -523,9 +505,7 @@ class JudgeFn(ScoringDoFn):
         if self._selection.needs_judge:
             self._judge = open_judge(self._settings)
 
-    def process(
-        self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
-    ) -> Iterator[Any]:
+    def process(self, sample: Sample, timestamp: Any = TIMESTAMP, window: Any = WINDOW) -> Iterator[Any]:
         judge = self._judge
         try:
             scored, asking = evaluate(sample, self._selection.of(sample), judge.ask if judge else None)
@@ -561,19 +541,16 @@ class JudgeFn(ScoringDoFn):
         """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
         waiting.answered.result()
         for output in self.outputs(waiting.scored, waiting.timestamp):
-            value = WindowedValue(output.value, waiting.timestamp, (waiting.window,))
-            yield TaggedOutput(output.tag, value)
+            yield TaggedOutput(output.tag, WindowedValue(output.value, waiting.timestamp, (waiting.window,)))
 
 
 @beam.ptransform_fn
 def ScoreTurns(
     matched: "PCollection[Sample]", selection: Selection, run: RunInfo, settings: JudgeSettings
 ) -> DoOutputsTuple:
-    """Fans every conversation out into turns and criteria, in one fused step.
-
-    Returns keyed sums, (table, rows), conversations to read, failures, and counts.
-    """
-    label, score = "Score", beam.ParDo(MeasuringDoFn(selection.measured, run, BundleSums()))
+    """Fans conversations out into turns and criteria: keyed sums, rows, what to read, failures, counts."""
+    step: ScoringDoFn = MeasuringDoFn(selection.measured, run, BundleSums())
     if selection.needs_judge:
-        label, score = "Judge", beam.ParDo(JudgeFn(selection, run, settings, BundleSums()))
-    return matched | label >> score.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+        step = JudgeFn(selection, run, settings, BundleSums())
+    score = beam.ParDo(step).with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+    return matched | ("Judge" if selection.needs_judge else "Score") >> score

@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, liste
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import endings, fields
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snake, stated
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snaked, stated
 from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
@@ -138,14 +138,14 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
 
 def _event_agent_engine(value: JsonObject) -> JsonObject:
     """Returns an event as google-adk makes it of the API's: `rawEvent` first, the outer names above it."""
-    outer = _in_snake_case(value)
+    outer = snaked(value)
     event: JsonObject = dict(as_object(outer.get("raw_event")))
     if not event:
         event = {key: outer[key] for key in ("content", "error_code", "error_message") if key in outer}
-        event["actions"] = _in_snake_case(as_object(outer.get("actions")))
+        event["actions"] = snaked(as_object(outer.get("actions")))
         if "transfer_agent" in event["actions"]:
             event["actions"]["transfer_to_agent"] = event["actions"].pop("transfer_agent")
-        about = _in_snake_case(as_object(outer.get("event_metadata")))
+        about = snaked(as_object(outer.get("event_metadata")))
         event |= {key: about[key] for key in _METADATA if key in about}
         custom = as_object(event.get("custom_metadata"))
         if isinstance(custom.get("_usage_metadata"), dict):
@@ -159,10 +159,6 @@ def _event_agent_engine(value: JsonObject) -> JsonObject:
             event[key] = outer[key]
     stamp = time_seconds(outer.get("timestamp"))
     return event if stamp is None else {**event, "timestamp": stamp}
-
-
-def _in_snake_case(value: JsonObject) -> JsonObject:
-    return {snake(key): item for key, item in value.items() if item is not None}
 
 
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
@@ -488,14 +484,9 @@ def _add_crashes(
         end, last = _session_end(group), _last_event(group)
         others = [event for event in group if not by_user(event)]
         # The error of an agent after which only other agents spoke; one that goes on has tried again.
-        failures = (
-            event
-            for index, event in enumerate(others, 1)
-            if (event.error_code or event.error_message)
-            and not event.interrupted
-            and others[index:]
-            and all(event.author != after.author for after in others[index:])
-        )
+        errors = ((e, others[i:]) for i, e in enumerate(others, 1) if e.error_code or e.error_message)
+        ended = ((e, rest) for e, rest in errors if rest and not e.interrupted)
+        failures = (e for e, rest in ended if all(e.author != after.author for after in rest))
         if (failed := next(failures, None)) and last is not failed:
             end = endings.error_end(failed.error_code, failed.error_message)
             why = f"{failed.author or 'an agent'} failed: {end.detail}"

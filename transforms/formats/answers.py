@@ -24,17 +24,13 @@ _PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
 _SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
+_Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
+"""A question, its answer, what of them could not be read, and the answer as it is logged."""
 _PART = re.compile(r"(?:Answer|Session\.turns\[\d+\]\.detailed_?[aA]nswer)\.(\w+)(?:\[\d+\])?(?:\.(\w+))?")
 
 
-def _answer_turn(
-    index: int,
-    question: str | None,
-    answer: engine.Answer,
-    problems_found: ReadProblems,
-    raw: JsonObject,
-    tool_name: str,
-) -> Turn:
+def _answer_turn(index: int, answered: _Answered, tool_name: str) -> Turn:
+    question, answer, problems_found, raw = answered
     latency, problems = None, _read_problems(problems_found)
     if answer.create_time is not None and answer.complete_time is not None:
         nanos = timestamp_nanos(answer.complete_time) - timestamp_nanos(answer.create_time)
@@ -165,9 +161,6 @@ _MAX_TAGS = 50
 _STATES = (None, grounded.SUCCEEDED, grounded.FAILED, *grounded.UNFINISHED)
 _FIELDS = frozenset(map(to_camel, engine.Answer.model_fields))
 
-_Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
-"""A question, its answer, what of them could not be read, and the answer as it is logged."""
-
 
 def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conversation:
     """Converts an Answer, an AnswerQueryResponse or a Session whose turns have detailed answers.
@@ -183,7 +176,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     else:
         header, answered = as_object(record.get("session")), [_single(record)]
         only = answered[0][1]
-    turns = [_answer_turn(index, *given, config.tool_name) for index, given in enumerate(answered)]
+    turns = [_answer_turn(index, given, config.tool_name) for index, given in enumerate(answered)]
     answers = [turn.grounded for turn in turns if turn.grounded is not None]
     about = {key: item for key, item in header.items() if key != "turns"}
     session, problems = read_lenient(engine.AnswerSession, about, "Session", _PLACEHOLDERS)

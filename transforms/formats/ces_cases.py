@@ -30,21 +30,15 @@ _GOALS: dict[int, Literal["SATISFIED", "REJECTED", "IGNORED"]] = {2: "REJECTED",
 _COMPARISONS: dict[int, Literal["EQUALS", "CONTAINS"]] = {1: "EQUALS", 2: "CONTAINS"}
 
 
-def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
+def eval_case(data: bytes, config: CesConfig) -> EvalCase:
     """Converts a CES Evaluation; raises ValueError (WireError: it is none) without a script or a name."""
     message = ces.CaseToScore.from_json(data)
     ces.check_evaluation(message)
     eval_id = message.name or message.display_name
     if not eval_id:
         raise ValueError("Evaluation: it has neither a name nor a displayName")
-    case = canonical.EvalCase(
-        eval_id=eval_id,
-        dialect="ces",
-        display_name=message.display_name or None,
-        tags=message.tags,
-        thresholds=_thresholds(message, config),
-        etag=message.etag or None,
-    )
+    case = EvalCase(eval_id, dialect="ces", tags=message.tags, thresholds=_thresholds(message, config))
+    case.display_name, case.etag = message.display_name or None, message.etag or None
     if message.golden is not None:
         case.turns = [_golden_turn(turn) for turn in message.golden.turns]
         case.evaluation_expectations = message.golden.evaluation_expectations
@@ -113,14 +107,11 @@ def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
             tool_invocation=stated.overall_tool_invocation_correctness_threshold if stated else None,
             hallucination=_BEHAVIORS.get(behavior),
         )
-    return ExpectedTurn(
-        user="\n".join(filter(None, inputs)) or None,
-        response="\n".join(texts) or None,
-        tool_calls=[e.tool_call for e in checked if e.tool_call is not None],
-        scripted_transfers=[s.agent_transfer.target_agent for s in message.steps if s.agent_transfer],
-        expectations=expectations,
-        thresholds=thresholds,
-    )
+    turn = ExpectedTurn("\n".join(filter(None, inputs)) or None, "\n".join(texts) or None)
+    turn.tool_calls = [e.tool_call for e in checked if e.tool_call is not None]
+    turn.scripted_transfers = [s.agent_transfer.target_agent for s in message.steps if s.agent_transfer]
+    turn.expectations, turn.thresholds = expectations, thresholds
+    return turn
 
 
 def _expectation(message: ces.GoldenExpectation) -> Expectation:
@@ -133,14 +124,10 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     if kind is None:
         raise ValueError("Evaluation.golden: an expectation sets no condition")
     is_unasked = (switched_off and comparison is None) or message.no_tool_calls is False
-    expectation = Expectation(
-        kind=kind,
-        comparison=comparison or "SEMANTIC_SIMILARITY",
-        skip=message.skip_evaluation or is_unasked,
-        parameter_threshold=gate.tool_invocation_parameter_correctness_threshold if gate else None,
-        variables=message.updated_variables,
-        wire=message.to_value(),
-    )
+    expectation = Expectation(kind, variables=message.updated_variables, wire=message.to_value())
+    expectation.comparison = comparison or "SEMANTIC_SIMILARITY"
+    expectation.skip = message.skip_evaluation or is_unasked
+    expectation.parameter_threshold = gate.tool_invocation_parameter_correctness_threshold if gate else None
     if message.tool_call is not None:
         expectation.tool_call = tool_call(message.tool_call)
         check_directives(expectation.tool_call.args or {}, f"the call of {expectation.tool_call.name}")
@@ -405,20 +392,15 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
         if not name:
             raise ValueError(f"evals.{index}: it has no name")
         steps = list(objects(case.get("steps"), "steps"))
-        yield EvalCase(
-            name,
-            kind="scenario",
-            dialect="ces",
-            display_name=name,
-            tags=listed(case.get("tags"), "tags"),
-            task="\n".join(str(step["goal"]) for step in steps if step.get("goal")),
-            evaluation_expectations=[
-                *(str(step["success_criteria"]) for step in steps if step.get("success_criteria")),
-                *(str(text) for text in listed(case.get("expectations"), "expectations")),
-            ],
-            user_behaviors=[str(s["response_guide"]).strip() for s in steps if "response_guide" in s],
-            session_state=as_object(case.get("session_parameters")),
-        )
+        made = EvalCase(name, kind="scenario", dialect="ces", display_name=name)
+        made.tags = listed(case.get("tags"), "tags")
+        made.task = "\n".join(str(step["goal"]) for step in steps if step.get("goal"))
+        wanted = [step["success_criteria"] for step in steps if step.get("success_criteria")]
+        wanted += listed(case.get("expectations"), "expectations")
+        made.evaluation_expectations = list(map(str, wanted))
+        made.user_behaviors = [str(s["response_guide"]).strip() for s in steps if "response_guide" in s]
+        made.session_state = as_object(case.get("session_parameters"))
+        yield made
 
 
 # For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}

@@ -90,14 +90,11 @@ def _conversation(
     first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
     stem = PurePosixPath(record.source).name.split(".")[0]
     name = endings.as_text(first.get("sessionId")) or stem
-    return log.conversation(
-        f"{name}/{stem}" if side else f"{name}/{number + 1}" if number else name,
-        "claude_code",
-        end,
-        start_time=endings.as_text(first.get("timestamp")),
-        tags=["sub_agent"] if side else [],
-        meta={key: first[key] for key in ("cwd", "gitBranch") if key in first},
-    )
+    name = f"{name}/{stem}" if side else f"{name}/{number + 1}" if number else name
+    made = log.conversation(name, "claude_code", end)
+    made.start_time, made.tags = endings.as_text(first.get("timestamp")), ["sub_agent"] if side else []
+    made.meta = {key: first[key] for key in ("cwd", "gitBranch") if key in first}
+    return made
 
 
 def _is_spoken(entry: JsonObject) -> bool:
@@ -214,8 +211,9 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
         log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if about and not is_over:
         log.check_end()
-    meta = {key: about[key] for key in ("model", "cwd") if key in about}
-    return [log.conversation(session or record_place(record), "claude_stream", meta=meta)]
+    made = log.conversation(session or record_place(record), "claude_stream")
+    made.meta = {key: about[key] for key in ("model", "cwd") if key in about}
+    return [made]
 
 
 # For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
@@ -350,15 +348,11 @@ def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> lis
         log.check_end()
     for kind in reader.started.values():
         log.unread.part(kind or "an item without a type")
-    return [
-        log.conversation(
-            endings.as_text(about.get("id")) or record_place(record),
-            "codex",
-            reader.end,
-            start_time=endings.as_text(about.get("timestamp")),
-            meta={key: about[key] for key in ("cwd", "originator") if key in about},
-        )
-    ]
+    name = endings.as_text(about.get("id")) or record_place(record)
+    made = log.conversation(name, "codex", reader.end)
+    made.start_time = endings.as_text(about.get("timestamp"))
+    made.meta = {key: about[key] for key in ("cwd", "originator") if key in about}
+    return [made]
 
 
 class _RolloutReader:
@@ -564,15 +558,12 @@ def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
         log.turn.latency_ms = endings.length(seconds * 1000)
     scores = as_object(sample.get("scores"))
     names = (about.get("run_id"), sample.get("id"), sample.get("epoch"))
-    return log.conversation(
-        "/".join(str(name) for name in names if name is not None),
-        "inspect",
-        end,
-        start_time=endings.as_text(about.get("created")),
-        labels={name: as_object(score).get("value") for name, score in scores.items()},
-        meta={"task_id": sample.get("id"), "trial": sample.get("epoch")}
-        | {key: about.get(key) for key in ("task", "model")},
-    )
+    made = log.conversation("/".join(str(name) for name in names if name is not None), "inspect", end)
+    made.start_time = endings.as_text(about.get("created"))
+    made.labels = {name: as_object(score).get("value") for name, score in scores.items()}
+    made.meta = {"task_id": sample.get("id"), "trial": sample.get("epoch")}
+    made.meta |= {key: about.get(key) for key in ("task", "model")}
+    return made
 
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
@@ -645,16 +636,12 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
                 log.turn.model_ms = endings.length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
         elif not kind.startswith(_MANAGED_STEPLESS):
             log.unread.part(kind or "an event without a type")
-    agent = as_object(session.get("agent"))
-    return [
-        log.conversation(
-            endings.as_text(session.get("id")) or record_place(record),
-            "anthropic_managed_agent",
-            app_version=endings.as_text(agent.get("version")),
-            start_time=endings.as_text(session.get("created_at")),
-            meta={"agent": agent["name"]} if "name" in agent else {},
-        )
-    ]
+    agent, name = as_object(session.get("agent")), endings.as_text(session.get("id")) or record_place(record)
+    made = log.conversation(name, "anthropic_managed_agent")
+    made.app_version = endings.as_text(agent.get("version"))
+    made.start_time = endings.as_text(session.get("created_at"))
+    made.meta = {"agent": agent["name"]} if "name" in agent else {}
+    return [made]
 
 
 # For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}

@@ -102,15 +102,11 @@ def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequenc
         wanted = as_object(task.get("evaluation_criteria"))
         by_agent, by_user = split_actions(wanted.get("actions") or [])
         unread = "env_assertions of tau2, which need its environment"
-        fields = {
-            "eval_id": as_text(task.get("id")),
-            "eval_set_id": as_text(domain),
-            "actions": by_agent,
-            "user_actions": by_user,
-            "outputs": wanted.get("communicate_info") or [],
-            "evaluation_expectations": wanted.get("nl_assertions") or [],
-            "unread": unread if wanted.get("env_assertions") else None,
-        }
+        fields: JsonObject = {"eval_id": as_text(task.get("id")), "eval_set_id": as_text(domain)}
+        fields |= {"actions": by_agent, "user_actions": by_user}
+        fields["outputs"] = wanted.get("communicate_info") or []
+        fields["evaluation_expectations"] = wanted.get("nl_assertions") or []
+        fields["unread"] = unread if wanted.get("env_assertions") else None
         return canonical(EvalCase, fields, "not a task of tau2")
 
     return read_each(objects_in(held.get("tasks")), case)
@@ -127,23 +123,19 @@ def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
     domain = as_object(info.get("environment_info")).get("domain_name")
     for run in objects_in(results.get("simulations")):
         reward = as_object(run.get("reward_info"))
-        yield {
-            "id": run.get("id"),
-            "eval_id": run.get("task_id"),
-            "eval_set_id": domain,
-            "app_version": as_object(info.get("agent_info")).get("llm"),
-            "start_time": run.get("start_time"),
-            "termination_reason": run.get("termination_reason"),
-            "tags": [f"trial {run['trial']}"] if "trial" in run else [],
-            "labels": {"reward": reward["reward"]} if "reward" in reward else {},
+        chat = {key: run.get(key) for key in ("id", "start_time", "termination_reason")}
+        chat |= {"eval_id": run.get("task_id"), "eval_set_id": domain}
+        chat["app_version"] = as_object(info.get("agent_info")).get("llm")
+        chat["tags"] = [f"trial {run['trial']}"] if "trial" in run else []
+        chat["labels"] = {"reward": reward["reward"]} if "reward" in reward else {}
+        chat["messages"] = [
             # The model's own reply repeats what a message holds.
-            "messages": [
-                {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
-                for held in objects_in(run.get("messages"))
-                for message in (objects_in(held.get("tool_messages")) or [held])
-                if message.get("content") != "###STOP###"
-            ],
-        }
+            {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
+            for held in objects_in(run.get("messages"))
+            for message in (objects_in(held.get("tool_messages")) or [held])
+            if message.get("content") != "###STOP###"
+        ]
+        yield chat
 
 
 # The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.
@@ -208,12 +200,9 @@ def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
             messages.append(_agent(None, _call(tool, args, message_id)))
         elif message and not is_hidden and role != "system" and kind not in _CHATGPT_THOUGHTS:
             messages.append({"role": role, "content": text})
-    yield {
-        "conversation_id": first_of(export, ("conversation_id", "id")),
-        "messages": messages,
-        "start_time": as_text(export.get("create_time")),
-        "other_branches": [n for n in nodes if n not in seen and as_object(nodes[n]).get("message")],
-    }
+    name, start = first_of(export, ("conversation_id", "id")), as_text(export.get("create_time"))
+    others = [n for n in nodes if n not in seen and as_object(nodes[n]).get("message")]
+    yield {"conversation_id": name, "messages": messages, "start_time": start, "other_branches": others}
 
 
 _CHATGPT_THOUGHTS = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -272,13 +261,8 @@ def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     ends = ((index, text, any(answered[index : index + 1])) for index, text in failed)
     errors = [JsonObject(turn=index, text=text, is_answered=is_answered) for index, text, is_answered in ends]
     at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])
-    yield {
-        "conversation_id": session.get("sessionId"),
-        "messages": messages,
-        "error": next(at_end, None),
-        _ERRORS: errors,
-        "start_time": session.get("startTime"),
-    }
+    about = {"conversation_id": session.get("sessionId"), "start_time": session.get("startTime")}
+    yield {**about, "messages": messages, "error": next(at_end, None), _ERRORS: errors}
 
 
 # SWE-agent's trajectories, and those of its small successor: what the model was sent, in order.
@@ -386,12 +370,9 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
             error = None
         state = now or state
     error = record.get("error") or error
-    yield {
-        "conversation_id": first_of(record, ("instance_id", "session_id", "id")),
-        "messages": messages,
-        "error": error,
-        "ended": "normally" if state == "finished" and not error else None,
-    }
+    name = first_of(record, ("instance_id", "session_id", "id"))
+    ended = "normally" if state == "finished" and not error else None
+    yield {"conversation_id": name, "messages": messages, "error": error, "ended": ended}
 
 
 def _events_of(record: JsonObject) -> list[JsonObject]:
@@ -496,13 +477,9 @@ def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     next_one = held.get("continued_trajectory_ref")
     goes_on = f"the trajectory goes on in {str(next_one)[:80]!r}, which is not read"
     lost: JsonObject = {"turn": len(messages), "text": goes_on, "is_answered": False, "kind": MISSING_HISTORY}
-    yield {
-        _ERRORS: [lost] if next_one else None,
-        "conversation_id": first_of(held, ("session_id", "trajectory_id")),
-        "app_version": agent.get("version"),
-        "messages": messages,
-        "tools": agent.get("tool_definitions"),
-    }
+    about = {"conversation_id": first_of(held, ("session_id", "trajectory_id"))}
+    about |= {"app_version": agent.get("version"), "tools": agent.get("tool_definitions")}
+    yield {**about, _ERRORS: [lost] if next_one else None, "messages": messages}
 
 
 # Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
@@ -580,8 +557,5 @@ def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
             role = roles.get(entry.get("ParticipantId"), entry.get("ParticipantId"))
             role = named.get(role, role) if isinstance(role, str) else None
             messages.append({"role": role, "content": entry.get("Content")})
-    yield {
-        "conversation_id": as_object(held.get("CustomerMetadata")).get("ContactId"),
-        "language": held.get("LanguageCode"),
-        "messages": messages,
-    }
+    name = as_object(held.get("CustomerMetadata")).get("ContactId")
+    yield {"conversation_id": name, "language": held.get("LanguageCode"), "messages": messages}

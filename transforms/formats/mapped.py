@@ -270,17 +270,11 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: endings
     stated = endings.stated_end(fields.get("ended"), fields.get("ended_detail"))
     end = end if stated == endings.UNKNOWN else stated
     tags = fields.get("tags")
-    given = {
-        **fields,
-        **{key: endings.as_text(fields.get(key)) for key in _TEXTS},
-        "conversation_id": name,
-        "source": MAPPING,
-        "turns": turns,
-        "tags": tags if isinstance(tags, list) else [] if tags is None else [endings.as_text(tags)],
-        "tools": endings.declared_tools(fields.get("tools")),
-        "ended": end.ended,
-        "ended_detail": end.detail,
-    }
+    given = {**fields, **{key: endings.as_text(fields.get(key)) for key in _TEXTS}}
+    given |= {"conversation_id": name, "source": MAPPING, "turns": turns}
+    given["tags"] = tags if isinstance(tags, list) else [] if tags is None else [endings.as_text(tags)]
+    given["tools"] = endings.declared_tools(fields.get("tools"))
+    given |= {"ended": end.ended, "ended_detail": end.detail}
     return canonical(Conversation, given, _WHAT)
 
 
@@ -346,14 +340,9 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     held = mapped.at(mapping.turn or mapping.message)
     if not isinstance(held, dict):
         raise ValueError(f"{_WHAT}: {mapping.turn or mapping.message} finds no object in the record")
-    part: JsonObject = {
-        "conversation_id": name,
-        "turn" if mapping.turn else "message": held,
-        "order": mapped.at(mapping.order),
-        "fields": mapped.fields(mapping),
-        "states_calls": mapped.states_calls(held),
-        "unread": mapped.unread(mapping),
-    }
+    part: JsonObject = {"conversation_id": name, "turn" if mapping.turn else "message": held}
+    part |= {"order": mapped.at(mapping.order), "fields": mapped.fields(mapping)}
+    part |= {"states_calls": mapped.states_calls(held), "unread": mapped.unread(mapping)}
     times = ("timestamp", "event_time", "time", "created_at", "start_time")
     event = {PART: part, **{key: value[key] for key in times if key in value}}
     return read_event(PART, event, record._replace(data=dump_json(event)))

@@ -121,12 +121,7 @@ class ReadSettings(NamedTuple):
 
 
 Test: TypeAlias = Callable[[JsonObject], bool]
-LogFunction: TypeAlias = Callable[
-    [JsonValue, Record, ReadSettings], Sequence[Conversation] | Sequence[Conversation | ValueError]
-]
-CaseFunction: TypeAlias = Callable[
-    [JsonValue, Record, ReadSettings], Sequence[EvalCase] | Sequence[EvalCase | ValueError]
-]
+_Reader: TypeAlias = Callable[[JsonValue, Record, ReadSettings], Sequence[T] | Sequence[T | ValueError]]
 
 
 class EventReader(Struct, frozen=True, kw_only=True):
@@ -246,8 +241,8 @@ class Format(Struct, frozen=True, kw_only=True):
     recognises: Test
     keys: tuple[str, ...] = ()
     other_keys: tuple[tuple[str, ...], ...] = ()
-    read_log: LogFunction | None = None
-    read_cases: CaseFunction | None = None
+    read_log: _Reader[Conversation] | None = None
+    read_cases: _Reader[EvalCase] | None = None
     events: EventReader | None = None
     splitter: Splitter | None = None
     may_be_part: bool = False

@@ -20,12 +20,8 @@ from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample, inline_case, packed_case
 from turnwise.transforms.review.row import RULES
-from turnwise.transforms.scoring.evaluate import (
-    CriterionScores,
-    ScoredConversation,
-    Verdict,
-    conversation_verdict,
-)
+from turnwise.transforms.scoring import evaluate as scoring
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 
 _MOST_TURNS = 10
 _T = TypeVar("_T")
@@ -67,7 +63,7 @@ def assert_conversation(
     >>> assert_conversation(log, case, {"tool_trajectory_avg_score": 1.0})
     """
     __tracebackhide__ = True
-    settings = evaluate.run_settings(evaluate.Options(criteria, config, judge), case is not None)
+    settings = evaluate.settings_of(evaluate.Options(criteria, config, judge), case is not None)
     if isinstance(allow_no_score, str):
         raise TypeError("allow_no_score: a collection of names, not one text")
     known = (STATUS, *settings.criteria_names)
@@ -82,7 +78,7 @@ def assert_conversation(
     allowed = [r for r in no_score if r.criterion.name in allow_no_score and not r.errors]
     no_score = [result for result in no_score if result not in allowed]
     scored.scores = [result for result in scored.scores if result not in allowed or _fails(result)]
-    verdict = conversation_verdict(scored, RULES)
+    verdict = scoring.conversation_verdict(scored, RULES)
     gates = [result for result in scored.scores if result.criterion.threshold is not None]
     failed = [result for result in gates if result.overall and result.overall.outcome == "FAIL"]
     is_decided = verdict.status == "PASS" or (verdict.status is None and STATUS in allow_no_score)

@@ -60,17 +60,10 @@ class SettledPositions(NamedTuple):
 class Checkpoints(Protocol):
     """Progress of sources that can be read again, such as files, written together with the outcomes."""
 
-    def done(self, source: str) -> SettledPositions:
-        """Returns the positions that earlier processes settled, and tracks the source from now on."""
-
-    def skip(self, source: str, positions: Iterable[int]) -> None:
-        """Settles positions without a record, such as blank lines."""
-
-    def note(self, source: str) -> str | None:
-        """Returns the note of a source (or of another key); None if there is none."""
-
-    def set_note(self, source: str, note: str) -> None:
-        """Stores a note under a source (or another key), such as the identity of its file."""
+    def done(self, source: str) -> SettledPositions: ...
+    def skip(self, source: str, positions: Iterable[int]) -> None: ...
+    def note(self, source: str) -> str | None: ...
+    def set_note(self, source: str, note: str) -> None: ...
 
 
 class StreamSource(Protocol):

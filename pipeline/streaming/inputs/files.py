@@ -19,15 +19,10 @@ from turnwise.pipeline.io import files as local_files
 from turnwise.pipeline.io.containers import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, SUFFIXES, read_records, reading_error
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPositions, SourceRecord, StreamSource
+from turnwise.schemas import score
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
-from turnwise.schemas.score import (
-    KEPT_RECORD_BYTES,
-    IncompleteReadError,
-    OversizedRecordError,
-    oversized_error,
-)
 
 _CHUNK = 1 << 16
 _HELD_BYTES = 1 << 24
@@ -87,7 +82,7 @@ class LinesSource(StreamSource):
         with self._changed:
             for line in lines:
                 self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
-                error = oversized_error(self._limit) if isinstance(line, _OversizedLine) else None
+                error = score.oversized_error(self._limit) if isinstance(line, _OversizedLine) else None
                 if error is None:
                     line = line.removeprefix(BOM).rstrip(b"\r")
                     if not line or line.isspace():
@@ -349,7 +344,7 @@ class _LineFile(_WatchedFile):
             if self._line in self._done:
                 continue
             if isinstance(data, _OversizedLine):
-                error = oversized_error(self._limit)
+                error = score.oversized_error(self._limit)
                 self._items.append(SourceRecord(self.source, self._line, bytes(data), error=error))
             elif data and not data.isspace():
                 text = data.removeprefix(BOM) if self._line == 1 else data
@@ -410,7 +405,7 @@ def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest()
 
 
-_KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadError)}
+_KINDS = {kind.__name__: kind for kind in (score.OversizedRecordError, score.IncompleteReadError)}
 """Errors that keep their type; of the others in a document the message alone is kept."""
 
 
@@ -541,8 +536,8 @@ class _LineSplitter:
         lines = list(self._hold(first))
         if others:
             lines += self._end()
-            whole = others[:-1]
-            lines += (x if len(x) <= self._limit else _OversizedLine(x[:KEPT_RECORD_BYTES]) for x in whole)
+            whole, kept = others[:-1], score.KEPT_RECORD_BYTES
+            lines += (x if len(x) <= self._limit else _OversizedLine(x[:kept]) for x in whole)
             lines += self._hold(others[-1])
         return lines
 
@@ -558,7 +553,7 @@ class _LineSplitter:
         self._parts.append(part)
         self._held += len(part)
         if self._held > self._limit:
-            yield _OversizedLine(self.pending[:KEPT_RECORD_BYTES])
+            yield _OversizedLine(self.pending[: score.KEPT_RECORD_BYTES])
             self._parts, self._held, self._is_dropping = [], 0, True
 
     def _end(self) -> list[bytes]:
@@ -612,8 +607,6 @@ def find_files(paths: Sequence[str]) -> list[local_files.Seen]:
 def _is_shown(path: str) -> bool:
     return not os.path.basename(path).startswith(".")
 
-
-# The source: directories and files that are watched.
 
 _SCAN_SECONDS = 0.1
 _SCAN_SHARE = 20

@@ -110,31 +110,23 @@ def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpo
 
 def _open_pubsub(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     check_extra(f"--input {name}", "turnwise[gcp]")
-    # Imported late: Google's libraries.
-    from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
-
-    return PubSubSource(name, options.max_record_bytes, options.timestamp_attribute)
+    limit, attribute = options.max_record_bytes, options.timestamp_attribute
+    return deferred("streaming.inputs.pubsub", "PubSubSource")(name, limit, attribute)
 
 
 def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     check_extra("--input kafka://...", "turnwise[kafka]")
-    # Imported late: an optional library.
-    from turnwise.pipeline.streaming.inputs.kafka import KafkaSource
-
-    return KafkaSource(name, options.max_record_bytes)
+    return deferred("streaming.inputs.kafka", "KafkaSource")(name, options.max_record_bytes)
 
 
+_OTLP = "otlp://HOST:PORT (receives OTLP/HTTP)"
+_open_otlp = deferred("streaming.inputs.otlp", "open_receiver")
+_left_by_otlp = deferred("streaming.inputs.otlp_spool", "refused_before")
 INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
-    InputKind(
-        "otlp:",
-        "otlp://HOST:PORT (receives OTLP/HTTP)",
-        deferred("streaming.inputs.otlp", "open_receiver"),
-        True,
-        deferred("streaming.inputs.otlp", "refused_before"),
-    ),
+    InputKind("otlp:", _OTLP, _open_otlp, is_local=True, left=_left_by_otlp),
 )
 
 

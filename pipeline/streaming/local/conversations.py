@@ -50,10 +50,7 @@ def key_of(name: str) -> int:
 
 
 class ConversationStore:
-    """The conversations in a stream's database, whose changes count.
-
-    Callers hold a transaction of it, but for `session` and `group`.
-    """
+    """The conversations in a stream's database; but for `session` and `group`, callers hold a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
         self._connection, self._lock = connection, lock

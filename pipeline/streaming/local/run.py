@@ -98,10 +98,8 @@ def _holds_stream(settings: RunSettings) -> bool:
 def check_stream_directory(settings: RunSettings) -> None:
     """Raises ConfigError if the output directory cannot be used, or holds a run that is no stream."""
     if not is_local(settings.output):
-        raise ConfigError(
-            f"--output {settings.output}: a stream in this process writes into a local directory; "
-            "other runners write to any filesystem"
-        )
+        what = "a stream in this process writes into a local directory; other runners write to any filesystem"
+        raise ConfigError(f"--output {settings.output}: {what}")
     run_writer.check_directory(settings.output, settings.overwrite or _holds_stream(settings))
     output = Path(settings.output).resolve()
     for path in settings.input:
@@ -179,19 +177,14 @@ _Rows = Sequence[MetricsByAppVersionRow]
 
 
 def first_lines(
-    seconds: float,
-    rates: tuple[float, float],
-    counts: RunCounts,
-    waiting: int,
-    held: int,
-    backlog: int | None,
-    asking: int,
+    seconds: float, rates: tuple[float, float], counts: RunCounts, load: tuple[int, int, int | None, int]
 ) -> list[str]:
     """Returns the lines that say how the stream goes: `rates` are conversations and turns per second.
 
-    Of the records in flight (`waiting`) those that are `held` are events in open sessions; `backlog` waits at
-    the source (records or bytes; None: unknown), and `asking` judge calls are in flight.
+    The load: records in flight; those of them that are events in open sessions; what waits at the source
+    (records or bytes; None: unknown); and judge calls in flight.
     """
+    waiting, held, backlog, asking = load
     known = "" if backlog is None else f", backlog {backlog:,}"
     return [
         f"turnwise stream   {_clock(seconds)}   ctrl-c: stop",
@@ -201,12 +194,7 @@ def first_lines(
 
 
 def tables(
-    alerts: Sequence[str],
-    windows: _Rows,
-    totals: _Rows,
-    criteria: Sequence[str],
-    counts: RunCounts,
-    width: int,
+    alerts: Sequence[str], windows: _Rows, totals: _Rows, names: Sequence[str], counts: RunCounts, width: int
 ) -> list[str]:
     """Returns the lines below them, for so many columns: alerts, the newest windows, and all windows."""
     lines = []
@@ -216,7 +204,7 @@ def tables(
     if windows:
         lines += ["", "last windows", *(f"  {line}" for line in window_lines(windows))]
     if totals:
-        table = version_table(totals, criteria, counts["failures_by_version"])
+        table = version_table(totals, names, counts["failures_by_version"])
         lines += ["", "all windows", *table.split("\n")]
     return lines
 
@@ -292,10 +280,10 @@ class LiveView:
         runtime, counts = self._runtime, stream_counts(self._runtime.store.counts)
         with runtime.store.lock:
             totals = _total_rows(runtime.store, "")
-        waiting = runtime.in_flight.waiting, PROGRESS.held, self._source.backlog(), JUDGING.asking
+        load = runtime.in_flight.waiting, PROGRESS.held, self._source.backlog(), JUDGING.asking
         windows, alerts = runtime.metrics.last_windows(_WINDOWS_SHOWN), runtime.alerts[-_ALERTS_SHOWN:]
         width, height = os.get_terminal_size(sys.stderr.fileno())
-        lines = first_lines(now - self._started, rates, counts, *waiting)
+        lines = first_lines(now - self._started, rates, counts, load)
         lines += tables(alerts, windows, totals, self._criteria, counts, (width or 80) - 1)
         if width and height:
             lines = [clipped(line, width - 1) for line in lines[: height - 1]]

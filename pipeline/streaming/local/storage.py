@@ -142,8 +142,7 @@ class StreamStorage:
         with self._transaction():
             for outcome in outcomes:
                 self._store(outcome)
-            receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
-            whole = in_flight.complete(receipts)
+            whole = in_flight.complete([receipt for outcome in outcomes for receipt in outcome.receipts])
             self.checkpoints.settle(whole)
             # Tracked sources never repeat a record.
             others = [(*key, time()) for key in whole if key[0] not in self.checkpoints.tracked]
@@ -276,22 +275,22 @@ class SourceCheckpoints:
             self._beyond[source].add(position)
 
     def done(self, source: str) -> SettledPositions:
-        """Returns the settled positions of a source, and tracks the source from now on."""
+        """Returns the positions that earlier processes settled, and tracks the source from now on."""
         with self._lock:
             self.tracked.add(source)
             return SettledPositions(self._through.get(source, 0), frozenset(self._beyond[source]))
 
     def skip(self, source: str, positions: Iterable[int]) -> None:
-        """Settles positions without a record; written with the next settled positions."""
+        """Settles positions without a record, such as blank lines; written with the next settled ones."""
         with self._lock:
             self._empty[source].update(positions)
 
     def note(self, source: str) -> str | None:
-        """Returns the note of a source; None if there is none."""
+        """Returns the note of a source (or of another key); None if there is none."""
         return self._notes.get(source)
 
     def set_note(self, source: str, note: str) -> None:
-        """Stores the note of a source; raises OSError."""
+        """Stores a note under a source (or another key), as of the identity of its file; raises OSError."""
         with self._lock, database.disk_errors(self._connection):
             self._notes[source] = note
             self._connection.execute(_UPSERT.format("note"), (source, note))
@@ -317,8 +316,6 @@ class SourceCheckpoints:
             write("DELETE FROM beyond WHERE source = ? AND position = ?", gone)
             write("INSERT OR IGNORE INTO beyond VALUES (?, ?)", new)
 
-
-# Writes the metrics files of a local stream, with the newest figures of each window.
 
 _WindowKey = tuple[str, str]
 """Start in RFC 3339 and app version ("": unknown)."""

@@ -205,13 +205,10 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         made.start_time = made.start_time or as_text(rows[0].get(time_key))
         return made
 
-    return registry.EventReader(
-        locate=lambda row: (_stated_name(exchanged(row)) or "", -1),
-        join=join,
-        group=group,
-        lend=lend,
-        is_endless=True,
-    )
+    def locate(row: JsonObject) -> tuple[str, int]:
+        return _stated_name(exchanged(row)) or "", -1
+
+    return registry.EventReader(locate=locate, join=join, group=group, lend=lend, is_endless=True)
 
 
 def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
@@ -339,16 +336,11 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     request |= {holder: messages} if messages else {}
     if not messages_base.messages_in(request)[0]:
         raise ValueError("LiteLLM stored no words of this call; set store_prompts_in_spend_logs: true")
-    return {
-        "request": request,
-        "response": {"error": "failure"} if failed and not reply else reply,
-        "metadata": about,
-        **_sessions(row.get("session_id"), sent, kinds.as_object(about).get("requester_metadata")),
-        "user_id": row.get("end_user") or None,
-        _CALLER: row.get("api_key"),
-        "source": "litellm_log",
-        _LATENCY: spent,
-    }
+    made = {"request": request, "response": {"error": "failure"} if failed and not reply else reply}
+    made["metadata"] = about
+    made |= _sessions(row.get("session_id"), sent, kinds.as_object(about).get("requester_metadata"))
+    made |= {"user_id": row.get("end_user") or None, _CALLER: row.get("api_key")}
+    return made | {"source": "litellm_log", _LATENCY: spent}
 
 
 # For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
@@ -372,16 +364,13 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     seconds, session = held.get("$ai_latency"), held.get("$ai_session_id")
     # Of nobody in particular the id is that of the trace.
     person = None if event.get("distinct_id") == held.get("$ai_trace_id") else event.get("distinct_id")
+    request = {"model": held.get("$ai_model"), "messages": kinds.decoded(held.get("$ai_input"))}
+    request["tools"] = kinds.decoded(held.get("$ai_tools"))
+    reply |= {"error": held["$ai_error"]} if held.get("$ai_is_error") else {}
     return {
-        "request": {
-            "model": held.get("$ai_model"),
-            "messages": kinds.decoded(held.get("$ai_input")),
-            "tools": kinds.decoded(held.get("$ai_tools")),
-        },
-        "response": {**reply, **({"error": held["$ai_error"]} if held.get("$ai_is_error") else {})},
+        **{"request": request, "response": reply},
         **(_sessions(held.get("$ai_trace_id")) if session is None else {"session_id": session}),
-        "user_id": person,
-        "source": "posthog_generations",
+        **{"user_id": person, "source": "posthog_generations"},
         _LATENCY: seconds * 1000 if isinstance(seconds, int | float) else None,
     }
 

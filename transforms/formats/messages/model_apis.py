@@ -117,11 +117,6 @@ _GEMINI_PARTS = frozenset(("text", *map(kinds.snake, _TYPED)))
 """Keys that name parts."""
 
 
-def _plain(part: JsonObject) -> JsonObject:
-    """Returns an object with its keys in snake_case, without null values."""
-    return {kinds.snake(key): value for key, value in part.items() if value is not None}
-
-
 def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
     """Adds contents; texts in a row are candidate content of the user, as Google's library sends them."""
     whole: list[JsonValue] = []
@@ -143,7 +138,7 @@ _GEMINI_KEPT = ("usage_metadata", "model_version", "prompt_feedback", _AUTOMATIC
 
 
 def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
-    plain = _plain(reply)
+    plain = kinds.snaked(reply)
     before = len(log.steps)
     if plain.get(_AUTOMATIC):
         # The calls that the library made by itself follow the request's contents.
@@ -157,23 +152,23 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
             message = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
             log.unread.add(UNREAD, message, calls=True)
     has_others = len(log.steps) > before
-    candidates = list(map(_plain, kinds.objects(plain.get("candidates"), "candidates")))
+    candidates = list(map(kinds.snaked, kinds.objects(plain.get("candidates"), "candidates")))
     if candidates:
         first = next((candidate for candidate in candidates if candidate.get("index") == 0), candidates[0])
         log.alternatives(len(candidates))
         if isinstance(first.get("content"), dict):
-            _read_contents([{"role": "model", **_plain(first["content"])}], log)
+            _read_contents([{"role": "model", **kinds.snaked(first["content"])}], log)
         reason = first.get("finish_reason")
         if type(reason) is int:
             # protobuf-Python's `to_dict` writes numbers. From 6 on, the Gemini API and Vertex AI number them
             # differently; all are failures.
             reason = _FINISHES[reason] if 0 <= reason < len(_FINISHES) else f"FINISH_REASON_{reason}"
         log.finish = reason
-    blocked = _plain(kinds.as_object(plain.get("prompt_feedback"))).get("block_reason")
+    blocked = kinds.snaked(kinds.as_object(plain.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
     # The reply counts the tokens of the last call of the model only.
-    counts = {} if has_others else _plain(kinds.as_object(plain.get("usage_metadata")))
+    counts = {} if has_others else kinds.snaked(kinds.as_object(plain.get("usage_metadata")))
     log.usage(counts, plain.get("model_version"))
 
 
@@ -182,12 +177,12 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
     reply: JsonObject = {}
     parts: list[JsonObject] = []
     finish: JsonValue = None
-    for event in map(_plain, events):
+    for event in map(kinds.snaked, events):
         for candidate in list(kinds.objects(event.get("candidates"), "candidates"))[:1]:
-            candidate = _plain(candidate)
+            candidate = kinds.snaked(candidate)
             finish = candidate.get("finish_reason") or finish
             content = kinds.as_object(candidate.get("content"))
-            for part in map(_plain, kinds.objects(content.get("parts"), "parts")):
+            for part in map(kinds.snaked, kinds.objects(content.get("parts"), "parts")):
                 last = parts[-1] if parts else {}
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
                     for text in (last["text"], part["text"]):
@@ -203,9 +198,9 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
 def _has_candidates(value: JsonObject) -> bool:
     """Returns whether an object is a reply; one that was blocked has no candidates, or one without words."""
     held = value.get("candidates")
-    plain = list(map(_plain, kinds.objects_in(held)))
+    plain = list(map(kinds.snaked, kinds.objects_in(held)))
     known = [c for c in plain if "finish_reason" in c or "parts" in kinds.as_object(c.get("content"))]
-    is_blocked = held == [] and bool(_plain(value).keys() & {"usage_metadata", "prompt_feedback"})
+    is_blocked = held == [] and bool(kinds.snaked(value).keys() & {"usage_metadata", "prompt_feedback"})
     return is_blocked or (isinstance(held, list) and bool(held) and len(known) == len(held))
 
 

@@ -68,18 +68,11 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
     trace, span_id = as_id(get("traceId") or get("trace_id")), as_id(get("spanId") or get("span_id"))
     if "startTimeUnixNano" not in held and "start_time_unix_nano" not in held:
         return _log(held, trace, span_id, scope, service)
-    span = TraceSpan(
-        trace,
-        span_id,
-        as_id(get("parentSpanId") or get("parent_span_id")),
-        as_text(get("name")) or "",
-        as_nanos(get("startTimeUnixNano") or get("start_time_unix_nano")),
-        as_nanos(get("endTimeUnixNano") or get("end_time_unix_nano")),
-        key_values(get("attributes")),
-        scope=scope,
-        resource=service,
-        dropped=dropped_count(held),
-    )
+    parent, name = as_id(get("parentSpanId") or get("parent_span_id")), as_text(get("name")) or ""
+    start = as_nanos(get("startTimeUnixNano") or get("start_time_unix_nano"))
+    end = as_nanos(get("endTimeUnixNano") or get("end_time_unix_nano"))
+    span = TraceSpan(trace, span_id, parent, name, start, end, key_values(get("attributes")))
+    span.scope, span.resource, span.dropped = scope, service, dropped_count(held)
     events, status, flags = get("events"), get("status"), get("flags")
     # The flags may say that the parent is of the same process.
     span.is_local = isinstance(flags, int) and flags & _REMOTE_MASK == _HAS_REMOTE
@@ -299,13 +292,9 @@ def _page(rows: list[JsonObject], meta: JsonObject) -> list[TraceSpan]:
 
 def _root(trace: JsonObject) -> TraceSpan:
     """Returns what a trace states, as a span above its observations."""
-    attributes = {
-        **_named(trace, _TRACE_FIELDS),
-        f"{_OBSERVATION}type": "trace",
-        f"{_OBSERVATION}input": loaded(trace.get("input")),
-        f"{_OBSERVATION}output": loaded(trace.get("output")),
-        "langfuse.trace.metadata": loaded(trace.get("metadata")),
-    }
+    attributes = {**_named(trace, _TRACE_FIELDS), f"{_OBSERVATION}type": "trace"}
+    attributes |= {f"{_OBSERVATION}{side}": loaded(trace.get(side)) for side in ("input", "output")}
+    attributes["langfuse.trace.metadata"] = loaded(trace.get("metadata"))
     name, trace_id = as_text(trace.get("name")) or "", as_id(trace.get("id"))
     start, latency = as_nanos(trace.get("timestamp")), as_number(trace.get("latency"))
     end = start + round(latency * 1e9) if latency is not None and 0 <= latency < 1e9 and start else 0
@@ -606,34 +595,22 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     # Words to the user are those of the invocation, which may say several things.
     suffix = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
     message, identity = record.get("error_message"), stated_identity(_OF_AGENT_EVENTS, record)
-    yield TraceSpan(
-        # An agent that another one calls as a tool has another session and invocation, and the same trace.
-        trace=trace if _TRACE.fullmatch(trace) else invocation or trace or session,
-        id=_id(record, kind, group),
-        # After an AgentTool, the end of its call names another parent than the start.
-        parent="" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id")),
-        name=kind,
-        start=max(time - length, 0),
-        end=time if is_end else 0,
-        attributes={
-            f"{ADK_EVENTS}{kind}{suffix}": {
-                "content": loaded(record.get("content")),
-                "parts": loaded(record.get("content_parts")),
-                "attributes": loaded(record.get("attributes")),
-                "agent": record.get("agent"),
-                "is_truncated": is_truncated,
-                "has_latency": total is not None,
-            },
-            AGENT_COLUMN: record.get("agent"),
-            INVOCATION: invocation or None,
-            "session.id": record.get("session_id"),
-            "user.id": record.get("user_id"),
-            **{key: text for key, text in zip(KEYS, identity, strict=True) if text},
-        },
-        error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
-        message=message if isinstance(message, str) else "",
-        dropped=int(is_truncated),
-    )
+    columns = {"content": "content", "parts": "content_parts", "attributes": "attributes"}
+    row = {key: loaded(record.get(column)) for key, column in columns.items()}
+    row |= {"agent": record.get("agent"), "is_truncated": is_truncated, "has_latency": total is not None}
+    attributes = {f"{ADK_EVENTS}{kind}{suffix}": row, AGENT_COLUMN: record.get("agent")}
+    attributes[INVOCATION] = invocation or None
+    attributes |= {"session.id": record.get("session_id"), "user.id": record.get("user_id")}
+    attributes |= {key: text for key, text in zip(KEYS, identity, strict=True) if text}
+    # An agent that another one calls as a tool has another session and invocation, and the same trace.
+    trace = trace if _TRACE.fullmatch(trace) else invocation or trace or session
+    # After an AgentTool, the end of its call names another parent than the start.
+    parent = "" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id"))
+    times = max(time - length, 0), time if is_end else 0
+    span = TraceSpan(trace, _id(record, kind, group), parent, kind, *times, attributes)
+    span.error = record.get("status") == "ERROR" or kind.endswith("_ERROR")
+    span.message, span.dropped = message if isinstance(message, str) else "", int(is_truncated)
+    yield span
 
 
 def _id(record: JsonObject, kind: str, group: str) -> str:

@@ -227,11 +227,7 @@ _OPENINFERENCE_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
     **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
 }
-_OPENINFERENCE_NAMES = {
-    "model": ("llm.model_name",),
-    "tool": ("tool.name",),
-    "agent": ("agent.name", "graph.node.id"),
-}
+_NAME_KEYS = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
 _AUTOMATIC = "automatic_function_calling_history"
 _NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
 """Keys of a function that is marked as a model's, and states neither a model nor a reply."""
@@ -240,7 +236,7 @@ _NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_typ
 def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("openinference.span.kind"), _OPENINFERENCE_KINDS)
-    step.name = text_at(held, *_OPENINFERENCE_NAMES.get(step.kind or "", ("\0",)))
+    step.name = text_at(held, *_NAME_KEYS.get(step.kind or "", ("\0",)))
     if step.kind == "tool":
         step.name = step.name or span.name.removesuffix(".__call__")
         step.target = step.name.removeprefix("handoff to ") if step.name.startswith("handoff to ") else None
@@ -362,9 +358,7 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
-    **dict.fromkeys(
-        ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser"), "other"
-    ),
+    **dict.fromkeys(key_set("retriever embedding evaluator guardrail event prompt parser"), "other"),
     **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
 }
 _OF_LANGSMITH = "langsmith.span.kind"

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Places, identity_at
 from turnwise.transforms.formats.messages.kinds import stated
@@ -23,11 +23,8 @@ from turnwise.transforms.formats.traces.span import (
 )
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
-_KEPT = (
-    RUNNING,
-    INVOCATION,
-    *(key for path, names in OF_SPANS if path == "attributes" for spelling in names for key in spelling),
-)
+_STATED = (key for path, names in OF_SPANS if path == "attributes" for keys in names for key in keys)
+_KEPT = (RUNNING, INVOCATION, *_STATED)
 
 
 class TracePart(msgspec.Struct, omit_defaults=True):
@@ -171,10 +168,9 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
     # A call and the invocation that it makes share the trace and the name of the agent.
     calls: dict[object, list[TraceSpan]] = {}
     begun: dict[str, TraceSpan] = {}
-    of_invocation: dict[object, list[TraceSpan]] = {}
-    spans = [span for part in parts for span in part.turnwise_spans]
-    for span in sorted(spans, key=lambda span: span.start):
-        of_invocation.setdefault(span.attributes.get(INVOCATION), []).append(span)
+    spans = sorted((span for part in parts for span in part.turnwise_spans), key=lambda span: span.start)
+    of_invocation = grouped((span.attributes.get(INVOCATION), span) for span in spans)
+    for span in spans:
         if f"{ADK_EVENTS}INVOCATION_STARTING" in span.attributes:
             begun[span.id] = span
         row = span.attributes.get(f"{ADK_EVENTS}TOOL_STARTING")

@@ -7,7 +7,7 @@ from functools import reduce
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
-from turnwise.schemas.jsonio import JsonValue
+from turnwise.schemas.jsonio import JsonValue, grouped
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats import identity
 from turnwise.transforms.formats.canonical import check_calls
@@ -426,12 +426,10 @@ def _add_orphans(nodes: Sequence[tree.SpanNode], turns: Sequence[Turn]) -> None:
     """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing."""
     # OTLP's flags, and LangSmith, say where a parent is no remote caller.
     orphans = [node for node in nodes if node.is_orphan]
-    callers = {node.span.trace: set[str]() for node in orphans}
-    for node in orphans:
-        callers[node.span.trace].add(node.span.parent)
+    callers = grouped((node.span.trace, node.span.parent) for node in orphans)
     roots = {node.span.trace for node in nodes if node.parent is None and not node.is_orphan}
     local = {node.span.trace for node in orphans if node.span.is_local}
-    lost = [trace for trace, parents in callers.items() if len(parents) > 1 or trace in roots | local]
+    lost = [trace for trace, parents in callers.items() if len(set(parents)) > 1 or trace in roots | local]
     if lost:
         count = sum(node.span.trace in lost for node in orphans)
         lack = f"{count} of {len(nodes)} spans name a parent that is not there"
