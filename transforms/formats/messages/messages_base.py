@@ -8,7 +8,7 @@ from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
-from turnwise.transforms.formats.fields import canonical
+from turnwise.transforms.formats.fields import OPEN_CALL, canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, listed, objects_in, stated
 
@@ -188,6 +188,10 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         log.general.add(MISSING_HISTORY, "the list goes on on another page", calls=True, words=True)
     if not is_state and not dialect.is_reply(record):
         log.general.keys(record, _KEYS | {"data" if is_page else messages_in(record)[0]})
+    tasks = objects_in(record.get("tasks"))
+    if is_state and (state.get("__interrupt__") or any(task.get("interrupts") for task in tasks)):
+        message = "the graph waits at an interrupt, of which it is not read what was asked"
+        log.unread.add(OPEN_CALL, message, calls=True, words=True)
     others = record.get(OTHER_BRANCHES)
     if isinstance(others, list) and others:
         message = f"{len(others)} messages are in branches that were left"
