@@ -127,7 +127,7 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
         return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
-            return [message for message in map(_of_otel, value) if not message.is_empty]
+            return [message for message in map(_of_otel, value) if message.finish or not message.is_empty]
         if value and not any(isinstance(item, dict | list) for item in value):
             texts = [item for item in value if isinstance(item, str)]
             inner = [loaded(text) for text in texts]
@@ -243,8 +243,8 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
 
 
 def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
-    """Returns the message that a value of any spelling is, as `messages_of` does, unless it is empty."""
-    return [message for message in messages_of(value, role, is_spelt=True) if not message.is_empty]
+    """Returns the message that a value of any spelling is, as `messages_of` does, unless it says nothing."""
+    return [message for message in messages_of(value, role, is_spelt=True) if message.finish or not message.is_empty]
 
 
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[parts.SpanMessage]:
