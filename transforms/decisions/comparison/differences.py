@@ -105,6 +105,7 @@ def _side(side: ComparedSide, by: comparison.PairedBy) -> comparison.Side:
         failed=outcomes["FAIL"],
         no_verdict=len(conversations) - outcomes["PASS"] - outcomes["FAIL"],
         rejected=side.rejected,
+        cut_inputs=side.cut_inputs,
         destructive=side.destructive,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,

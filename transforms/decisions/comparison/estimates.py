@@ -27,6 +27,7 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
 )
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
+from turnwise.transforms.decisions.comparison.words import corrected_text
 from turnwise.transforms.statistics import power, tests
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 
@@ -445,13 +446,7 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
         interval=tests.estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
     )
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
-    scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
-    value, low, high = (
-        f"{scale * number:+.{digits}f}"
-        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
-    )
-    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
-    text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
+    text = f"{corrected_text(corrected, result.measure)}{decided}"
     return replace(result, corrected=corrected, sentence=f"{result.sentence}; {text}")
 
 

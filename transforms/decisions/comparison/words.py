@@ -12,6 +12,7 @@ from turnwise.schemas.comparison import (
     GATE_PROBLEM,
     Comparison,
     ComparisonWord,
+    CorrectedDifference,
     CriterionComparison,
     Flip,
     FlipKind,
@@ -371,6 +372,10 @@ def _seen(conversations: ConversationColumns) -> set[str]:
 # Says a difference as one sentence.
 
 
+_ANY_NUMBER = 10**9
+"""Stands for a number of records that nobody knows: more than all that was measured."""
+
+
 def unmeasured_numbers(
     result: CriterionComparison, a: ComparedSide | Side, b: ComparedSide | Side, pairing: Pairing
 ) -> dict[str, int]:
@@ -379,16 +384,25 @@ def unmeasured_numbers(
     missing = result.missing.candidate_missing if result.missing and result.unit == "score" else 0
     # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
     gone = pairing.baseline_only if result.overall.pairs else 0
-    # Nobody knows of which version of a run a record was that could not be read.
-    rejected = ((b.rejected, b.name), (None if a.run_ids == b.run_ids else a.rejected, a.name))
     numbers = [
         (f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}", gone),
         (f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}", missing),
-        *(
-            (f"{number or 0:,} rejected records or conversations (perhaps of {name})", number or 0)
-            for number, name in rejected
-        ),
     ]
+    # Nobody knows of which version of a run a record was that could not be read.
+    for side in (b,) if a.run_ids == b.run_ids else (b, a):
+        rejected, cut = side.rejected or 0, side.cut_inputs
+        what = (
+            "1 rejected record or conversation"
+            if rejected == 1
+            else f"{rejected:,} rejected records or conversations"
+        )
+        numbers += [
+            (f"{what} (perhaps of {side.name})", rejected),
+            (
+                f"the rest of {counted(cut, 'input')} that broke off (perhaps of {side.name})",
+                cut * _ANY_NUMBER,
+            ),
+        ]
     return {text: number for text, number in numbers if number}
 
 
@@ -444,6 +458,17 @@ def difference_figures(result: CriterionComparison) -> str:
     """Returns a difference that there is, with its interval or why it has none."""
     assert result.overall.difference is not None
     return f"{_amount(result.overall.difference, result, signed=True)}{_range(result.overall, result)}"
+
+
+def corrected_text(corrected: CorrectedDifference, measure: str) -> str:
+    """Returns the difference that labels of people leave, as a clause."""
+    scale, digits, unit = (100, 1, " points") if measure == "pass_rate" else (1, 3, "")
+    value, low, high = (
+        f"{scale * number:+.{digits}f}"
+        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
+    )
+    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
+    return f"corrected by {labels} of people: {value}{unit} ({low} to {high})"
 
 
 def needed_text(result: CriterionComparison) -> str:
@@ -544,6 +569,9 @@ def _sight(result: CriterionComparison, by: PairedBy) -> str:
         count = counted(overall.pairs, "case")
     if overall.fewest is not None:
         return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
+    is_constant = not overall.difference and (overall.interval is None or overall.fewest_alike is None)
+    if overall.detectable is None and is_constant:
+        return ""  # more cases of values that are all equal would not tell either
     if overall.detectable is None:
         seen = f"; {count} {'is' if count.startswith('1 ') else 'are'} too few to show any difference"
     else:
