@@ -26,7 +26,7 @@ from turnwise.transforms.text.cleaning import natural_order
 _GAP = "  "
 _NARROWEST = 12
 _FLIPS_SHOWN = 10
-_SLICES_SHOWN = 5
+_PARTS_SHOWN = 8
 
 
 def comparison_text(comparison: Comparison, width: int) -> str:
@@ -45,7 +45,7 @@ def comparison_text(comparison: Comparison, width: int) -> str:
     parts = [
         *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
         *(f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()),
-        *_slices(comparison),
+        *_parts(comparison),
         families_text(comparison),
         *(f"note: {note}" for note in comparison.notes),
     ]
@@ -136,18 +136,15 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
     return [part for text in texts for part in wrapped(text, max(width, _NARROWEST))]
 
 
-def _slices(comparison: Comparison) -> list[str]:
-    shown = [result for result in comparison.slices if result.stands_out]
-    units = {result.criterion: result for result in comparison.criteria}
+def _parts(comparison: Comparison) -> list[str]:
+    shown = words.standing_out(comparison)
     lines = [
-        f"slice {result.slice}: {result.criterion} "
-        f"{words.difference_cell(result.difference, units[result.criterion])}, q {words.shown_p(result.q)}, "
-        f"{counted(result.difference.pairs or result.difference.baseline_count, 'case')}"
-        for result in shown[:_SLICES_SHOWN]
+        f"{name}: {criterion} {change}, q {q}, {counted(number, 'case')}"
+        for name, criterion, change, q, number in shown[:_PARTS_SHOWN]
     ]
-    if len(shown) > _SLICES_SHOWN:
-        lines.append(f"{len(shown) - _SLICES_SHOWN} more slices stand out (--format json)")
-    if comparison.slices and not shown:
+    if len(shown) > _PARTS_SHOWN:
+        lines.append(f"{len(shown) - _PARTS_SHOWN} more slices and turns stand out (--format json)")
+    if comparison.slices and not any(result.stands_out for result in comparison.slices):
         lines.append(f"slices: none of {len(comparison.slices)} slices and criteria stands out")
     return lines
 
@@ -238,7 +235,8 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
     problem = settings_problem(sides.baseline, sides.candidate)
     if problem:
         return _refused(problem, f"{command} --allow_different_judges")
-    comparison = compare(sides.baseline, sides.candidate, CompareOptions())
+    # It shows no slice, and a run does not wait for them.
+    comparison = compare(sides.baseline, sides.candidate, CompareOptions(slices=()))
     if why := nothing_common(comparison):
         return _refused(why)
     names = words.side_names(comparison)

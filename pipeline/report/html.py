@@ -197,7 +197,6 @@ _OF_RUNS = "baseline and candidate are the first and the last version of the run
 _OF_LAST = "baseline and candidate are the last two versions in their order"
 _OF_LAST_RUNS = "baseline and candidate are of the last two runs"
 _CHOSEN = "baseline and candidate were chosen above"
-_SLICES = ("language", "tag")
 
 
 def compare_versions(
@@ -279,7 +278,6 @@ def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     if problem := settings_problem(a, b):
         return f"Not compared: {problem}."
-    wanted = [name for side in (a, b) if side.document for name in side.document.config.get("slices", ())]
-    comparison = compare(a, b, CompareOptions(slices=list(dict.fromkeys([*wanted, *_SLICES]))))
+    comparison = compare(a, b, CompareOptions())
     nothing = nothing_common(comparison)
     return f"{b.name} is not compared with {a.name}: {nothing}." if nothing else comparison

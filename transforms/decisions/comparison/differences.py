@@ -47,6 +47,10 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         )
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimates.estimate(matched, measure, options)) for measure in measures]
+    if options.slices is None:
+        configs = [document.config for document in documents]
+        has_agents = any(AGENT in config.get("slices", ()) for config in configs)
+        options = msgspec.structs.replace(options, slices=[LANGUAGE, TAG, *([AGENT] if has_agents else ())])
     slices, turns, left_out = _compare_parts(matched, measured, options)
     criteria = []
     for measure, whole in measured:
@@ -208,7 +212,7 @@ def _compare_parts(
     """
     if not options.details:
         return [], {}, 0
-    slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
+    slices, measures = _slices(matched, options.slices or ()), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     of_slices = (
         _Part(measure, estimates.estimate(slices[name], measure, options), name)

@@ -59,6 +59,7 @@ class CompareOptions(Struct, frozen=True):
         by: What pairs conversations; None: the id that pairs most cases.
         margin: Largest difference that does not matter, as a share of the scale, 0..1.
         alpha: Level of significance of what decides; `q`: of the false discovery rate of what points.
+        slices: Dimensions of slices; None: languages, tags, and agents where the config names them.
         any_verdicts: Whether verdicts are compared although different criteria decide them.
         details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
@@ -67,7 +68,7 @@ class CompareOptions(Struct, frozen=True):
     margin: float = 0.02
     alpha: float = 0.05
     q: float = 0.1
-    slices: Sequence[str] = ()
+    slices: Sequence[str] | None = None
     any_verdicts: bool = False
     details: bool = True
 

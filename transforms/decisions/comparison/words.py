@@ -20,9 +20,12 @@ from turnwise.schemas.comparison import (
     Pairing,
     SettingsChange,
     Side,
+    SliceDifference,
+    TurnDifference,
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonValue, counted, dump_json, grouped, listed
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, scale_of
@@ -498,6 +501,28 @@ def table_notes(comparison: Comparison) -> list[str]:
     if comparison.same_as_verdict:
         notes.append(f"{STATUS}: the same as {comparison.same_as_verdict}, which alone has a threshold")
     return notes + [f"{result.criterion}: inconclusive: {result.why_open}" for result in is_open]
+
+
+def standing_out(comparison: Comparison) -> list[tuple[str, str, str, str, int]]:
+    """Returns slices and turns that stand out, the surest first: name, criterion, difference, q, cases."""
+    parts: list[tuple[str, str, SliceDifference | TurnDifference]] = []
+    parts += [(f"slice {part.slice}", part.criterion, part) for part in comparison.slices]
+    for result in comparison.criteria:
+        parts += [(turn_name(part.turn_index), result.criterion, part) for part in result.turns]
+    of_name = {result.criterion: result for result in comparison.criteria}
+    shown = [
+        (part.q or 0.0, name, of_name[of], part.difference) for name, of, part in parts if part.stands_out
+    ]
+    return [
+        (
+            name,
+            result.criterion,
+            difference_cell(difference, result),
+            shown_p(q),
+            difference.pairs or difference.baseline_count,
+        )
+        for q, name, result, difference in sorted(shown, key=lambda part: part[0])
+    ]
 
 
 def few_alike(criteria: Sequence[CriterionComparison], b: str) -> list[str]:
