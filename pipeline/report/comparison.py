@@ -328,7 +328,7 @@ class Sides(NamedTuple):
 
 def may_name_version(baseline: str) -> bool:
     """Returns whether a baseline can be an app version, because it is no place of a run."""
-    return "/" not in baseline and not Path(baseline).exists()
+    return ("/" not in baseline or "/versions/" in baseline) and not Path(baseline).exists()
 
 
 def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:
@@ -341,13 +341,13 @@ def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:
     return [version for version, names in shown if name in names]
 
 
-def no_baseline(baseline: str, stated: Iterable[str]) -> str:
+def no_baseline(baseline: str, stated: Iterable[_Version]) -> str:
     """Returns why a name is no baseline, with the app versions that there are."""
     names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
     return f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"
 
 
-def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
+def compared_runs(run: Run, stated: Sequence[_Version], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
     `run` is that of the candidate, of which the `stated` app versions are known. The baseline that options

@@ -12,7 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem, versions_named
+from turnwise.pipeline.report.comparison import (
+    NO_VERSION,
+    first_page,
+    nothing_common,
+    settings_problem,
+    versions_named,
+)
 from turnwise.pipeline.runs.directory import REPORT_DATA, write_whole
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
@@ -216,8 +222,8 @@ def compare_versions(
     ]
     keys = figures.in_display_order(versions, [run.first_times for run in read])
     names = zip(keys, figures.short_names(keys, figures.run_names(runs)), strict=True)
-    # All versions where no log states one.
-    is_stated = any(key.app_version for key in keys)
+    # All versions where no log states one, or where those without one are named.
+    is_stated = any(key.app_version for key in keys) and NO_VERSION not in (baseline, candidate)
     keyed = [
         (key, read[key.run].side(key.app_version or None, name))
         for key, name in names
