@@ -7,16 +7,7 @@ rejected where google-adk rejects them. Parts that are not read (media, groundin
 from enum import IntEnum
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.conversation import decoded_arguments
@@ -48,16 +39,15 @@ Arguments = Annotated[JsonObject | None, BeforeValidator(_log_arguments)]
 LoggedResponse = Annotated[JsonObject | None, BeforeValidator(_log_response)]
 
 
-class AdkModel(BaseModel):
+class AdkModel(
+    BaseModel,
+    defer_build=True,
+    alias_generator=to_camel,
+    populate_by_name=True,
+    extra="forbid",
+    protected_namespaces=(),
+):
     """Base of google-adk's models: camelCase or snake_case per key, unknown keys are errors."""
-
-    model_config = ConfigDict(
-        defer_build=True,
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        protected_namespaces=(),
-    )
 
     @model_validator(mode="before")
     @classmethod
@@ -141,10 +131,8 @@ class IntermediateData(AdkModel):
     intermediate_responses: list[tuple[str, list[Part]]] = Field(default_factory=no_items)
 
 
-class InvocationEvent(AdkModel):
+class InvocationEvent(AdkModel, extra="ignore"):
     """One step inside an invocation."""
-
-    model_config = ConfigDict(extra="ignore")
 
     author: str
     content: Content | None = None
@@ -217,10 +205,8 @@ class Invocation(AdkModel):
     app_details: AppDetails | None = None
 
 
-class AdkSessionInput(AdkModel):
+class AdkSessionInput(AdkModel, extra="ignore"):
     """Initial session of a case."""
-
-    model_config = ConfigDict(extra="ignore")
 
     app_name: str
     user_id: str
@@ -253,10 +239,8 @@ class ConversationScenario(AdkModel):
     user_persona: UserPersona | Literal["EXPERT", "NOVICE", "EVALUATOR"] | None = None
 
 
-class AdkEvalCase(AdkModel):
+class AdkEvalCase(AdkModel, extra="ignore"):
     """An eval case: a golden conversation or a scenario, exactly one of them."""
-
-    model_config = ConfigDict(extra="ignore")
 
     eval_id: str
     conversation: list[Invocation] | None = None
@@ -289,10 +273,7 @@ class EvalSet(BaseModel, defer_build=True):
 class EvalStatus(IntEnum):
     """A status; result files store its number."""
 
-    PASSED = 1
-    FAILED = 2
-    NOT_EVALUATED = 3
-    INFORMATIONAL = 4
+    PASSED, FAILED, NOT_EVALUATED, INFORMATIONAL = range(1, 5)
 
 
 class RubricScore(AdkModel):

@@ -24,7 +24,6 @@ class CaseThresholds(msgspec.Struct, frozen=True):
         golden_hallucination: Whether a hallucination fails a golden case.
         scenario_hallucination: Whether a hallucination fails a scenario case.
 
-    >>> import turnwise
     >>> case = turnwise.EvalCase(eval_id="e1", thresholds=turnwise.CaseThresholds(parameter=0.5))
     >>> case.thresholds.parameter
     0.5
@@ -42,7 +41,6 @@ class CaseThresholds(msgspec.Struct, frozen=True):
 class UserFact(conversation.CanonicalModel):
     """A fact given to the simulated user.
 
-    >>> import turnwise
     >>> turnwise.EvalCase(eval_id="e1", user_facts=[turnwise.UserFact("city", "Bern")]).user_facts[0].value
     'Bern'
     """
@@ -83,7 +81,6 @@ class EvalCase(conversation.CanonicalModel, dict=True):
         not_found: Why the case that a record names was not found; the case then holds only the expectations
             of the record. None: it was found, or none is named.
 
-    >>> import turnwise
     >>> (case,) = turnwise.read_cases({"eval_id": "greeting", "turns": [{"user": "Hi", "response": "Hello"}]})
     >>> log = {"conversation_id": "c1", "eval_id": "greeting", "turns": [{"user": "Hi", "agent": "Hello"}]}
     >>> turnwise.evaluate(log, cases=[case], criteria={"response_match_score": 1.0}).status

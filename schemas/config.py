@@ -1,6 +1,5 @@
 """The config file: google-adk's EvalConfig with the fields of turnwise."""
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
@@ -10,17 +9,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from msgspec import Struct
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StringConstraints,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas import jsonio
@@ -178,15 +167,13 @@ def _plain_url(value: str) -> str:
 _SECRET_FORM = r"^projects/[^/\s]+(/locations/[^/\s]+)?/secrets/[^/\s]+/versions/[^/\s]+$"
 
 
-class TokenPrices(Settings):
+class TokenPrices(Settings, populate_by_name=True):
     """Prices of a model, in any currency; `in`, `out` and `cached` are short names.
 
     Attributes:
         output_per_million: Price of a million answer tokens, including thoughts.
         cached_per_million: Price of a million prompt tokens read from a cache; None: that of others.
     """
-
-    model_config = ConfigDict(populate_by_name=True)
 
     input_per_million: float = Field(ge=0, validation_alias=AliasChoices("input_per_million", "in"))
     output_per_million: float = Field(ge=0, validation_alias=AliasChoices("output_per_million", "out"))
@@ -231,14 +218,12 @@ Panel: TypeAlias = Annotated[
 """Models that vote on each question, two to nine; (): there is no panel."""
 
 
-class Cascade(Settings):
+class Cascade(Settings, alias_generator=to_camel, populate_by_name=True):
     """A cheap judge that is asked first; where it is unsure, the question goes on.
 
     It is unsure if it gives no verdict, if its answers are too few, cannot all be used or do not all have the
     same verdict, or if it states less than `min_confidence`, 1..100 (None: it is not asked to state any).
     """
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     model: ModelName
     num_samples: int = Field(default=3, ge=1, strict=True)
@@ -251,7 +236,7 @@ class Cascade(Settings):
         return self
 
 
-class JudgeConfig(Settings):
+class JudgeConfig(Settings, protected_namespaces=()):
     """Settings of the judge. API keys come only from the environment, or from Secret Manager.
 
     Attributes:
@@ -273,8 +258,6 @@ class JudgeConfig(Settings):
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
     """
-
-    model_config = ConfigDict(protected_namespaces=())
 
     backend: str | None = Field(default=None, min_length=1)
     model: ModelName = DEFAULT_MODEL
@@ -556,7 +539,6 @@ DEFAULT_CRITERIA: jsonio.JsonObject = {
 class ConfigError(ValueError):
     """An error in the user's configuration; the message is one line.
 
-    >>> import turnwise
     >>> try:
     ...     turnwise.evaluate([], criteria={"tool_effects": 1.0})
     ... except turnwise.ConfigError as error:
@@ -569,6 +551,11 @@ class ConfigError(ValueError):
         super().__init__(*(jsonio.without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
 
 
+def _within_their_ranges(thresholds: jsonio.JsonObject) -> jsonio.JsonObject:
+    check_thresholds(EvaluationMetricsThresholds.from_value(thresholds))
+    return thresholds
+
+
 class CesConfig(Settings):
     """Settings of CES cases that neither the case nor the API defines.
 
@@ -576,14 +563,10 @@ class CesConfig(Settings):
         evaluation_metrics_thresholds: The app's message in proto3 JSON; a case overrides single fields.
     """
 
-    evaluation_metrics_thresholds: jsonio.JsonObject = Field(default_factory=dict)
+    evaluation_metrics_thresholds: Annotated[jsonio.JsonObject, AfterValidator(_within_their_ranges)] = Field(
+        default_factory=dict
+    )
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
-
-    @field_validator("evaluation_metrics_thresholds")
-    @classmethod
-    def _within_their_ranges(cls, value: jsonio.JsonObject) -> jsonio.JsonObject:
-        check_thresholds(EvaluationMetricsThresholds.from_value(value))
-        return value
 
 
 class DiscoveryEngineConfig(Settings):
@@ -603,10 +586,8 @@ class CodeConfig(Settings):
     name: str = Field(min_length=1)
 
 
-class CustomMetricConfig(Settings):
+class CustomMetricConfig(Settings, alias_generator=to_camel, populate_by_name=True, extra="ignore"):
     """A custom metric of google-adk, whose function is not run; unknown keys are ignored."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
     code_config: CodeConfig
 
@@ -637,7 +618,6 @@ class EvalConfig(Settings):
         user_simulator_config: google-adk's, for running agents; accepted and not used.
         live_model_config: google-adk's, for running agents; accepted and not used.
 
-    >>> import turnwise
     >>> config = turnwise.EvalConfig(criteria={"response_match_score": 0.5}, slices=("language",))
     >>> log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}
     >>> turnwise.evaluate(log, config=config).status is None  # nothing was expected, so nothing is scored
@@ -646,7 +626,7 @@ class EvalConfig(Settings):
 
     criteria: jsonio.JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
     custom_metrics: dict[str, CustomMetricConfig] = Field(default_factory=dict)
-    adk_compat: StrictBool = False
+    adk_compat: bool = Field(default=False, strict=True)
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()
     alerts: list[AlertRule] = Field(default_factory=jsonio.no_items)
@@ -683,14 +663,3 @@ class EvalConfig(Settings):
             judge = self.judge.model_copy(update={"prices": {**self.prices, **self.judge.prices}})
             object.__setattr__(self, "judge", judge)
         return self
-
-
-def load_json_object(text: str, name: str) -> jsonio.JsonObject:
-    """Parses a JSON object; raises ConfigError for any other value, and a key that stands in it twice."""
-    try:
-        value = json.loads(text, object_pairs_hook=jsonio.unique_pairs)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{name}: {error}") from None
-    if not isinstance(value, dict):
-        raise ConfigError(f"{name}: must hold a JSON object, not {type(value).__name__}")
-    return value

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, model_validator
 from pydantic_core import from_json
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
@@ -43,7 +43,6 @@ UNKNOWN: Final = "unknown"
 class ToolDeclaration(msgspec.Struct, omit_defaults=True):
     """Declaration of a tool; None: not stated. `origin`: mcp, openapi, ces, adk, openai or declared.
 
-    >>> import turnwise
     >>> turnwise.ToolDeclaration("book_slot", effect="write").origin
     'declared'
     """
@@ -56,10 +55,8 @@ class ToolDeclaration(msgspec.Struct, omit_defaults=True):
     origin: str = "declared"
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False):
     """Base of what a config holds: unknown keys are errors, and numbers are finite."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ToolSetting(Settings):
@@ -122,7 +119,6 @@ class Record(NamedTuple):
             or none for a joined record.
         closing: In a stream, the closing of a joined conversation; None: a single record.
 
-    >>> import turnwise
     >>> turnwise.Record("logs.jsonl", 1, b'{"call": "c1"}').position
     1
     """
@@ -169,7 +165,6 @@ _SHOWN = 3
 class Citation(msgspec.Struct, omit_defaults=True):
     """A range of the answer and its sources, which are indexes of references as decimal texts.
 
-    >>> import turnwise
     >>> turnwise.Citation(0, 6, sources=["0"]).sources
     ['0']
     """
@@ -187,7 +182,6 @@ class GroundedClaim(msgspec.Struct, omit_defaults=True):
         check_required: False: it needs no support; None: not stated.
         sources: Indexes of references, as decimal texts.
 
-    >>> import turnwise
     >>> turnwise.GroundedClaim(0, 6, score=0.4, sources=["0"]).needs_support
     True
     """
@@ -207,7 +201,6 @@ class GroundedClaim(msgspec.Struct, omit_defaults=True):
 class Reference(msgspec.Struct, omit_defaults=True):
     """A source of the answer; `relevance` to the query, 0..1: the highest of its texts; None: one has none.
 
-    >>> import turnwise
     >>> turnwise.Reference(title="Fees", texts=["Moving costs 300 euros."]).title
     'Fees'
     """
@@ -223,7 +216,6 @@ class Reference(msgspec.Struct, omit_defaults=True):
 class GroundedStep(msgspec.Struct, omit_defaults=True):
     """A step: SUCCEEDED, FAILED or IN_PROGRESS (None: not stated); `observed`: actions with an observation.
 
-    >>> import turnwise
     >>> turnwise.GroundedStep("SUCCEEDED", "search", actions=1, observed=1).observed
     1
     """
@@ -243,7 +235,6 @@ class SafetyRating(msgspec.Struct, omit_defaults=True):
         severity: HARM_SEVERITY_NEGLIGIBLE, and so on; None: not rated.
         blocked: Whether the text was withheld because of this rating.
 
-    >>> import turnwise
     >>> turnwise.SafetyRating("HARM_CATEGORY_HARASSMENT", probability="LOW").blocked
     False
     """
@@ -259,7 +250,6 @@ class SafetyRating(msgspec.Struct, omit_defaults=True):
 class Problem(msgspec.Struct, omit_defaults=True):
     """A problem that does not prevent scoring: a kind, such as `UnreadableField`; path and description.
 
-    >>> import turnwise
     >>> finding = turnwise.Problem("UnreadPart", "exchanges[0].attachment: a picture")
     >>> log = turnwise.Conversation("c1", turns=[turnwise.Turn(user="Hi", agent="Hello", findings=[finding])])
     >>> [(row["stage"], row["error_type"]) for row in turnwise.evaluate(log).failures]
@@ -284,7 +274,6 @@ class GroundedAnswer(msgspec.Struct, omit_defaults=True):
         grounding_score: Support of the whole answer by the references, 0..1; None: not checked.
         unread: Parts of the answer of which something could not be read, such as `citations.sources`.
 
-    >>> import turnwise
     >>> fees = turnwise.Reference(title="Fees", texts=["Moving costs 300 euros."])
     >>> cited = [turnwise.Citation(0, 6, ["0"])]
     >>> answer = turnwise.GroundedAnswer("SUCCEEDED", citations=cited, references=[fees])
@@ -357,7 +346,6 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
         agent: Agent that made the call; None: unknown.
         inside: Tool that stands for that agent, where another agent called it as a tool; None: none does.
 
-    >>> import turnwise
     >>> call = turnwise.ToolCall("book_slot", {"day": "2026-07-08"}, id="1")
     >>> turnwise.Turn(user="Book Wednesday", agent="Done.", tool_calls=[call]).tool_calls[0].args
     {'day': '2026-07-08'}
@@ -376,7 +364,6 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
 class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
     """One response of a tool; `error`: error mark of the log, which is true or the error message.
 
-    >>> import turnwise
     >>> turnwise.ToolResponse("book_slot", id="1", error="the slot is taken").error
     'the slot is taken'
     """
@@ -397,7 +384,6 @@ class TimedSpan(CanonicalModel):
         resource: Full resource name; None: unknown.
         start_time: RFC 3339 text, as in the log; `end_time` likewise.
 
-    >>> import turnwise
     >>> turnwise.TimedSpan("TOOL", "book_slot", seconds=0.4).seconds
     0.4
     """
@@ -417,7 +403,6 @@ class Usage(CanonicalModel):
         model: The model that was called; None: not stated, or several.
         parts: Tokens by model, where several were called, or one report lacks a count; empty: see `model`.
 
-    >>> import turnwise
     >>> turnwise.Usage(input_tokens=512, output_tokens=40).cached_tokens is None
     True
     """
@@ -457,7 +442,6 @@ def _counts(usage: Usage, other: Usage) -> dict[str, Any]:
 class Rubric(CanonicalModel, forbid_unknown_fields=True):
     """A statement that a judge checks for a turn or a conversation.
 
-    >>> import turnwise
     >>> rubric = turnwise.Rubric("r1", "The agent names the price.")
     >>> turnwise.EvalCase(eval_id="e1", rubrics=[rubric]).rubrics[0].text
     'The agent names the price.'
@@ -471,7 +455,6 @@ class Rubric(CanonicalModel, forbid_unknown_fields=True):
 class TurnThresholds(CanonicalModel, forbid_unknown_fields=True):
     """CES thresholds of one turn; None: the case decides.
 
-    >>> import turnwise
     >>> limits = turnwise.TurnThresholds(semantic_similarity=4)
     >>> turnwise.ExpectedTurn(user="Hi", response="Hello", thresholds=limits).thresholds.semantic_similarity
     4
@@ -495,7 +478,6 @@ class Expectation(CanonicalModel, forbid_unknown_fields=True):
         parameter_threshold: Threshold of this call's parameter correctness, 0..1; None: the case's.
         wire: Original CES message in canonical proto3 JSON; None: another format.
 
-    >>> import turnwise
     >>> wanted = turnwise.Expectation("tool_call", tool_call=turnwise.ToolCall("book_slot", {"day": "Mon"}))
     >>> turnwise.ExpectedTurn(user="Monday", expectations=[wanted]).expectations[0].tool_call.name
     'book_slot'
@@ -528,7 +510,6 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
         adk_reads: Whether google-adk reads the turn without an error, so that `unread` is nothing to it.
         unread: Further expectations that are not read; None: none.
 
-    >>> import turnwise
     >>> expected = turnwise.ExpectedTurn(response="Done.", tool_calls=[turnwise.ToolCall("book_slot")])
     >>> turn = turnwise.Turn(user="Book Wednesday", agent="Done.", expected=expected)
     >>> log = turnwise.Conversation(conversation_id="c1", turns=[turn])
@@ -578,7 +559,6 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         unknown_evidence: Why what its answer stands on may be missing; None: complete.
         unknown_latency: Why the logged `latency_ms` could not be read; None: no problem.
 
-    >>> import turnwise
     >>> turnwise.Turn(user="Hi", agent="Hello").tool_calls
     []
     """
@@ -630,7 +610,6 @@ class ExpectedOutcome(CanonicalModel, forbid_unknown_fields=True):
         user_actions: Calls that the user must make by the end with their own tools.
         unread: Further expectations that are not read; None: none.
 
-    >>> import turnwise
     >>> turnwise.ExpectedOutcome(outputs=["23"]).actions is None
     True
     """
@@ -664,7 +643,6 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
         revision: 0-based version of a conversation that changed after it was scored.
         ended: How it ended; None: unknown, or (with a detail) an unknown word.
 
-    >>> import turnwise
     >>> turn = turnwise.Turn(user="Hi", agent="Hello")
     >>> log = turnwise.Conversation(conversation_id="c1", app_version="v1", turns=[turn])
     >>> turnwise.evaluate(log).results[0]["app_version"]

@@ -1,21 +1,7 @@
 """Discovery Engine's answers, and the sessions that hold them."""
 
-from turnwise.schemas.proto.message import (
-    Bool,
-    Bytes,
-    Double,
-    Float32,
-    Implicit,
-    Int64,
-    Map,
-    Message,
-    OpenEnum,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Message, OneOf, OpenEnum, Struct, Text, field
 
 
 class ChunkContent(Message, inside="Answer.Reference.UnstructuredDocumentInfo"):
@@ -23,8 +9,8 @@ class ChunkContent(Message, inside="Answer.Reference.UnstructuredDocumentInfo"):
 
     content: Text = field()
     page_identifier: Text = field()
-    relevance_score: Float32 | None = field("0..1.")
-    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
+    relevance_score: proto.Float32 | None = field("0..1.")
+    blob_attachment_indexes: list[proto.Int64] = field("Into `blob_attachments`.")
 
 
 class UnstructuredDocumentInfo(Message, inside="Answer.Reference"):
@@ -33,7 +19,7 @@ class UnstructuredDocumentInfo(Message, inside="Answer.Reference"):
     document: Text = field()
     uri: Text = field()
     title: Text = field()
-    chunk_contents: Repeated[ChunkContent] = field()
+    chunk_contents: list[ChunkContent] = field()
     struct_data: Struct | None = field()
 
 
@@ -52,9 +38,9 @@ class ReferenceChunkInfo(Message, proto="Answer.Reference.ChunkInfo"):
 
     chunk: Text = field()
     content: Text = field()
-    relevance_score: Float32 | None = field("0..1.")
+    relevance_score: proto.Float32 | None = field("0..1.")
     document_metadata: DocumentMetadata | None = field()
-    blob_attachment_indexes: Repeated[Int64] = field("Into `blob_attachments`.")
+    blob_attachment_indexes: list[proto.Int64] = field("Into `blob_attachments`.")
 
 
 class StructuredDocumentInfo(Message, inside="Answer.Reference"):
@@ -69,18 +55,16 @@ class StructuredDocumentInfo(Message, inside="Answer.Reference"):
 class AnswerReference(Message, proto="Answer.Reference"):
     """One source."""
 
-    ONEOFS = (("unstructured_document_info", "chunk_info", "structured_document_info"),)
-
-    unstructured_document_info: UnstructuredDocumentInfo | None = field()
-    chunk_info: ReferenceChunkInfo | None = field()
-    structured_document_info: StructuredDocumentInfo | None = field()
+    unstructured_document_info: OneOf[UnstructuredDocumentInfo] = field()
+    chunk_info: OneOf[ReferenceChunkInfo] = field()
+    structured_document_info: OneOf[StructuredDocumentInfo] = field()
 
 
 class AttachedBlob(Message, proto="Answer.BlobAttachment.Blob"):
     """Type and bytes of a blob."""
 
     mime_type: Text = field()
-    data: Bytes = field()
+    data: proto.Bytes = field()
 
 
 class AttributionType(OpenEnum):
@@ -93,7 +77,7 @@ class BlobAttachment(Message, inside="Answer"):
     """A binary that belongs to an answer."""
 
     data: AttachedBlob | None = field()
-    attribution_type: Implicit[AttributionType] = field()
+    attribution_type: AttributionType = field()
 
 
 class StepState(OpenEnum):
@@ -120,7 +104,7 @@ class SearchResultChunkInfo(Message, proto="Answer.Step.Action.Observation.Searc
 
     chunk: Text = field()
     content: Text = field()
-    relevance_score: Float32 | None = field()
+    relevance_score: proto.Float32 | None = field()
 
 
 class SearchResult(Message, inside="Answer.Step.Action.Observation"):
@@ -129,44 +113,39 @@ class SearchResult(Message, inside="Answer.Step.Action.Observation"):
     document: Text = field()
     uri: Text = field()
     title: Text = field()
-    snippet_info: Repeated[SnippetInfo] = field()
-    chunk_info: Repeated[SearchResultChunkInfo] = field()
+    snippet_info: list[SnippetInfo] = field()
+    chunk_info: list[SearchResultChunkInfo] = field()
     struct_data: Struct | None = field()
 
 
 class Observation(Message, inside="Answer.Step.Action"):
     """Results of a search."""
 
-    search_results: Repeated[SearchResult] = field()
+    search_results: list[SearchResult] = field()
 
 
 class StepAction(Message, proto="Answer.Step.Action"):
     """An action with its result."""
 
-    ONEOFS = (("search_action",),)
-
-    search_action: SearchAction | None = field()
+    search_action: OneOf[SearchAction] = field()
     observation: Observation | None = field()
 
 
 class AnswerStep(Message, proto="Answer.Step"):
     """A step on the way to an answer."""
 
-    state: Implicit[StepState] = field()
+    state: StepState = field()
     description: Text = field()
     thought: Text = field()
-    actions: Repeated[StepAction] = field()
+    actions: list[StepAction] = field()
 
 
 class HarmCategory(OpenEnum):
     """Kind of harm."""
 
-    HARM_CATEGORY_UNSPECIFIED = 0
-    HARM_CATEGORY_HATE_SPEECH = 1
-    HARM_CATEGORY_DANGEROUS_CONTENT = 2
-    HARM_CATEGORY_HARASSMENT = 3
-    HARM_CATEGORY_SEXUALLY_EXPLICIT = 4
-    HARM_CATEGORY_CIVIC_INTEGRITY = 5
+    (HARM_CATEGORY_UNSPECIFIED, HARM_CATEGORY_HATE_SPEECH, HARM_CATEGORY_DANGEROUS_CONTENT,
+     HARM_CATEGORY_HARASSMENT, HARM_CATEGORY_SEXUALLY_EXPLICIT,
+     HARM_CATEGORY_CIVIC_INTEGRITY) = range(6)  # fmt: skip
 
 
 class HarmProbability(OpenEnum):
@@ -178,22 +157,19 @@ class HarmProbability(OpenEnum):
 class HarmSeverity(OpenEnum):
     """Severity of harm; the names have a prefix."""
 
-    HARM_SEVERITY_UNSPECIFIED = 0
-    HARM_SEVERITY_NEGLIGIBLE = 1
-    HARM_SEVERITY_LOW = 2
-    HARM_SEVERITY_MEDIUM = 3
-    HARM_SEVERITY_HIGH = 4
+    (HARM_SEVERITY_UNSPECIFIED, HARM_SEVERITY_NEGLIGIBLE, HARM_SEVERITY_LOW, HARM_SEVERITY_MEDIUM,
+     HARM_SEVERITY_HIGH) = range(5)  # fmt: skip
 
 
 class AnswerSafetyRating(Message, proto="SafetyRating"):
     """Rating of one kind of harm."""
 
-    category: Implicit[HarmCategory] = field()
-    probability: Implicit[HarmProbability] = field()
-    probability_score: Float32 = field()
-    severity: Implicit[HarmSeverity] = field()
-    severity_score: Float32 = field()
-    blocked: Bool = field("The text was withheld because of this rating.")
+    category: HarmCategory = field()
+    probability: HarmProbability = field()
+    probability_score: proto.Float32 = field()
+    severity: HarmSeverity = field()
+    severity_score: proto.Float32 = field()
+    blocked: proto.Bool = field("The text was withheld because of this rating.")
 
 
 class AnswerState(OpenEnum):
@@ -222,25 +198,21 @@ class AnswerSkippedReason(OpenEnum):
 class QueryType(OpenEnum):
     """Class of a query."""
 
-    TYPE_UNSPECIFIED = 0
-    ADVERSARIAL_QUERY = 1
-    NON_ANSWER_SEEKING_QUERY = 2
-    JAIL_BREAKING_QUERY = 3
-    NON_ANSWER_SEEKING_QUERY_V2 = 4
-    USER_DEFINED_CLASSIFICATION_QUERY = 5
+    (TYPE_UNSPECIFIED, ADVERSARIAL_QUERY, NON_ANSWER_SEEKING_QUERY, JAIL_BREAKING_QUERY,
+     NON_ANSWER_SEEKING_QUERY_V2, USER_DEFINED_CLASSIFICATION_QUERY) = range(6)  # fmt: skip
 
 
 class QueryClassificationInfo(Message, inside="Answer.QueryUnderstandingInfo"):
     """Result of one query classifier."""
 
-    type: Implicit[QueryType] = field()
-    positive: Bool = field()
+    type: QueryType = field()
+    positive: proto.Bool = field()
 
 
 class QueryUnderstandingInfo(Message, inside="Answer"):
     """Classification of the query."""
 
-    query_classification_info: Repeated[QueryClassificationInfo] = field()
+    query_classification_info: list[QueryClassificationInfo] = field()
 
 
 class CitationSource(Message, inside="Answer"):
@@ -252,47 +224,45 @@ class CitationSource(Message, inside="Answer"):
 class AnswerCitation(Message, proto="Answer.Citation"):
     """A segment of the text and its sources."""
 
-    start_index: Int64 = field("First byte of `answer_text`.")
-    end_index: Int64 = field("The byte after the last.")
-    sources: Repeated[CitationSource] = field()
+    start_index: proto.Int64 = field("First byte of `answer_text`.")
+    end_index: proto.Int64 = field("The byte after the last.")
+    sources: list[CitationSource] = field()
 
 
 class GroundingSupport(Message, inside="Answer"):
     """A claim of the text and its evidence."""
 
-    start_index: Int64 = field("First byte of `answer_text`.")
-    end_index: Int64 = field("The byte after the last.")
-    grounding_score: Double | None = field("0..1; absent: no check was needed.")
-    grounding_check_required: Bool | None = field("False: neither score nor sources are given.")
-    sources: Repeated[CitationSource] = field()
+    start_index: proto.Int64 = field("First byte of `answer_text`.")
+    end_index: proto.Int64 = field("The byte after the last.")
+    grounding_score: proto.Double | None = field("0..1; absent: no check was needed.")
+    grounding_check_required: proto.Bool | None = field("False: neither score nor sources are given.")
+    sources: list[CitationSource] = field()
 
 
 class Answer(Message):
     """The answer to one query of a session."""
 
     name: Text = field()
-    state: Implicit[AnswerState] = field()
+    state: AnswerState = field()
     answer_text: Text = field("All byte offsets refer to its UTF-8 encoding.")
-    grounding_score: Double | None = field("0..1; absent: no grounding check ran.")
-    citations: Repeated[AnswerCitation] = field()
-    grounding_supports: Repeated[GroundingSupport] = field()
-    references: Repeated[AnswerReference] = field()
-    blob_attachments: Repeated[BlobAttachment] = field()
-    related_questions: Repeated[Text] = field()
-    steps: Repeated[AnswerStep] = field()
+    grounding_score: proto.Double | None = field("0..1; absent: no grounding check ran.")
+    citations: list[AnswerCitation] = field()
+    grounding_supports: list[GroundingSupport] = field()
+    references: list[AnswerReference] = field()
+    blob_attachments: list[BlobAttachment] = field()
+    related_questions: list[Text] = field()
+    steps: list[AnswerStep] = field()
     query_understanding_info: QueryUnderstandingInfo | None = field()
-    answer_skipped_reasons: Repeated[AnswerSkippedReason] = field("Empty when there is a real answer.")
-    create_time: Timestamp | None = field()
-    complete_time: Timestamp | None = field()
-    safety_ratings: Repeated[AnswerSafetyRating] = field()
+    answer_skipped_reasons: list[AnswerSkippedReason] = field("Empty when there is a real answer.")
+    create_time: proto.Timestamp | None = field()
+    complete_time: proto.Timestamp | None = field()
+    safety_ratings: list[AnswerSafetyRating] = field()
 
 
 class Query(Message):
     """A question of a user."""
 
-    ONEOFS = (("text",),)
-
-    text: Text | None = field()
+    text: OneOf[Text] = field()
     query_id: Text = field()
 
 
@@ -305,8 +275,8 @@ class SessionTurn(Message, proto="Session.Turn"):
         "The Answer itself; only where the session was read with its answers."
     )
     detailed_assist_answer: Struct | None = field("An AssistAnswer, kept as an object.")
-    query_config: Map[Text] = field()
-    live: Bool = field()
+    query_config: dict[Text, Text] = field()
+    live: proto.Bool = field()
 
 
 class SessionState(OpenEnum):
@@ -320,11 +290,11 @@ class AnswerSession(Message, proto="Session"):
 
     name: Text = field()
     display_name: Text = field()
-    state: Implicit[SessionState] = field()
+    state: SessionState = field()
     user_pseudo_id: Text = field()
-    turns: Repeated[SessionTurn] = field()
-    labels: Repeated[Text] = field()
-    start_time: Timestamp | None = field()
-    end_time: Timestamp | None = field()
-    is_pinned: Bool = field()
+    turns: list[SessionTurn] = field()
+    labels: list[Text] = field()
+    start_time: proto.Timestamp | None = field()
+    end_time: proto.Timestamp | None = field()
+    is_pinned: proto.Bool = field()
     pending_async_assist_operation_id: Text = field()

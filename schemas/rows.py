@@ -2,19 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypedDict,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, get_args, get_type_hints
 
 import msgspec
 
@@ -28,21 +16,18 @@ MOST_BYTES = 64 * 1024
 """Size of the compact JSON of a transcript at most."""
 
 
-class Added(NamedTuple):
+class Added(msgspec.Struct, frozen=True):
     """Marks a column that rows of earlier runs may lack: they are read as if it held the default."""
 
     default: JsonValue = None
 
 
-class _MoreOfCall(TypedDict, total=False):
-    """Keys that a call has only where there is something to say."""
+class TranscriptCall(TypedDict):
+    """A call of a tool; a key that is not required is left out where it would say nothing."""
 
-    inside: Annotated[str, "Tool that stands for the agent that made the call, where another one called it."]
-
-
-class TranscriptCall(_MoreOfCall):
-    """A call of a tool."""
-
+    inside: Annotated[
+        NotRequired[str], "Tool that stands for the agent that made the call, where another one called it."
+    ]
     name: Annotated[str | None, "Name of the tool; null: the log states none."]
     args: Annotated[JsonValue, "Arguments; null: the log states none, or there are none."]
     result: Annotated[JsonValue, "Response of the tool; null: not logged."]
@@ -79,21 +64,19 @@ class ExpectedPart(TypedDict, total=False):
     task: Annotated[str, "Task of the user."]
 
 
-class _MoreOfTurn(TypedDict, total=False):
-    """Keys that a turn has only where there is something to say."""
+class TranscriptTurn(TypedDict):
+    """A turn; its index is the `turn_index` of scores. Keys that are not required are left out if empty."""
 
     messages: Annotated[
-        list[str], "All texts of the agent in order, where there are others beside the final response."
+        NotRequired[list[str]],
+        "All texts of the agent in order, where there are others beside the final response.",
     ]
-    user_tool_calls: Annotated[list[TranscriptCall], "Calls that the user made with their own tools."]
-    transfers: Annotated[list[str], "Agents that took over."]
-    agents: Annotated[list[str], "Agents that spoke, called or took over."]
-    unknown: Annotated[list[str], "What the log may miss of this turn, one line each."]
-
-
-class TranscriptTurn(_MoreOfTurn):
-    """A turn; its index is the `turn_index` of scores."""
-
+    user_tool_calls: Annotated[
+        NotRequired[list[TranscriptCall]], "Calls that the user made with their own tools."
+    ]
+    transfers: Annotated[NotRequired[list[str]], "Agents that took over."]
+    agents: Annotated[NotRequired[list[str]], "Agents that spoke, called or took over."]
+    unknown: Annotated[NotRequired[list[str]], "What the log may miss of this turn, one line each."]
     index: Annotated[int, "0-based."]
     label: Annotated[str | None, "`MISSING_TURN`, `EXTRA_TURN`, or null."]
     user: Annotated[str | None, "Message of the user; null: none."]
@@ -125,7 +108,6 @@ class Transcript(TypedDict):
 class ConversationRow(TypedDict):
     """One conversation: its verdict, why it should be read, its figures, and what was said and called.
 
-    >>> import turnwise
     >>> call = {"name": "book_slot", "args": {"date": "2026-08-07"}}
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"tool_calls": [call]}}
     >>> log = {"conversation_id": "c1", "turns": [turn]}
@@ -233,7 +215,6 @@ class ConversationRow(TypedDict):
 class ScoreRow(TypedDict):
     """One score of a turn or of a whole conversation.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -285,16 +266,13 @@ class ScoreRow(TypedDict):
     ]
 
 
-_Row = TypeVar("_Row")
-
-
-class ReadAgain(Iterable[_Row]):
+class ReadAgain(Iterable[Any]):
     """Rows that are read anew each time, so that memory does not grow with their number."""
 
-    def __init__(self, read: Callable[[], Iterable[_Row]]) -> None:
+    def __init__(self, read: Callable[[], Iterable[Any]]) -> None:
         self._read = read
 
-    def __iter__(self) -> Iterator[_Row]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._read())
 
     def __bool__(self) -> bool:
@@ -304,7 +282,6 @@ class ReadAgain(Iterable[_Row]):
 class ResultRow(TypedDict):
     """One evaluation result of a conversation.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -383,7 +360,6 @@ class MetricRow(TypedDict):
 class MetricsByAppVersionRow(MetricRow):
     """One criterion over an app version; the row of the criterion `verdict` counts verdicts.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -408,7 +384,6 @@ class MetricsByAppVersionRow(MetricRow):
 class MetricsByTurnRow(MetricRow):
     """One criterion over one turn index of an app version.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -422,7 +397,6 @@ class MetricsByTurnRow(MetricRow):
 class MetricsBySliceRow(MetricRow):
     """One criterion over one slice of an app version: the turns with a label, and their conversations.
 
-    >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
     >>> log = {"conversation_id": "c1", "app_version": "v1", "turns": [turn], "tags": ["skipped:NONE"]}
     >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.5})
@@ -439,7 +413,6 @@ class MetricsBySliceRow(MetricRow):
 class FailureRow(TypedDict):
     """One failure, or one finding.
 
-    >>> import turnwise
     >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": []})
     >>> [(row["stage"], row["message"]) for row in result.failures]
     [('parse', 'conversation c1 has no turn')]
@@ -478,15 +451,11 @@ TABLES: dict[str, type] = {
 
 ColumnKind = Literal["string", "long", "double", "boolean", "date"]
 _KINDS: dict[Any, ColumnKind] = {
-    str: "string",
-    int: "long",
-    float: "double",
-    bool: "boolean",
-    JsonObject: "string",
-}
+    str: "string", int: "long", float: "double", bool: "boolean", JsonObject: "string",
+}  # fmt: skip
 
 
-class Column(NamedTuple):
+class Column(msgspec.Struct, frozen=True):
     """One column of a table.
 
     Attributes:
@@ -517,12 +486,9 @@ def columns(table: str) -> tuple[Column, ...]:
     made = []
     for name, annotated in get_type_hints(TABLES[table], include_extras=True).items():
         hint, _, *added = get_args(annotated)
-        is_nullable = isinstance(hint, UnionType)
-        kind = next(part for part in get_args(hint) if part is not NoneType) if is_nullable else hint
-        is_json = kind == JsonObject
-        is_list = not is_json and get_origin(kind) is list
-        item = _KINDS[get_args(kind)[0] if is_list else kind]
-        made.append(Column(name, item, is_list, is_nullable, is_json, *added))
+        kind = next(kind for kind in _KINDS if hint in (kind, kind | None) or get_args(hint) == (kind,))
+        is_list, is_nullable = get_args(hint) == (kind,), hint == kind | None
+        made.append(Column(name, _KINDS[kind], is_list, is_nullable, kind == JsonObject, *added))
     return tuple(made)
 
 

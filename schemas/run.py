@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from hashlib import blake2b
 from typing import Literal
 
@@ -111,11 +110,6 @@ def files_changed(before: InputFiles, now: InputFiles) -> str:
 RUN_FILE = "run.json"
 
 
-def time_text(moment: datetime) -> str:
-    """Returns a time in UTC as RFC 3339, in milliseconds."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 class RunInfo(msgspec.Struct, frozen=True, eq=False):
     """The run that results and rows belong to.
 
@@ -147,12 +141,10 @@ FORMAT_VERSION = 2
 """Of `run.json` and the tables of a run. Increase it with every name that changes its meaning or goes."""
 
 
-_CHANGE_NO_SCORE = frozenset(
-    (
-        *("alerts", "app_version_from", "criteria", "gate", "judge", "live_model_config", "slices"),
-        "user_simulator_config",
-    )
-)
+_CHANGE_NO_SCORE = {
+    "alerts", "app_version_from", "criteria", "gate", "judge", "live_model_config", "slices",
+    "user_simulator_config",
+}  # fmt: skip
 """Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
 
 

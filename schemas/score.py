@@ -43,7 +43,6 @@ class Score(Struct):
         outcome: PASS or FAIL by the threshold; None: no score, or no threshold.
         judge: Usage of the judge; None: the score was measured.
 
-    >>> import turnwise
     >>> turnwise.Score(None, reason="the log has no times").outcome is None
     True
     """
@@ -63,10 +62,7 @@ CriterionSeverityReason: TypeAlias = Literal[
 ]
 """Severity reasons that a criterion can state."""
 
-SeverityReason: TypeAlias = Literal[
-    "destructive", "safety", "false_claims", "missing_writes", "unsupported", "expectations", "text", "other",
-    "no_verdict",
-]  # fmt: skip
+SeverityReason: TypeAlias = Literal["destructive", CriterionSeverityReason, "no_verdict"]
 """All kinds, the most severe first.
 
 `destructive`: a successful call that cannot be undone and was not expected. `missing_writes`: changes that

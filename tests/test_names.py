@@ -28,7 +28,7 @@ ALLOWED = {
     "gemini": {"transforms/formats/exports.py"},
     "hallucination": {"transforms/ces/"},
     "semantic_similarity": {"transforms/formats/ces_cases.py"},
-    "tool_invocation_score": {"schemas/config.py", "schemas/ces/"},
+    "tool_invocation_score": {"schemas/config.py"},
     "grounding_score": {"transforms/formats/answers.py"},
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/"},
@@ -44,7 +44,7 @@ ALLOWED = {
     "discovery_engine": {"transforms/formats/answers.py", "schemas/config.py"},
     # Files, keys and the command of that name, and the default of --output_format.
     "store": {
-        *("pipeline/settings/options.py", "pipeline/report/ending.py"),
+        *("pipeline/settings/run.py", "pipeline/report/ending.py"),
         *("pipeline/cli/main.py", "pipeline/cli/store.py"),
     },
     "jsonl": {"pipeline/settings/options.py"},

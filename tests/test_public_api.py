@@ -149,7 +149,8 @@ def test_a_result_is_compared_with_an_earlier_one():
 @pytest.mark.parametrize("name", ["", *turnwise.__all__])
 def test_every_name_has_an_example_that_works(name):
     thing = getattr(turnwise, name) if name else turnwise
-    example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name or "turnwise", None, None)
+    named = {"turnwise": turnwise}  # who asks for the help of a name has imported it
+    example = doctest.DocTestParser().get_doctest(thing.__doc__, named, name or "turnwise", None, None)
     assert example.examples, "no example"
     printed = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)

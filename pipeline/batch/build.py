@@ -15,37 +15,11 @@ from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.steps import (
-    COUNTS,
-    FAILURES,
-    OF_RUN,
-    ROW_TABLES,
-    ROWS,
-    STATISTICS,
-    TO_READ,
-    AnySums,
-    CountingDoFn,
-    InspectedDoFn,
-    JoinSessions,
-    JudgeTurns,
-    MatchCases,
-    MetricsFn,
-    NameGroups,
-    ParseConversations,
-    ParseEvalCases,
-    ScoreTurns,
-)
+from turnwise.transforms.beam import steps
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
-from turnwise.transforms.metrics.state import (
-    MetricsState,
-    add_sums,
-    failure_rows,
-    slice_rows,
-    turn_rows,
-    version_rows,
-)
+from turnwise.transforms.metrics import state as metrics
 
 SESSIONS = "Sessions"
 
@@ -53,7 +27,7 @@ SESSIONS = "Sessions"
 class Scored(NamedTuple):
     """Sums by app version, and what is told when the run ends, beside the rows that are written."""
 
-    states: "list[PCollection[tuple[str, MetricsState]]]"
+    states: "list[PCollection[tuple[str, metrics.MetricsState]]]"
     reports: "list[PCollection[tuple[str, Told]]]"
 
 
@@ -72,39 +46,35 @@ def build_scoring(
     reports_cases: bool = True,
 ) -> Scored:
     """Adds the steps up to rows and sums; `reports_cases`: also what became of the eval cases, once a run."""
-    parts, steps = _conversations(root, logs, settings)
-    failures, reports = [step.failures for step in steps], [step.counts for step in steps]
+    parts, sources = _conversations(root, logs, settings)
+    failures = [source.failures for source in sources]
+    reports = [source.counts for source in sources]
     eval_cases: PCollection[bytes] | None = None
     # Beam removes the directory when the pipeline has run, whatever its end.
     path = "" if settings.is_distributed else os.path.join(root.local_tempdir, "eval_cases")
     if cases is not None:
         read = cases.read(root, "Cases")
-        parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces), path)
+        reader = CaseReader(settings.config.ces)
+        parsed, distinct = read.records | "ParseEvalCases" >> steps.ParseEvalCases(reader, path)
         if reports_cases:
-            failures += [read.failures, *parsed.failures]
-            reports += [read.counts, *parsed.counts]
-        eval_cases = parsed.cases
-    states, selection = [], settings.selection
+            failures += [read.failures, parsed.failures, distinct.failures]
+            reports += [read.counts, parsed.counts, distinct.counts]
+        eval_cases = distinct.cases
+    states = []
     for part, conversations in parts.items():
-        match = MatchCases(eval_cases, settings.config.match_cases_by, path)
-        if selection.needs_judge:
-            score = JudgeTurns(selection, settings.run, settings.judge)
-        else:
-            score = ScoreTurns(selection.measured, settings.run)
+        match = steps.MatchCases(eval_cases, settings.config.match_cases_by, path)
+        score = steps.ScoreTurns(settings.selection, settings.run, settings.judge)
         matched = conversations | f"MatchCases{part}" >> match
         scored = matched["matched"] | f"ScoreTurns{part}" >> score
-        sink.write_tables(scored[ROWS], ROW_TABLES, part)
-        states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
-        failures += [matched[FAILURES], scored[FAILURES]]
-        reports += [matched[COUNTS], scored[COUNTS], scored[TO_READ]]
+        sink.write_tables(scored[steps.ROWS], steps.ROW_TABLES, part)
+        states.append(scored[steps.STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(steps.MetricsFn()))
+        failures += [matched[steps.FAILURES], scored[steps.FAILURES]]
+        reports += [matched[steps.COUNTS], scored[steps.COUNTS], scored[steps.TO_READ]]
     write = _FailureRowsFn(settings.run)
-    rows = (
-        failures
-        | "Failures" >> beam.Flatten()
-        | "FailureRows" >> beam.ParDo(write).with_outputs(COUNTS, main="rows")
-    )
-    sink.write_tables(rows["rows"], (FAILURES,))
-    return Scored(states, [*reports, rows[COUNTS]])
+    rejected = failures | "Failures" >> beam.Flatten()
+    rows = rejected | "FailureRows" >> beam.ParDo(write).with_outputs(steps.COUNTS, main="rows")
+    sink.write_tables(rows["rows"], (steps.FAILURES,))
+    return Scored(states, [*reports, rows[steps.COUNTS]])
 
 
 def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: Sink) -> None:
@@ -126,54 +96,55 @@ def _conversations(
     if not settings.is_distributed:
         joined = read.records | "ParseConversations" >> ParseAndJoin(reader, is_alone=settings.workers == 1)
         return {"": joined.conversations}, [read, joined]
-    parsed = read.records | "ParseConversations" >> ParseConversations(reader)
+    parsed = read.records | "ParseConversations" >> steps.ParseConversations(reader)
     if not may_hold_events(settings.input_format):
         return {"": parsed.conversations}, [read, parsed]
-    events, steps = parsed.events, [read, parsed]
+    events, sources = parsed.events, [read, parsed]
     if may_hold_groups(settings.input_format):
-        named = parsed.grouped | "NameGroups" >> NameGroups()
+        named = parsed.grouped | "NameGroups" >> steps.NameGroups()
         events = (events, named.events) | "Events" >> beam.Flatten()
-        steps.append(named)
-    joined = events | "JoinSessions" >> JoinSessions()
-    return {"": parsed.conversations, SESSIONS: joined.conversations}, [*steps, joined]
+        sources.append(named)
+    joined = events | "JoinSessions" >> steps.JoinSessions()
+    return {"": parsed.conversations, SESSIONS: joined.conversations}, [*sources, joined]
 
 
-class _FailureRowsFn(CountingDoFn):
+class _FailureRowsFn(steps.CountingDoFn):
     def __init__(self, run: RunInfo) -> None:
         super().__init__()
         self._run = run
 
     def process(self, failure: Failure) -> Iterator[tuple[str, list[FailureRow]]]:
-        rows = failure_rows(failure, self._run.run_id, self._run.redact, self.counts)
+        rows = metrics.failure_rows(failure, self._run.run_id, self._run.redact, self.counts)
         for row in rows:
             self.counts.update(failure_counters(row))
-        yield FAILURES, rows
+        yield steps.FAILURES, rows
 
 
-def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, AnySums]]:
-    return OF_RUN, (entry[0], MetricsFn().add_input(b"", entry[1]))
+def _of_run(entry: tuple[str, metrics.MetricsState]) -> tuple[str, tuple[str, steps.AnySums]]:
+    return steps.OF_RUN, (entry[0], steps.MetricsFn().add_input(b"", entry[1]))
 
 
 _VERSIONS_TOGETHER = 64
 METRIC_ROWS: Mapping[str, Callable[..., Sequence[Any]]]
-METRIC_ROWS = dict(zip(SINGLE_FILES, (version_rows, turn_rows, slice_rows), strict=True))
+_ROWS = metrics.version_rows, metrics.turn_rows, metrics.slice_rows
+METRIC_ROWS = dict(zip(SINGLE_FILES, _ROWS, strict=True))
 """Metrics table -> what makes its rows of the sums of an app version, for a run and perhaps a window."""
 
 
-class _MetricRowsFn(InspectedDoFn):
+class _MetricRowsFn(steps.InspectedDoFn):
     """Yields the metrics tables and the aggregated metrics of a run from the sums of all app versions."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
 
-    def process(self, element: tuple[str, Iterable[tuple[str, AnySums]]]) -> Iterator[Any]:
+    def process(self, element: tuple[str, Iterable[tuple[str, steps.AnySums]]]) -> Iterator[Any]:
         # There may be as many versions as conversations: sums and rows of some are held at a time.
         versions = grouped(element[1])
         names, aggregated = list(versions), dict[str, VersionSums]()
         for start in range(0, len(names), _VERSIONS_TOGETHER):
-            entries: list[tuple[str, MetricsState]] = []
+            entries: list[tuple[str, metrics.MetricsState]] = []
             for name in names[start : start + _VERSIONS_TOGETHER]:
-                entries.append((name, MetricsFn().merge_accumulators(versions.pop(name))))
+                entries.append((name, steps.MetricsFn().merge_accumulators(versions.pop(name))))
                 _add_version(aggregated, *entries[-1])
             for table, rows_of in METRIC_ROWS.items():
                 yield table, [row for entry in entries for row in rows_of(entry, self._run_id)]
@@ -183,14 +154,14 @@ class _MetricRowsFn(InspectedDoFn):
             yield AGGREGATED, [aggregated_metrics(together)]
 
 
-def _add_version(aggregated: dict[str, VersionSums], version: str, state: MetricsState) -> None:
+def _add_version(aggregated: dict[str, VersionSums], version: str, state: metrics.MetricsState) -> None:
     name = version.rsplit("/", 1)[-1]
     passes, fails, sums = aggregated.get(name) or VersionSums(0, 0, {})
-    add_sums(sums, state.ces)
+    metrics.add_sums(sums, state.ces)
     aggregated[name] = VersionSums(passes + state.passes, fails + state.fails, sums)
 
 
-def aggregate_versions(states: Iterable[tuple[str, MetricsState]]) -> JsonObject:
+def aggregate_versions(states: Iterable[tuple[str, metrics.MetricsState]]) -> JsonObject:
     """Returns CES's AggregatedMetrics over all app versions, keyed by their last segment."""
     aggregated: dict[str, VersionSums] = {}
     for version, state in states:

@@ -12,12 +12,8 @@ from typing import Any, NamedTuple, TextIO, cast
 import apache_beam as beam
 import grpc
 from apache_beam.metrics.metric import MetricsFilter
-from apache_beam.options.pipeline_options import (
-    GoogleCloudOptions,
-    PipelineOptions,
-    PortableOptions,
-    TestOptions,
-)
+from apache_beam.options import pipeline_options as beam_options
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from turnwise.pipeline.batch.process import calm_collector
@@ -80,8 +76,8 @@ def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> Pipeline
 
 def only_translates(options: PipelineOptions) -> bool:
     """Returns whether the pipeline is only translated for a runner, not run."""
-    is_template = options.view_as(GoogleCloudOptions).template_location is not None
-    return is_template or bool(options.view_as(TestOptions).dry_run)
+    is_template = options.view_as(beam_options.GoogleCloudOptions).template_location is not None
+    return is_template or bool(options.view_as(beam_options.TestOptions).dry_run)
 
 
 def translate(pipeline: beam.Pipeline) -> None:
@@ -149,9 +145,8 @@ def replaces_earlier(settings: RunSettings) -> bool:
         what = f"holds the run {run_id} of {date}, not of {settings.date}"
     else:
         return True
-    raise ConfigError(
-        f"--output {settings.output}: {what}; --overwrite replaces it, and another --output keeps both"
-    )
+    steps = "--overwrite replaces it, and another --output keeps both"
+    raise ConfigError(f"--output {settings.output}: {what}; {steps}")
 
 
 _REJECTED = "unread_records"
@@ -203,9 +198,8 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     try:
         before = open_run(settings.output).document
     except ConfigError as error:
-        return Again(
-            True, f"there is no run: {error}" if run_writer.earlier_files(settings.output) else FIRST_RUN
-        )
+        is_first = not run_writer.earlier_files(settings.output)
+        return Again(True, FIRST_RUN if is_first else f"there is no run: {error}")
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
     if left := before.counts.get("short_of_batch"):
@@ -286,9 +280,7 @@ def judge_usage(counts: Mapping[str, int]) -> UsageByModel:
 
 _TRACEBACK = "Traceback (most recent call last)"
 _ENDS = (PipelineState.DRAINED, PipelineState.UPDATED)
-_ERROR = re.compile(
-    r"^(?!java\.|org\.|During |The above )[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*", re.MULTILINE
-)
+_ERROR = re.compile(r"(?m)^(?!java\.|org\.|During |The above )[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*")
 _STEP = re.compile(r" \[while running '[^']*'\].*")
 _LONGEST = 400
 _NOISE = "No semi_persistent_directory found"
@@ -331,7 +323,7 @@ def _lift_deadline(pipeline: beam.Pipeline) -> None:
 
     if not isinstance(pipeline.runner, PortableRunner):
         return
-    portable = pipeline.options.view_as(PortableOptions)
+    portable = pipeline.options.view_as(beam_options.PortableOptions)
     endpoint, seconds = portable.job_endpoint, portable.job_server_timeout
     if endpoint and endpoint != "embed":
         with grpc.insecure_channel(endpoint) as channel:
@@ -345,7 +337,7 @@ def _lift_deadline(pipeline: beam.Pipeline) -> None:
 def job_address(options: PipelineOptions, kind: str, job: Any) -> str:
     """Returns where a job of a kind of runner can be looked at; `job` is Beam's result, if it was started."""
     if "Dataflow" in kind:
-        cloud = options.view_as(GoogleCloudOptions)
+        cloud = options.view_as(beam_options.GoogleCloudOptions)
         page = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}"
         name = f"{page}/{job.job_id()}" if job is not None and job.has_job else page
         return f"{name}?project={cloud.project}"
@@ -398,7 +390,5 @@ def _without_tracebacks() -> Iterator[None]:
 
 def _is_short(record: logging.LogRecord) -> bool:
     text = record.getMessage()
-    is_told_at_the_end = record.levelno >= logging.ERROR and record.module in _TELLING_ERRORS
-    return (
-        record.exc_info is None and not is_told_at_the_end and _TRACEBACK not in text and _NOISE not in text
-    )
+    is_told_later = record.levelno >= logging.ERROR and record.module in _TELLING_ERRORS
+    return record.exc_info is None and not is_told_later and _TRACEBACK not in text and _NOISE not in text

@@ -30,14 +30,8 @@ from apache_beam.pvalue import TaggedOutput
 from msgspec import Struct
 from msgspec.structs import replace
 
+from turnwise.pipeline.batch import execution
 from turnwise.pipeline.batch.build import Scored, build_end, build_scoring
-from turnwise.pipeline.batch.execution import (
-    RemoteRunError,
-    cause_text,
-    judge_usage,
-    made_pipeline,
-    run_to_the_end,
-)
 from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io import sources
 from turnwise.pipeline.io.files import listed_files
@@ -121,7 +115,7 @@ def run_worker(given: Work | bytes, number: int, parent: int, links: Links) -> N
 def _fault(error: BaseException) -> tuple[str, str, str]:
     """Returns the kind of an error that ends the run, its text in one line, and the traceback."""
     kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
-    text = str(error) if kind else cause_text(error)
+    text = str(error) if kind else execution.cause_text(error)
     if isinstance(error, SystemExit | GeneratorExit):
         text = error_text(error)
     return kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
@@ -131,14 +125,14 @@ def _score(work: Work, number: int, queue: int) -> None:
     settings, judge = work.settings, work.settings.judge
     # A worker has its part of the calls in flight.
     settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
-    with made_pipeline(work.options) as pipeline:
+    with execution.made_pipeline(work.options) as pipeline:
         given = settings.output, settings.output_format, None, settings.places
         sink = RunSink(*given, folder=work.folder, number=number)
         logs = sources.ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
         hand_over(pipeline, scored, sink, work.handed(number))
         try:
-            run_to_the_end(pipeline, is_worker=True)
+            execution.run_to_the_end(pipeline, is_worker=True)
         except OSError as error:
             raise name_full_disk(error, settings.output) from None
 
@@ -191,7 +185,7 @@ def run_in_workers(
 
         close_shared_stores()
     calm_collector()
-    shards = sources.find_shards(logs, settings.workers)
+    shards = sources.Shards(logs, sources.divided_among(listed_files(logs.patterns), settings.workers))
     with TemporaryDirectory(prefix="turnwise-") as folder:
         work = Work(settings, pipeline.options, shards, cases, sink.folder_name, Path(folder))
         is_done = _work(work)
@@ -208,14 +202,15 @@ def run_in_workers(
                     if kind == _TOLD and isinstance(value, dict):
                         counts.update(value)
             # The judge has what the attempt left of its limits.
-            spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
+            usage = execution.judge_usage(counts)
+            spent = NOTHING if judge.shares_budget else spent_on(usage, judge.config.prices)
             alone = replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))
             scored = build_scoring(pipeline, logs, cases, alone, sink)
             asked = {name: number for name, number in counts.items() if name.startswith(JUDGE_USAGE)}
             earlier = pipeline | "Earlier" >> beam.Create([(OF_RUN, asked)], reshuffle=False)
             build_end(pipeline, scored._replace(reports=[*scored.reports, earlier]), alone, sink)
         with show_progress():
-            run_to_the_end(pipeline)
+            execution.run_to_the_end(pipeline)
 
 
 def _work(work: Work) -> bool:
@@ -227,9 +222,8 @@ def _work(work: Work) -> bool:
     context = multiprocessing.get_context("fork") if is_safe else multiprocessing.get_context("spawn")
     queue, feed = context.Pipe(duplex=False)
     pipes = [context.Pipe(duplex=False) for _ in range(count)]
-    links = Links(
-        queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), [receiver for _, receiver in pipes]
-    )
+    faults = [sender for _, sender in pipes]
+    links = Links(queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), faults)
     given = work if is_safe else pickle.dumps(work)
     arguments = [(given, number, os.getpid(), links) for number in range(count)]
     workers = [context.Process(target=run_worker, args=of_worker) for of_worker in arguments]
@@ -287,12 +281,12 @@ def _error(work: Work, receiver: Connection, status: int) -> BaseException:
         name = next((known.name for known in Signals if known == -status), f"signal {-status}")
         killed = f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
         how = f"ended early, with status {status}" if status >= 0 else killed
-        return RemoteRunError(f"a worker process {how}")
+        return execution.RemoteRunError(f"a worker process {how}")
     kind, text, traceback = json.loads(receiver.recv_bytes())
     if work.options.get_all_options().get("verbose"):
         complain_at_length(traceback)
     known = next((error for error in _KNOWN if error.__name__ == kind), None)
-    return known(text) if known else RemoteRunError(f"a worker process failed: {text}")
+    return known(text) if known else execution.RemoteRunError(f"a worker process failed: {text}")
 
 
 Listed: TypeAlias = Sequence[SizedPath | Failure]
@@ -305,10 +299,7 @@ _LARGEST_LOOKED_AT = 8 << 20
 def fit_processes(
     settings: RunSettings, stated: int | None, cores: Callable[[], int] = usable_cores
 ) -> RunSettings:
-    """Returns the settings with `stated` worker processes (None: as many as pay); 1: none but this one.
-
-    Raises ConfigError if that is wrong, or for another kind of run.
-    """
+    """Returns settings with `stated` processes (None: as many as pay; 1: this one); raises ConfigError."""
     if stated is not None:
         if stated < 1:
             raise ConfigError(f"--workers must be 1 or more, not {stated}")

@@ -61,7 +61,7 @@ def raise_alerts(
         return None, []
     document = msgspec.convert({**begun, **_OF_RUN}, RunDocument)
     most = max(rule.drop.baseline if rule.drop else 1 for rule in settings.config.alerts)
-    nights, number, gap = _nights_before(settings.baseline, document, most)
+    nights, number, gap = _nights(settings.baseline, document, most)
     states = _states(rows)
     raised: list[Alert] = []
     untested: dict[str, list[str]] = {}
@@ -95,9 +95,7 @@ def raise_alerts(
 _States = Mapping[str, MetricsState]
 
 
-def _nights_before(
-    baseline: str | None, document: RunDocument, most: int
-) -> tuple[Sequence[_States], int, str]:
+def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Sequence[_States], int, str]:
     """Returns the sums of the last runs before one, the number of its night, and why nothing is compared.
 
     The first run is the baseline, each further one what the one after it was compared with.
@@ -114,11 +112,7 @@ def _nights_before(
         if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
-        of_named = {
-            version: state
-            for version, state in first.items()
-            if named in (None, version, version_id(version))
-        }
+        of_named = {name: state for name, state in first.items() if named in (None, name, version_id(name))}
         nights = [of_named, *_further_nights(baseline, run.document, most - 1)]
         return nights, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
@@ -195,19 +189,9 @@ def _tally(row: MetricsByAppVersionRow) -> Tally:
             number, upto = bin_of(value), rank_of(share, count) + 1
             sketch[number] = sketch.get(number, 0) + upto - below
             below = upto
-    return Tally(
-        scored=count,
-        no_score=row["no_score"],
-        errors=row["errors"],
-        total=total,
-        squares=squares,
-        passes=row["pass_count"],
-        fails=row["fail_count"],
-        sketch=sketch or None,
-    )
-
-
-# The job.
+    tally = Tally(count, row["no_score"], row["errors"], total, squares, sketch=sketch or None)
+    tally.passes, tally.fails = row["pass_count"], row["fail_count"]
+    return tally
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
@@ -224,9 +208,7 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     if patterns:
         cases = FileSource(patterns, settings.max_record_bytes, "rejected_cases")
     if len(paths) < len(settings.eval_cases):
-        from turnwise.pipeline.io.store import with_stores
-
-        cases = with_stores(cases, settings)
+        cases = sinks.deferred("io.store", "with_stores")(cases, settings)
     with execution.made_pipeline(options) as pipeline:
         if settings.judge.only_estimates:
             return _estimate(pipeline, logs, cases, settings)
@@ -239,9 +221,8 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         inputs = _listed(settings) if settings.date and not execution.only_translates(options) else None
         folder = run_writer.folder_name() if settings.workers > 1 else None
         concluded = partial(conclude, settings, inputs=inputs)
-        sink = run_writer.RunSink(
-            settings.output, settings.output_format, concluded, settings.places, folder=folder
-        )
+        given = settings.output, settings.output_format, concluded, settings.places
+        sink = run_writer.RunSink(*given, folder=folder)
         if execution.only_translates(options):
             build(pipeline, logs, cases, settings, sink)
             execution.translate(pipeline)
@@ -269,10 +250,8 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     keep_inputs(settings)
     open_own_judge(settings)
     with run_writer.locked(settings.output, settings.run) as killed:
-        run_writer.check_directory(
-            *(settings.output, execution.replaces_earlier(settings), settings.is_distributed),
-            was_killed=killed is not None,
-        )
+        given = settings.output, execution.replaces_earlier(settings), settings.is_distributed
+        run_writer.check_directory(*given, was_killed=killed is not None)
         run_writer.clear_unfinished(settings.output)
         record, sink_place = _record(settings), settings.store_place
         if killed and killed.run_id and record and sink_place:
@@ -328,29 +307,17 @@ def _listed(settings: RunSettings) -> InputFiles | None:
     return list_inputs(settings.input)
 
 
-def conclude(
-    settings: RunSettings, finished: run_writer.Finished, inputs: InputFiles | None = None
-) -> JsonObject:
+def conclude(settings: RunSettings, finished: run_writer.Finished, inputs: InputFiles | None) -> JsonObject:
     """Returns the content of a batch run's `run.json`, when its tables are written."""
     sink_place = settings.store_place
-    lost = [
-        line
-        for number, service in enumerate(settings.places)
-        for line in sinks.complete_service(
-            service, [stored for of, stored in finished.stored if of == number]
-        )
-    ]
+    lost: list[str] = []
+    for number, service in enumerate(settings.places):
+        stored = [element for of, element in finished.stored if of == number]
+        lost += sinks.complete_service(service, stored)
     alerts, problems = raise_alerts(settings, finished.versions, begun_document(settings))
-    document = end_run(
-        settings,
-        finished.counts,
-        execution.judge_usage(finished.counts),
-        finished.versions,
-        finished.tables,
-        partial(written_run, settings.output),
-        to_read=finished.to_read,
-        lost=[*lost, *problems],
-    )
+    usage, read = execution.judge_usage(finished.counts), partial(written_run, settings.output)
+    made = finished.counts, usage, finished.versions, finished.tables, read
+    document = end_run(settings, *made, to_read=finished.to_read, lost=[*lost, *problems])
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
     if sink_place and (record := _record(settings)):
@@ -361,9 +328,8 @@ def conclude(
 def report_batch(settings: RunSettings) -> int:
     """Reports on a batch by what it wrote; raises OSError if that is not there, or of another run."""
     run_of_batch = settings.run
-    document = (
-        run_writer.read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
-    )
+    is_there = path_exists(join_path(settings.output, RUN_FILE))
+    document = run_writer.read_run_file(settings.output) if is_there else {}
     run_id, create_time = document.get("run_id"), document.get("create_time") or ""
     # Every execution of a date has the same run_id.
     if (run_id, create_time) != (run_of_batch.run_id, run_of_batch.create_time):

@@ -4,14 +4,8 @@ import argparse
 from typing import get_args
 
 from turnwise.pipeline.io.sinks import file_formats, services
-from turnwise.pipeline.settings.options import (
-    DEFAULT_OUTPUT_FORMAT,
-    FLAG,
-    STORE,
-    EmptyDates,
-    OptionRows,
-    add_options,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings.options import FLAG, STORE, OptionRows, add_options
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL, REDACTED_KINDS, MatchCasesBy
 from turnwise.transforms.formats.registry import AUTO, log_formats
@@ -95,7 +89,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
          "--input, --eval_cases, --output, --store, --run_id, and in --baseline with an earlier date"),
         ("--lookback", {"type": int, "metavar": "N"},
          "with --date: run those of the N dates before again whose input files changed since their run"),
-        ("--empty_dates", {"choices": get_args(EmptyDates), "default": "fail"},
+        ("--empty_dates", {"choices": get_args(declared.EmptyDates), "default": "fail"},
          "with --date: what a date is that has neither input nor a run: exit status 2 (fail, the default), "
          "or 0 with a warning (warn) or without (ok)"),
         PLUGIN,
@@ -145,8 +139,8 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     formats = ", ".join(f"{name} ({kind.help})" for name, kind in sorted(file_formats().items()))
     options: OptionRows = (
         ("--output", {"metavar": "DIR"}, "directory of the run's files (required, but not with --estimate)"),
-        ("--output_format", {"default": DEFAULT_OUTPUT_FORMAT, "metavar": "FORMAT"},
-         f"format of the tables: {formats} (default: {DEFAULT_OUTPUT_FORMAT})"),
+        ("--output_format", {"default": declared.DEFAULT_OUTPUT_FORMAT, "metavar": "FORMAT"},
+         f"format of the tables: {formats} (default: {declared.DEFAULT_OUTPUT_FORMAT})"),
         ("--overwrite", FLAG, "replace an earlier run in DIR"),
         ("--no_transcripts", FLAG,
          "leave transcripts out of conversations-*; other columns and tables still quote words"),

@@ -18,57 +18,19 @@ import msgspec
 from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PLUGIN
+from turnwise.pipeline.io import terminal
 from turnwise.pipeline.io.containers import RUN_FOLDER
-from turnwise.pipeline.io.terminal import (
-    LONGEST_LINE,
-    complain,
-    names_text,
-    printable,
-    say,
-    terminal_width,
-    wrapped,
-)
-from turnwise.pipeline.report.calibration import (
-    calibration_text,
-    criterion_rows,
-    merged,
-    read_labels,
-    run_scales,
-    write_calibration,
-)
-from turnwise.pipeline.report.comparison import (
-    FailOn,
-    comparison_text,
-    fail_on_problems,
-    first_page,
-    nothing_common,
-    settings_problem,
-    sides_of_runs,
-)
+from turnwise.pipeline.io.terminal import complain, names_text, printable, say, terminal_width, wrapped
+from turnwise.pipeline.report import calibration as calibrations
+from turnwise.pipeline.report import comparison as comparisons
+from turnwise.pipeline.report import gate as gating
 from turnwise.pipeline.report.conversion import check_new_file, write_output
-from turnwise.pipeline.report.gate import (
-    find_baseline,
-    gate_report,
-    junit_xml,
-    rule_line,
-    rule_name,
-    run_rules,
-    shown_rules,
-    with_first_page,
-)
 from turnwise.pipeline.report.html import compare_versions, is_report, write_report
 from turnwise.pipeline.report.markdown import comparison_markdown, gate_markdown
 from turnwise.pipeline.report.terminal import first_page_lines
 from turnwise.pipeline.runs.directory import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
-from turnwise.pipeline.settings.options import (
-    FLAG,
-    FORMAT,
-    STORE,
-    OptionParser,
-    Subcommand,
-    check_store,
-    run_subcommand,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings.options import FLAG, FORMAT, STORE, OptionParser, Subcommand
 from turnwise.pipeline.settings.run import PREVIOUS, names_date
 from turnwise.schemas.calibration import HumanLabel
 from turnwise.schemas.comparison import Comparison, FirstPage, GateReport, PairedBy
@@ -121,10 +83,9 @@ def status_of_run(argv: Sequence[str]) -> int:
             began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
         seconds = time_seconds(began)
         if seconds is None or seconds < int(after):
-            raise ConfigError(
-                f"{options.output}: no run that began since {options.after} has finished: the current one, "
-                f"{document.run_id}, began {began}"
-            )
+            current = f"the current one, {document.run_id}, began {began}"
+            since = f"no run that began since {options.after} has finished"
+            raise ConfigError(f"{options.output}: {since}: {current}")
     for problem in document.problems:
         complain(problem)
     number = document.counts.get("results")
@@ -150,7 +111,8 @@ def report_runs(argv: Sequence[str]) -> int:
             finished = [path for path in below if (Path(path) / RUN_FILE).exists()]
             others = [path for path in below if path not in finished and Path(path).name != REPORT_DATA]
             if finished and others:
-                complain(f"not in the report, without a finished run: {names_text(others, LONGEST_LINE)}")
+                names = names_text(others, terminal.LONGEST_LINE)
+                complain(f"not in the report, without a finished run: {names}")
             directories = finished or [given]
         of_directory = map(open_run, directories)
         runs += sorted(of_directory, key=lambda run: run.document.date or run.document.create_time)
@@ -241,7 +203,7 @@ def gate(argv: Sequence[str]) -> int:
     if [*files.values()].count(_STDOUT) > 1:
         raise ConfigError("--junit, --markdown, --json: one of them can be - (standard output)")
     run = open_run(options.output)
-    rules = run_rules(run, options.config)
+    rules = gating.run_rules(run, options.config)
     pattern, day = options.baseline, run.document.date
     if pattern != PREVIOUS and (options.store or options.app):
         raise ConfigError("--store, --app: go with --baseline previous only")
@@ -252,12 +214,12 @@ def gate(argv: Sequence[str]) -> int:
     if names_date(pattern) and day is None:
         raise ConfigError(f"--baseline {pattern}: the run in {options.output} has no date (--date)")
     known = msgspec.to_builtins(run.document)
-    baseline = find_baseline(pattern, day, options.output, store, options.app or "", known)
-    report = gate_report(run, rules, (baseline, options.candidate))
+    baseline = gating.find_baseline(pattern, day, options.output, store, options.app or "", known)
+    report = gating.gate_report(run, rules, (baseline, options.candidate))
     if report.page is None:
-        report = with_first_page(report, run)
+        report = gating.with_first_page(report, run)
     documents: dict[str, Callable[[GateReport], str]] = {
-        "junit": junit_xml,
+        "junit": gating.junit_xml,
         "markdown": gate_markdown,
         "json": lambda report: json.dumps(msgspec.to_builtins(report)) + "\n",
     }
@@ -273,11 +235,11 @@ def gate(argv: Sequence[str]) -> int:
     width = terminal_width()
     if report.page is not None:
         tell("\n".join(first_page_lines(report.page, width)))
-    results = shown_rules(report.rules)
+    results = gating.shown_rules(report.rules)
     for rule in results:
         if rule.status == "passed":
-            tell("\n".join(wrapped(printable(f"passed: {rule_name(rule)}: {rule.why}"), width)))
-    for line in (*report.problems, *(rule_line(rule) for rule in results if rule.status != "passed")):
+            tell("\n".join(wrapped(printable(f"passed: {gating.rule_name(rule)}: {rule.why}"), width)))
+    for line in (*report.problems, *(gating.rule_line(rule) for rule in results if rule.status != "passed")):
         complain(line)
     numbers = Counter(rule.status for rule in report.rules)
     parts = ", ".join(f"{number} {status}" for status, number in numbers.items())
@@ -305,10 +267,10 @@ def calibrate_run(argv: Sequence[str]) -> int:
     import numpy as np  # late: help and the other commands do without it
 
     run = open_run(options.out)
-    lines = read_labels(options.labels)
+    lines = calibrations.read_labels(options.labels)
     names = {line.label.criterion for line in lines}
-    scales = run_scales(names)
-    scores = [*labels.judged_scores(criterion_rows(run, names), scales)]
+    scales = calibrations.run_scales(names)
+    scores = [*labels.judged_scores(calibrations.criterion_rows(run, names), scales)]
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -319,12 +281,12 @@ def calibrate_run(argv: Sequence[str]) -> int:
         earlier = run.calibration()
     except ConfigError:  # it is replaced
         earlier = None
-    whole, merge_lines = merged(earlier, calibration)
-    path = write_calibration(run, whole) if calibration.criteria else None
+    whole, merge_lines = calibrations.merged(earlier, calibration)
+    path = calibrations.write_calibration(run, whole) if calibration.criteria else None
     if options.format == "json":
         say(indented_json(whole))
     else:
-        say(calibration_text(calibration, terminal_width()))
+        say(calibrations.calibration_text(calibration, terminal_width()))
         say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
         list(map(say, merge_lines))
     wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
@@ -368,32 +330,29 @@ def compare_runs(argv: Sequence[str]) -> int:
     runs = [open_run(directory) for directory in options.runs]
     page: Callable[[Comparison], FirstPage]
     if options.store is None:
-        sides = sides_of_runs(runs, (options.baseline, options.candidate))
+        sides = comparisons.sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
-        page = partial(first_page, run=runs[-1], version=sides.candidate_version, how=sides.how)
+        page = partial(comparisons.first_page, run=runs[-1], version=sides.candidate_version, how=sides.how)
     else:
-        check_store("--store", options.store)
+        declared.check_store("--store", options.store)
         from turnwise.pipeline.runs.store import sides_of_store
 
         stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
         a, b = stored.baseline, stored.candidate
         page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
-    problem = "" if options.allow_different_judges else settings_problem(a, b)
+    anyway = options.allow_different_judges
+    problem = "" if anyway else comparisons.settings_problem(a, b)
     if problem:
         raise ConfigError(f"{problem}, or pass --allow_different_judges")
     check_slices([a.conversations, b.conversations], options.slices or ())
     wanted = CompareOptions(
-        by=options.by,
-        margin=options.margin,
-        alpha=options.alpha,
-        slices=options.slices,
-        any_verdicts=options.allow_different_judges,
+        options.by, options.margin, options.alpha, slices=options.slices, any_verdicts=anyway
     )
     comparison = compare(a, b, wanted)
     if options.by is not None and not comparison.pairing.pairs + comparison.pairing.changed:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
-    if nothing_common(comparison):
-        raise ConfigError(f"nothing to compare: {nothing_common(comparison)}")
+    if comparisons.nothing_common(comparison):
+        raise ConfigError(f"nothing to compare: {comparisons.nothing_common(comparison)}")
     comparison = replace(comparison, page=page(comparison))
     document = indented_json(comparison)
     if options.output:
@@ -402,10 +361,10 @@ def compare_runs(argv: Sequence[str]) -> int:
     if options.format == "json":
         say(document)
     else:
-        say(comparison_text(comparison, terminal_width()))
+        say(comparisons.comparison_text(comparison, terminal_width()))
         if options.output:
             say(f"files: {options.output}/compare.json, compare.md")
-    problems = fail_on_problems(comparison, options.fail_on) if options.fail_on else []
+    problems = comparisons.fail_on_problems(comparison, options.fail_on) if options.fail_on else []
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
@@ -442,7 +401,7 @@ COMPARE_PARSER = OptionParser(
          "slices, as in the config (default: language, every tag, and agent where the config names it)"),
         ("--format", FORMAT, "output (default: text)"),
         ("--output", {"metavar": "DIR"}, "directory for compare.json and compare.md"),
-        ("--fail_on", {"choices": get_args(FailOn)},
+        ("--fail_on", {"choices": get_args(comparisons.FailOn)},
          "exit 1 if a criterion is worse; or unless each is shown to be better, the same or not worse"),
         ("--allow_different_judges", FLAG, "compare although config, judge model or prompt differ"),
         PLUGIN,
@@ -460,7 +419,7 @@ _MOST_SHOWN = 20
 
 def manage_labels(argv: Sequence[str]) -> int:
     """Runs a subcommand, and returns its exit status; raises ConfigError."""
-    return run_subcommand("labels", LABEL_COMMANDS, argv)
+    return declared.run_subcommand("labels", LABEL_COMMANDS, argv)
 
 
 def _write(path: str, lines: Sequence[HumanLabel]) -> None:
@@ -477,11 +436,9 @@ def _queue(options: Namespace) -> int:
         raise ConfigError("--random must be 0 or more, and not more than --size")
     check_new_file(options.output)
     run, criterion = open_run(options.out), options.criterion
-    rows = [
-        cast(JsonObject, row)
-        for row in criterion_rows(run, {criterion})
-        if (row["turn_index"] is None) is (options.level == "conversation")
-    ]
+    is_whole = options.level == "conversation"
+    scored = (cast(JsonObject, row) for row in calibrations.criterion_rows(run, {criterion}))
+    rows = [row for row in scored if (row["turn_index"] is None) is is_whole]
     if not rows:
         raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
     scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
@@ -506,11 +463,11 @@ def _merge(options: Namespace) -> int:
     given = []
     for path, stem in zip(options.files, stems, strict=True):
         rater = stem if stems.count(stem) == 1 else path
-        for line in read_labels([path], ""):
+        for line in calibrations.read_labels([path], ""):
             given.append(msgspec.structs.replace(line.label, rater=line.label.rater or rater))
     latest, replaced = labels.latest_labels(given)
-    merged, agreements = labels.merged_labels(latest), labels.people_agreement(latest)
-    _write(options.output, merged)
+    together, agreements = labels.merged_labels(latest), labels.people_agreement(latest)
+    _write(options.output, together)
     if options.format == "json":
         say(indented_json({"agreement": agreements, "replaced": replaced}))
         return 0
@@ -537,7 +494,8 @@ def _merge(options: Namespace) -> int:
             say(f"  and {more} more; --format json lists them")
         if agreement.disagreements:
             say("  all labels are kept: calibrate takes the majority, and leaves out what is equally divided")
-    say(f"{counted(len(merged), 'line')} of {counted(len(options.files), 'file')}\nfile: {options.output}")
+    files = counted(len(options.files), "file")
+    say(f"{counted(len(together), 'line')} of {files}\nfile: {options.output}")
     return 0
 
 
@@ -545,11 +503,8 @@ def _turn_text(turn_index: int | None) -> str:
     return "" if turn_index is None else f" {turn_name(turn_index)}"
 
 
-_OUTPUT = (
-    "--output",
-    {"required": True, "metavar": "FILE"},
-    "file of labels to write, as JSON Lines (required)",
-)
+_FILE = {"required": True, "metavar": "FILE"}
+_OUTPUT = ("--output", _FILE, "file of labels to write, as JSON Lines (required)")
 LABEL_COMMANDS = {
     "queue": Subcommand(
         "choose what to label next: a random part, and what tells most by version, verdict and judge votes",

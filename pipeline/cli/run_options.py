@@ -8,13 +8,8 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    GoogleCloudOptions,
-    PipelineOptions,
-    SetupOptions,
-    StandardOptions,
-)
+from apache_beam.options import pipeline_options as beam_options
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from msgspec.structs import replace
@@ -27,35 +22,10 @@ from turnwise.pipeline.io.sinks import SINKS, check_appends, file_formats, find_
 from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.report.terminal import divided_text
 from turnwise.pipeline.runs.directory import open_run
-from turnwise.pipeline.settings.options import (
-    STREAM_OPTIONS,
-    EmptyDates,
-    Ending,
-    OptionParser,
-    RawJudgeOptions,
-    RawOptions,
-    check_extra,
-    check_google,
-    check_places,
-    check_store,
-    ending_of,
-    is_bigquery,
-)
-from turnwise.pipeline.settings.remote_workers import (
-    are_elsewhere,
-    check_runner_access,
-    fit_limits,
-    fit_workers,
-)
-from turnwise.pipeline.settings.run import (
-    RunSettings,
-    check_options,
-    check_range,
-    dated,
-    earlier_dates,
-    names_date,
-    parse_dates,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings import remote_workers
+from turnwise.pipeline.settings import run as run_settings
+from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions, ending_of
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
@@ -78,21 +48,21 @@ class EvalOptions(PipelineOptions):
         add_arguments(parser)
 
 
-def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
+def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, PipelineOptions]:
     """Returns the settings of a command line, and Beam's options; raises ConfigError if one is wrong."""
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
     stated = own_options(argv)
-    standard = options.view_as(StandardOptions)
+    standard = options.view_as(beam_options.StandardOptions)
     name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
     standard.runner = in_process if name.lower() == "directrunner" else name
     is_here = standard.runner == in_process
-    direct = options.view_as(DirectOptions)
+    direct = options.view_as(beam_options.DirectOptions)
     if is_here and (direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory"):
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
     raw, stream = raw_options(stated)
-    raw = dated(raw, content_digest)
+    raw = run_settings.dated(raw, content_digest)
     service = SINKS.load().get(raw.output_format)
     if service is not None and service.schemes:
         where = f"is no format of files: write tables there by {service.option} ({service.help})"
@@ -106,22 +76,22 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         inputs = agent_inputs(raw.input, raw.eval_cases, raw.config)
         config = next(iter(inputs.configs), None)
         raw = replace(raw, input=inputs.logs, eval_cases=inputs.cases, config=config)
-    settings = check_options(raw, stream, not is_here, bool(standard.streaming))
-    setup = options.view_as(SetupOptions)
+    settings = run_settings.check_options(raw, stream, not is_here, bool(standard.streaming))
+    setup = options.view_as(beam_options.SetupOptions)
     setup.save_main_session = False
     modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
     setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
     if "dataflow" in standard.runner.lower():
-        check_extra(f"--runner={standard.runner}", "turnwise[gcp]")
+        declared.check_extra(f"--runner={standard.runner}", "turnwise[gcp]")
     try:
         runner = create_runner(standard.runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"--runner={standard.runner}: {' '.join(str(error).split())}") from None
-    settings = fit_workers(settings, options, runner, os.environ)
+    settings = remote_workers.fit_workers(settings, options, runner, os.environ)
     settings = fit_processes(settings, raw.workers)
-    settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
+    settings = remote_workers.fit_limits(settings, options, runner)
     _check_extras(settings)
-    check_runner_access(runner, options)
+    remote_workers.check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)
     # Beam passes these to runners, which show them; the settings have them with their passwords.
     shown: Any = options.view_as(EvalOptions)
@@ -137,7 +107,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     return settings, options
 
 
-def other_files_text(settings: RunSettings) -> str:
+def other_files_text(settings: run_settings.RunSettings) -> str:
     """Returns what is said of the files of directories that are not read because of their names, or ""."""
     others = other_files((*settings.input, *settings.eval_cases))
     names = listed(others, _OTHERS_SHOWN)
@@ -149,25 +119,25 @@ def raw_options(stated: Mapping[str, Any]) -> tuple[RawOptions, dict[str, float 
     given = {name: value for name, value in stated.items() if value is not None}
     stream, judging = (
         {name: given.pop(name) for name in names if name in given}
-        for names in (STREAM_OPTIONS, RawJudgeOptions.__struct_fields__)
+        for names in (declared.STREAM_OPTIONS, declared.RawJudgeOptions.__struct_fields__)
     )
-    return RawOptions(judging=RawJudgeOptions(**judging), **given), stream
+    return RawOptions(judging=declared.RawJudgeOptions(**judging), **given), stream
 
 
-def _check_extras(settings: RunSettings) -> None:
+def _check_extras(settings: run_settings.RunSettings) -> None:
     streams = [name for name in settings.input if input_kind(name)]
     if streams and not settings.is_streaming:
         raise ConfigError(f"--input {streams[0]}: is read by a stream only; add --streaming")
-    check_places("--input", [path for path in settings.input if path not in streams])
-    check_places("--eval_cases", settings.eval_cases)
-    check_places("--output", [settings.output])
+    declared.check_places("--input", [path for path in settings.input if path not in streams])
+    declared.check_places("--eval_cases", settings.eval_cases)
+    declared.check_places("--output", [settings.output])
     for sink_place in settings.places:
         if settings.is_streaming:
             check_appends(sink_place)
         find_service(sink_place.option, sink_place.url).check(sink_place.option, sink_place.url)
     cache = settings.judge.config.cache
     if cache and is_store_url(cache):
-        check_store("--judge_cache", cache)
+        declared.check_store("--judge_cache", cache)
 
 
 def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
@@ -207,10 +177,7 @@ Command = Callable[[Sequence[str]], int]
 
 
 def dates_of(argv: Sequence[str]) -> tuple[list[date], list[date]]:
-    """Returns the dates of `--date` and of `--lookback`, each in order (none: the command line runs once).
-
-    Raises ConfigError if runs would collide.
-    """
+    """Returns the dates of `--date` and `--lookback`, in order (none: it runs once); raises ConfigError."""
     raw = raw_options(own_options(argv))[0]
     if raw.date is None:
         if raw.lookback is not None:
@@ -218,11 +185,11 @@ def dates_of(argv: Sequence[str]) -> tuple[list[date], list[date]]:
         if raw.empty_dates != "fail":
             raise ConfigError("--empty_dates needs --date")
         return [], []
-    named = parse_dates(raw.date)
-    before = earlier_dates(named, raw.lookback or 0)
+    named = run_settings.parse_dates(raw.date)
+    before = run_settings.earlier_dates(named, raw.lookback or 0)
     if len(named) + len(before) > 1:
-        check_range(raw, [*before, *named])
-    for pattern in filter(names_date, raw.input if raw.empty_dates != "fail" else ()):
+        run_settings.check_range(raw, [*before, *named])
+    for pattern in filter(run_settings.names_date, raw.input if raw.empty_dates != "fail" else ()):
         folder = os.path.dirname(pattern.partition("{date")[0]) or "."
         if is_local(pattern) and not os.path.isdir(folder):
             raise ConfigError(f"--input {pattern}: no date has input: there is no directory {folder}")
@@ -243,7 +210,8 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
     others = parser.parse_known_args(list(argv))[1]
     if len(before) + len(named) > 1 or raw.empty_dates != "fail":  # once, not for every date
         for address in raw.input:
-            check_google(f"--input {shown_place(address)}", "" if is_bigquery(address) else address)
+            path = "" if declared.is_bigquery(address) else address
+            declared.check_google(f"--input {shown_place(address)}", path)
     lines = {day: [*others, "--date", day.isoformat()] for day in (*before, *named)}
     if len(lines) == 1:
         [(day, argv_of_day)] = lines.items()
@@ -284,7 +252,7 @@ def _check_options(*lines: Sequence[str]) -> None:
         except ConfigError as error:
             errors.append(error)
         else:
-            if options.view_as(GoogleCloudOptions).template_location:
+            if options.view_as(beam_options.GoogleCloudOptions).template_location:
                 raise ConfigError("a template is one job: name one --date, without --lookback")
             return
     raise errors[0]
@@ -310,7 +278,7 @@ def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
     return ending._replace(problem="; ".join((f"{conversations} in {settings.output}", *document.problems)))
 
 
-def _looked(day: date, argv: Sequence[str], empty: EmptyDates, is_before: bool) -> Ending | str:
+def _looked(day: date, argv: Sequence[str], empty: declared.EmptyDates, is_before: bool) -> Ending | str:
     """Returns how a date ends that does not run, or of which that cannot be known; else why it runs again."""
     if empty == "fail" and not is_before:
         return ""

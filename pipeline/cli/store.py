@@ -138,10 +138,8 @@ def _delete(options: Namespace) -> int:
     what = "would be deleted or emptied" if options.dry_run else "deleted or emptied"
     for table, number in sorted(done.items()):
         say(f"{table}: {number} {what}")
-    say(
-        "not reached: output directories, reports, backups and caches of judges' replies; "
-        "what was deleted comes back if its log is scored again"
-    )
+    elsewhere = "output directories, reports, backups and caches of judges' replies"
+    say(f"not reached: {elsewhere}; what was deleted comes back if its log is scored again")
     return _tell_left(left) or int(not done)
 
 

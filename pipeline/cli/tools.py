@@ -8,42 +8,22 @@ import json
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
+from msgspec.structs import replace
+
 from turnwise.pipeline.cli.arguments import PATHS, judge_options, reading_options
-from turnwise.pipeline.io.files import (
-    JoinedEvents,
-    OpenedFile,
-    Read,
-    other_files,
-    read_files,
-    shown_path,
-    whole_items,
-)
+from turnwise.pipeline.io import files as local_files
 from turnwise.pipeline.io.terminal import complain, printable, say, terminal_width
 from turnwise.pipeline.report import conversion
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
-from turnwise.pipeline.settings.options import (
-    FLAG,
-    FORMAT,
-    OptionParser,
-    OptionRows,
-    RawJudgeOptions,
-    check_places,
-)
-from turnwise.pipeline.settings.run import (
-    MAX_RECORD_BYTES,
-    RunSettings,
-    judge_settings,
-    judged_by,
-    read_config,
-    run_info,
-)
-from turnwise.schemas.case import EvalCase
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings import run as run_settings
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, OptionRows, check_places
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolEffect, ToolSetting
+from turnwise.schemas.conversation import UNKNOWN, ToolCall, ToolDeclaration, ToolEffect, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, counted, indented_json
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.report import Conversion, FileInspection, Inspection
@@ -92,18 +72,17 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         if options.output:
             say(f"file: {options.output}/{_FILE}")
     if check.records_rejected:
-        complain(
-            f"{counted(check.records_rejected, 'record')} could not be read, and the sample is of the others"
-        )
+        rejected = counted(check.records_rejected, "record")
+        complain(f"{rejected} could not be read, and the sample is of the others")
     for problem in check.problems:
         complain(problem)
     return 1 if check.problems else 0
 
 
-def _settings(options: Namespace) -> RunSettings:
+def _settings(options: Namespace) -> run_settings.RunSettings:
     check_log_format(options.input_format)
-    config = read_config(options.config)
-    criteria, run = build_criteria(config), run_info(None, config)
+    config = run_settings.read_config(options.config)
+    criteria, run = build_criteria(config), run_settings.run_info(None, config)
     stated = config.judge
     if options.judge_model:
         criteria = tuple(
@@ -112,17 +91,11 @@ def _settings(options: Namespace) -> RunSettings:
         )
         stated = stated.model_copy(update=_ONE_MODEL)
     named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
-    raw = RawJudgeOptions(**{name: getattr(options, name) for name in named})
-    judge = judge_settings(raw, stated, run.run_id, criteria)
-    return RunSettings(
-        run=judged_by(run, judge),
-        config=config,
-        criteria=criteria,
-        judge=judge,
-        input=tuple(options.input),
-        input_format=options.input_format,
-        eval_cases=tuple(options.eval_cases or ()),
-    )
+    raw = declared.RawJudgeOptions(**{name: getattr(options, name) for name in named})
+    judge = run_settings.judge_settings(raw, stated, run.run_id, criteria)
+    run, cases = run_settings.judged_by(run, judge), tuple(options.eval_cases or ())
+    settings = run_settings.RunSettings(run=run, config=config, criteria=criteria, judge=judge)
+    return replace(settings, input=tuple(options.input), input_format=options.input_format, eval_cases=cases)
 
 
 def judge_check_parser() -> OptionParser:
@@ -178,15 +151,14 @@ def make_cases(argv: Sequence[str]) -> int:
     conversion.check_new_file(options.to, target)
     number = _SAMPLE_SIZE if options.number is None and options.select == SAMPLE else options.number
     wanted = _wanted(options.select, options.sources)
-    reader = AnyReader(options.input_format, read_config(options.config))
+    reader = AnyReader(options.input_format, run_settings.read_config(options.config))
     runs = [path for path in options.sources if conversion.is_run(path)]
     logs = [path for path in options.sources if path not in runs]
     logged = conversion.log_candidates(logs, reader) if logs else ()
     candidates = chain(chain.from_iterable(map(conversion.run_candidates, runs)), logged)
+    sample = CandidateSample(number, options.seed)
     try:
-        done = conversion.write_cases(
-            candidates, wanted, CandidateSample(number, options.seed), target, options.to
-        )
+        done = conversion.write_cases(candidates, wanted, sample, target, options.to)
     except FilterError as error:
         raise ConfigError(f"--select {options.select}: {error}") from None
     return report(done, options.json)
@@ -260,14 +232,14 @@ def list_tools(argv: Sequence[str]) -> int:
     )  # fmt: skip
     options = parser.parse_args(argv)
     check_log_format(options.input_format)
-    config = read_config(options.config)
+    config = run_settings.read_config(options.config)
     tools: dict[str, ToolEffect] = {}
     problems: list[str] = []
     was_read = is_cut = False
     for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
         check_places("tools", paths)
-        reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
-        for item in whole_items(reads):
+        reads = local_files.read_files("tools", paths, AnyReader(kind, config), run_settings.MAX_RECORD_BYTES)
+        for item in local_files.whole_items(reads):
             if not isinstance(item, Failure):
                 was_read = True
                 _add_tools(tools, item, config.tools)
@@ -307,12 +279,15 @@ def _add_tools(
 ) -> None:
     """Adds those of a conversation or case: a declared effect before a guess, a guess before unknown."""
     case = item.case if isinstance(item, FoundCase) else inline_case(item.conversation)
-    declared, calls = [*(case.tools if case else ())], [*_calls_expected(case)]
+    stated, calls = list[ToolDeclaration](), list[ToolCall]()
+    if case is not None:
+        stated, calls = [*case.tools], [*(case.actions or ()), *case.user_actions]
+        calls += chain.from_iterable(turn.tool_calls or () for turn in case.turns)
     if isinstance(item, LoggedConversation):
-        declared = [*item.conversation.tools, *declared]
+        stated = [*item.conversation.tools, *stated]
         made = [(*turn.tool_calls, *turn.user_tool_calls) for turn in item.conversation.turns]
         calls = [*chain.from_iterable(made), *calls]
-    catalog = call_effects.ToolCatalog(settings, declared)
+    catalog = call_effects.ToolCatalog(settings, stated)
     for name in dict.fromkeys([*catalog.declared, *map(call_effects.called_tool, calls)]):
         tool, known = catalog.effect(name), tools.get(name)
         says_more = known is None or (
@@ -320,15 +295,6 @@ def _add_tools(
         )
         if name and says_more:
             tools[name] = tool
-
-
-def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
-    if case is None:
-        return
-    yield from case.actions or ()
-    yield from case.user_actions
-    for turn in case.turns:
-        yield from turn.tool_calls or ()
 
 
 def inspect_files(argv: Sequence[str]) -> int:
@@ -339,17 +305,17 @@ def inspect_files(argv: Sequence[str]) -> int:
     options = inspect_parser().parse_args(argv)
     check_log_format(options.input_format)
     check_places("inspect", options.path)
-    config = read_config(options.config)
+    config = run_settings.read_config(options.config)
     if options.suggest:
         return _suggest(options.path, AnyReader(options.input_format, config), config)
     criteria = all_criteria(build_criteria(config) if options.config else ())
     reader = AnyReader(options.input_format, config)
-    reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
+    reads = local_files.read_files("inspect", options.path, reader, run_settings.MAX_RECORD_BYTES)
     files = _collected(reads, criteria)
     unversioned = sum((Counter(file.without_version) for file in files), Counter[str]())
     is_none = unversioned and unversioned.total() == sum(file.conversations for file in files)
     no_version = no_version_text(unversioned, config.app_version_from) if is_none else None
-    inspection = Inspection(files, other_files(options.path), no_version)
+    inspection = Inspection(files, local_files.other_files(options.path), no_version)
     if config.redact is not None:
         examples = [file.example for file in inspection.files]  # of what was read, which has its markers
         for file in inspection.files:
@@ -400,15 +366,15 @@ def inspect_parser() -> OptionParser:
     )  # fmt: skip
 
 
-def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[FileInspection]:
+def _collected(reads: Iterable[local_files.Read], criteria: Sequence[Criterion]) -> list[FileInspection]:
     files: dict[str, FileCollector] = {}
     current = FileCollector("", criteria)
     for read in reads:
-        if isinstance(read, OpenedFile):
-            current = files[read.path] = FileCollector(shown_path(read.path), criteria)
+        if isinstance(read, local_files.OpenedFile):
+            current = files[read.path] = FileCollector(local_files.shown_path(read.path), criteria)
             if read.failure is not None:
                 current.add_failure(read.failure)
-        elif isinstance(read, JoinedEvents):
+        elif isinstance(read, local_files.JoinedEvents):
             for item in read.contents:
                 if isinstance(item, Failure):
                     files[item.source or ""].add_failure(item)
@@ -449,9 +415,9 @@ def convert(argv: Sequence[str]) -> int:
         raise ConfigError(f"{runs[0]}: is the output directory of a run; it is converted alone")
     if runs:
         return report(conversion.convert_run(runs[0], target, options.output), options.json)
-    reader = AnyReader(options.input_format, read_config(options.config))
-    reads = read_files("convert", options.input, reader, MAX_RECORD_BYTES)
-    done = conversion.convert_items(whole_items(reads), target, options.output)
+    reader = AnyReader(options.input_format, run_settings.read_config(options.config))
+    reads = local_files.read_files("convert", options.input, reader, run_settings.MAX_RECORD_BYTES)
+    done = conversion.convert_items(local_files.whole_items(reads), target, options.output)
     return report(done, options.json)
 
 

@@ -11,137 +11,90 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from tempfile import TemporaryFile
 from threading import Event
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
-from google.api_core.exceptions import (
-    Aborted,
-    Cancelled,
-    Conflict,
-    Forbidden,
-    GoogleAPIError,
-    NotFound,
-    ServerError,
-    ServiceUnavailable,
-    TooManyRequests,
-    Unauthorized,
-    from_grpc_status,
-)
+from google.api_core import exceptions
+from google.api_core.exceptions import Aborted, Cancelled, GoogleAPIError, NotFound, ServerError
 from google.api_core.retry import Retry, if_exception_type
 from google.auth.exceptions import GoogleAuthError
-from google.cloud.bigquery import (
-    LoadJobConfig,
-    QueryJobConfig,
-    ScalarQueryParameter,
-    SchemaField,
-    SourceFormat,
-    Table,
-    TimePartitioning,
-)
-from google.cloud.bigquery.format_options import ParquetOptions
+from google.cloud import bigquery
 from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
 from google.cloud.bigquery_storage_v1.services.big_query_write.transports import BigQueryWriteGrpcTransport
 from google.cloud.bigquery_storage_v1.types import AppendRowsRequest
+from pyarrow import RecordBatch
 from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
-from turnwise.pipeline.io.bigquery_source import (
-    Dataset,
-    google_error,
-    open_client,
-    parse_dataset,
-    patient,
-    storage_options,
-)
+from turnwise.pipeline.io import bigquery_source, staging
+from turnwise.pipeline.io.bigquery_source import Dataset, google_error, open_client, parse_dataset
 from turnwise.pipeline.io.sinks import RefusedRow, StreamChange
-from turnwise.pipeline.io.staging import (
-    VERSION,
-    StagedRows,
-    lost_rows,
-    make_folder,
-    remove_earlier,
-    staged_columns,
-    staging_folder,
-)
+from turnwise.pipeline.io.staging import StagedRows, staged_columns
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.options import SinkPlace, check_google
+from turnwise.schemas import rows as tables
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import (
-    DATE,
-    WAREHOUSE_TABLES,
-    Column,
-    FailureRow,
-    arrow_rows,
-    arrow_schema,
-    json_columns,
-    with_json_texts,
-)
+from turnwise.schemas.rows import WAREHOUSE_TABLES, Column
 from turnwise.schemas.score import Stage
-
-if TYPE_CHECKING:
-    from google.cloud.bigquery import Client, LoadJob
-    from pyarrow import RecordBatch
-
 
 # The tables of a BigQuery dataset: their schemas, and what must be true of them before a run.
 
-BIGQUERY_TYPES = {
-    "string": "STRING",
-    "long": "INTEGER",
-    "double": "FLOAT",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-}
+BIGQUERY_TYPES = dict(string="STRING", long="INTEGER", double="FLOAT", boolean="BOOLEAN", date="DATE")
 """Kind of a column -> type of BigQuery."""
 _SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
-_CLUSTERED = (VERSION, "criterion")
+_CLUSTERED = (staging.VERSION, "criterion")
 _TRIED_S = 20.0
 """How long a service that does not answer before the run is asked again, in seconds."""
 _ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
 
 
-def bigquery_schema(columns: tuple[Column, ...]) -> list[SchemaField]:
+def bigquery_schema(columns: tuple[Column, ...]) -> list[bigquery.SchemaField]:
     """Returns the schema of columns. All may be null, because no other columns can be added to a table."""
     return [
-        SchemaField(column.name, BIGQUERY_TYPES[column.kind], "REPEATED" if column.is_list else "NULLABLE")
-        for column in columns
+        bigquery.SchemaField(c.name, BIGQUERY_TYPES[c.kind], "REPEATED" if c.is_list else "NULLABLE")
+        for c in columns
     ]
 
 
-def _of_run(run_id: str) -> QueryJobConfig:
-    return QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
+def _of_run(run_id: str) -> bigquery.QueryJobConfig:
+    parameter = bigquery.ScalarQueryParameter("run_id", "STRING", run_id)
+    return bigquery.QueryJobConfig(query_parameters=[parameter])
 
 
 def prepare_tables(url: str, patience: float = _TRIED_S) -> None:
     """Makes the missing tables of a dataset within `patience` seconds; raises ConfigError."""
     dataset = parse_dataset(url)
     with refused(url):
-        client, location = _open_dataset(dataset, patience)
+        soon = _within(patience)
+        client, location = _open_dataset(dataset, soon)
         for table in WAREHOUSE_TABLES:
-            _prepare_table(client, dataset.table(table), staged_columns(table, by_version=False), patience)
+            _prepare(client, dataset.table(table), staged_columns(table), soon)
         sql = f"DELETE FROM `{dataset.table(WAREHOUSE_TABLES[0])}` WHERE run_id = ''"
-        tried = QueryJobConfig(dry_run=True, use_query_cache=False)
-        options = {"retry": patient(patience), "timeout": patience}
-        client.query(sql, tried, location=location, job_retry=None, **options)
+        tried = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)
+        client.query(sql, tried, location=location, job_retry=None, **soon)
 
 
-def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
+def _within(seconds: float) -> dict[str, Any]:
+    return {"retry": bigquery_source.patient(seconds), "timeout": seconds}
+
+
+def _open_dataset(dataset: Dataset, soon: dict[str, Any]) -> tuple[bigquery.Client, str]:
     """Returns a client, and the location of the dataset; raises ConfigError if it is not there."""
     client = open_client(dataset.project)
     try:
-        return client, client.get_dataset(dataset.name, retry=patient(patience), timeout=patience).location
+        return client, client.get_dataset(dataset.name, **soon).location
     except NotFound:
         raise ConfigError(f"there is no such dataset; make it with: bq mk {dataset.name}") from None
 
 
-def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
-    wanted = Table(name, bigquery_schema(columns))
-    wanted.time_partitioning = TimePartitioning(field=DATE.name)
+def _prepare(client: bigquery.Client, name: str, columns: tuple[Column, ...], soon: dict[str, Any]) -> None:
+    wanted = bigquery.Table(name, bigquery_schema(columns))
+    wanted.time_partitioning = bigquery.TimePartitioning(field=tables.DATE.name)
     names = {column.name for column in columns}
     wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
-    client.create_table(wanted, exists_ok=True, retry=patient(patience), timeout=patience)
-    table = client.get_table(name, retry=patient(patience), timeout=patience)
+    client.create_table(wanted, exists_ok=True, **soon)
+    table = client.get_table(name, **soon)
     faults = list(_faults(wanted.schema, table.schema))
     if table.table_type != "TABLE":
         faults = [f"is a {table.table_type.lower()}"]
@@ -149,7 +102,7 @@ def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], pat
         raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
 
 
-def _faults(wanted: list[SchemaField], present: list[SchemaField]) -> Iterator[str]:
+def _faults(wanted: list[bigquery.SchemaField], present: list[bigquery.SchemaField]) -> Iterator[str]:
     """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
     known = {field.name.lower(): field for field in present}
     for field in wanted:
@@ -175,7 +128,7 @@ def refused(url: str) -> Iterator[None]:
         yield
     except ConfigError as error:
         raise ConfigError(f"--store {url}: {error}") from None
-    except (Forbidden, Unauthorized) as error:
+    except (exceptions.Forbidden, exceptions.Unauthorized) as error:
         raise ConfigError(f"--store {url}: no permission: {google_error(error)} ({_ROLES})") from None
     except GoogleAuthError as error:
         raise ConfigError(f"--store {url}: no credentials: {google_error(error)}") from None
@@ -189,7 +142,7 @@ _LARGEST = 8_000_000
 _REQUEST_S = 60.0
 _PATIENCE_S = 600.0
 _VALUES = ("conversation_id", "criterion", "app_version")
-_PASSING = (ServerError, Aborted, TooManyRequests, Cancelled, NotFound)
+_PASSING = (ServerError, Aborted, exceptions.TooManyRequests, Cancelled, NotFound)
 """Errors of requests that may succeed later. A table that was just made is not found for a moment."""
 
 
@@ -233,12 +186,12 @@ class BigQueryChanges:
         if not rows:
             return []
         name = stream_table(table)
-        content, lost = arrow_rows(rows, arrow_schema(self._columns[name]))
+        content, lost = tables.arrow_rows(rows, tables.arrow_schema(self._columns[name]))
         for batch in content.combine_chunks().to_batches():
             lost += self._append_batch(name, batch)
         return [_Lost(table, *refusal) for refusal in lost]
 
-    def _append_batch(self, name: str, batch: "RecordBatch") -> Iterator[tuple[JsonObject, str]]:
+    def _append_batch(self, name: str, batch: RecordBatch) -> Iterator[tuple[JsonObject, str]]:
         """Appends rows, in parts that a request may hold, without those that are refused."""
         if batch.nbytes > _LARGEST and batch.num_rows == 1:
             yield batch.to_pylist()[0], f"it has {batch.nbytes} bytes"
@@ -270,9 +223,9 @@ class BigQueryChanges:
             try:
                 answer = next(iter(self._client.append_rows(iter([request]), **options)), None)
                 if answer is None:
-                    raise ServiceUnavailable("the connection was closed without an answer")
+                    raise exceptions.ServiceUnavailable("the connection was closed without an answer")
                 if answer.error.code and not answer.row_errors:
-                    raise from_grpc_status(answer.error.code, answer.error.message)
+                    raise exceptions.from_grpc_status(answer.error.code, answer.error.message)
             except (GoogleAPIError, GoogleAuthError) as error:
                 if not isinstance(error, _PASSING) and not getattr(error, "retryable", False):
                     raise OSError(f"{what}: {google_error(error)}") from None
@@ -289,40 +242,37 @@ def try_stream(sink_place: SinkPlace) -> None:
     """
     dataset = parse_dataset(sink_place.url)
     with refused(sink_place.url):
-        client, location = _open_dataset(dataset, _TRIED_S)
+        soon = _within(_TRIED_S)
+        client, location = _open_dataset(dataset, soon)
         known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
         if taken := known & set(WAREHOUSE_TABLES):
-            raise ConfigError(
-                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
-            )
+            names = ", ".join(sorted(taken))
+            raise ConfigError(f"holds tables of batches ({names}): a stream needs a dataset of its own")
         for table, columns in stream_tables().items():
-            _prepare_table(client, dataset.table(table), columns, _TRIED_S)
+            _prepare(client, dataset.table(table), columns, soon)
         current = dataset.table(CURRENT)
         views = [_CURRENT_SQL.format(current=current, changes=dataset.table(CHANGES))]
         for table in WAREHOUSE_TABLES:
-            names = ", ".join(column.name for column in staged_columns(table, by_version=False))
+            names = ", ".join(column.name for column in staged_columns(table))
             flat = dataset.table(stream_table(table))
-            views.append(
-                _VIEW_SQL.format(view=dataset.table(table), columns=names, table=flat, current=current)
-            )
-        options = {"location": location, "retry": patient(_TRIED_S), "timeout": _TRIED_S}
-        client.query(";\n".join([*views, ""]), **options).result()
+            named = {"columns": names, "table": flat, "current": current}
+            views.append(_VIEW_SQL.format(view=dataset.table(table), **named))
+        client.query(";\n".join([*views, ""]), location=location, **soon).result()
         # Revisions begin at 0, and of each thing the highest one counts: rows of an earlier stream
         # with this id would hide the new ones.
         sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
-        if sink_place.is_new and list(client.query(sql, _of_run(sink_place.run_id), **options).result()):
-            raise ConfigError(
-                f"holds a stream with the run id {sink_place.run_id} already: name another --run_id, or "
-                f"delete its rows of {CHANGES}"
-            )
+        query = {"job_config": _of_run(sink_place.run_id), "location": location, **soon}
+        if sink_place.is_new and list(client.query(sql, **query).result()):
+            step = f"name another --run_id, or delete its rows of {CHANGES}"
+            raise ConfigError(f"holds a stream with the run id {sink_place.run_id} already: {step}")
         # A table that was just made is not found for a moment.
-        retry = Retry(if_exception_type(NotFound, ServiceUnavailable), timeout=60)
+        retry = Retry(if_exception_type(NotFound, exceptions.ServiceUnavailable), timeout=60)
         open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
 
 
 def open_writer() -> BigQueryWriteClient:
     """Returns a client with the credentials of the process."""
-    return BigQueryWriteClient(**storage_options(BigQueryWriteGrpcTransport))
+    return BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
@@ -333,11 +283,11 @@ def _failure_row(lost: _Lost) -> JsonObject:
     """Returns the row of `failures`, of the same change, for a row that could not be written."""
     if lost.row["change_row"] < 0:
         return lost.row
-    row: dict[str, Any] = dict.fromkeys(FailureRow.__annotations__)
+    row: dict[str, Any] = dict.fromkeys(tables.FailureRow.__annotations__)
     row |= {name: lost.row[name] for name in ("run_id", "date", "change_id")}
     # The same number whenever the change is written, and one that no row of the change has.
-    number, tables = WAREHOUSE_TABLES.index(lost.table), len(WAREHOUSE_TABLES)
-    row["change_row"] = -1 - number - tables * lost.row["change_row"]
+    number, count = WAREHOUSE_TABLES.index(lost.table), len(WAREHOUSE_TABLES)
+    row["change_row"] = -1 - number - count * lost.row["change_row"]
     for name in _VALUES:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
@@ -367,13 +317,13 @@ def try_tables(sink_place: SinkPlace) -> None:
     if sink_place.is_streaming:
         return try_stream(sink_place)
     prepare_tables(sink_place.url)
-    folder = staging_folder(sink_place)
-    make_folder(folder, f"--output {sink_place.output}")
+    folder = staging.staging_folder(sink_place)
+    staging.make_folder(folder, f"--output {sink_place.output}")
     with refused(sink_place.url):
         # A file without rows is loaded in the way of all files, which tries permissions and locations.
         path, table = FileSystems.join(folder, "tried.parquet"), WAREHOUSE_TABLES[0]
         with FileSystems.create(path) as file:
-            write_table(arrow_schema(staged_columns(table, by_version=False)).empty_table(), file)
+            write_table(tables.arrow_schema(staged_columns(table)).empty_table(), file)
         with _loaded(parse_dataset(sink_place.url), [StagedRows(table, None, path, 0, ())]):
             pass
 
@@ -390,16 +340,15 @@ def complete_tables(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list
             _replace_rows(client, dataset, loaded, sink_place.run_id)
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
         rows = sum(part.rows for part in staged)
-        raise OSError(
-            f"--store {sink_place.url}: none of {rows} rows were written: {google_error(error)}"
-        ) from None
+        why = google_error(error)
+        raise OSError(f"--store {sink_place.url}: none of {rows} rows were written: {why}") from None
     finally:
-        remove_earlier(sink_place)
-    return lost_rows(sink_place, staged)
+        staging.remove_earlier(sink_place)
+    return staging.lost_rows(sink_place, staged)
 
 
 @contextmanager
-def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[Client, dict[str, str]]]":
+def _loaded(dataset: Dataset, rows: Sequence[StagedRows]) -> Iterator[tuple[bigquery.Client, dict[str, str]]]:
     """Loads staged rows into tables that are removed in the end; yields the names of those by table."""
     client = open_client(dataset.project)
     client = open_client(dataset.project, client.get_dataset(dataset.name).location)
@@ -407,7 +356,7 @@ def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[C
     loaded: dict[str, str] = {}
     try:
         for table in WAREHOUSE_TABLES:
-            parts = [part for part in staged if part.table == table and part.path]
+            parts = [part for part in rows if part.table == table and part.path]
             if parts:
                 loaded[table] = dataset.table(table + suffix)
                 _load(client, loaded[table], table, parts)
@@ -418,20 +367,17 @@ def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[C
                 client.delete_table(name, not_found_ok=True)
 
 
-def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) -> None:
+def _load(client: bigquery.Client, name: str, table: str, parts: Sequence[StagedRows]) -> None:
     """Loads files into a new table of their own, which BigQuery removes after a day if nobody does."""
-    schema = bigquery_schema(staged_columns(table, by_version=False))
-    made = Table(name, schema)
+    schema = bigquery_schema(staged_columns(table))
+    made = bigquery.Table(name, schema)
     made.expires = datetime.now(UTC) + _KEPT
     client.create_table(made, exists_ok=True)
-    options = ParquetOptions()
+    options = bigquery.ParquetOptions()
     options.enable_list_inference = True
-    config = LoadJobConfig(
-        source_format=SourceFormat.PARQUET,
-        schema=schema,
-        parquet_options=options,
-        write_disposition="WRITE_APPEND",
-    )
+    kind = bigquery.SourceFormat.PARQUET
+    config = bigquery.LoadJobConfig(source_format=kind, schema=schema, parquet_options=options)
+    config.write_disposition = "WRITE_APPEND"
     jobs = list(_jobs(client, name, table, [part.path for part in parts], config))
     for job in jobs:
         try:
@@ -445,17 +391,16 @@ def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) 
 
 
 def _jobs(
-    client: "Client", name: str, table: str, paths: Sequence[str], config: LoadJobConfig
-) -> "Iterator[LoadJob]":
+    client: bigquery.Client, name: str, table: str, paths: Sequence[str], config: bigquery.LoadJobConfig
+) -> Iterator[bigquery.LoadJob]:
     """Starts the load jobs: of files in Cloud Storage by their addresses, of others in one upload."""
     options = {"destination": name, "job_config": config}
     if paths[0].startswith("gs://"):
         for start in range(0, len(paths), _URIS_OF_A_JOB):
-            yield _started(
-                client, client.load_table_from_uri, paths[start : start + _URIS_OF_A_JOB], **options
-            )
+            addresses = paths[start : start + _URIS_OF_A_JOB]
+            yield _started(client, client.load_table_from_uri, addresses, **options)
         return
-    schema = arrow_schema(staged_columns(table, by_version=False))
+    schema = tables.arrow_schema(staged_columns(table))
     with TemporaryFile() as merged:
         with ParquetWriter(merged, schema, compression="zstd") as writer:
             for path in paths:
@@ -466,24 +411,25 @@ def _jobs(
         yield _started(client, client.load_table_from_file, merged, **options)
 
 
-def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **options: Any) -> "LoadJob":
+def _started(
+    client: bigquery.Client, start: Callable[..., bigquery.LoadJob], *given: Any, **options: Any
+) -> bigquery.LoadJob:
     """Starts a job; one that is there already was started by a request whose answer was lost."""
     job_id = uuid4().hex
     try:
         return start(*given, job_id=job_id, **options)
-    except Conflict:
-        return cast("LoadJob", client.get_job(job_id))
+    except exceptions.Conflict:
+        return cast(bigquery.LoadJob, client.get_job(job_id))
 
 
-def _replace_rows(client: "Client", dataset: Dataset, loaded: dict[str, str], run_id: str) -> None:
+def _replace_rows(client: bigquery.Client, dataset: Dataset, loaded: dict[str, str], run_id: str) -> None:
     lines = ["BEGIN TRANSACTION"]
     for table in WAREHOUSE_TABLES:
-        lines.append(f"DELETE FROM `{dataset.table(table)}` WHERE run_id = @run_id")
+        present = dataset.table(table)
+        lines.append(f"DELETE FROM `{present}` WHERE run_id = @run_id")
         if table in loaded:
-            names = ", ".join(f"`{column.name}`" for column in staged_columns(table, by_version=False))
-            lines.append(
-                f"INSERT INTO `{dataset.table(table)}` ({names}) SELECT {names} FROM `{loaded[table]}`"
-            )
+            names = ", ".join(f"`{column.name}`" for column in staged_columns(table))
+            lines.append(f"INSERT INTO `{present}` ({names}) SELECT {names} FROM `{loaded[table]}`")
     for attempt in range(_TRIES):
         try:
             client.query(";\n".join([*lines, "COMMIT TRANSACTION", ""]), _of_run(run_id)).result()
@@ -493,8 +439,6 @@ def _replace_rows(client: "Client", dataset: Dataset, loaded: dict[str, str], ru
                 raise
         time.sleep(2**attempt)
 
-
-# Waits between the attempts of a request that is not answered.
 
 _TOLD_AFTER_S = 5.0
 _LONGEST_PAUSE_S = 15.0
@@ -540,12 +484,8 @@ _CHANGES = "changes"
 CHANGES = f"stream_{_CHANGES}"
 CURRENT = "stream_current"
 _CHANGE_COLUMNS = (
-    DATE,
-    Column("run_id", "string"),
-    Column("thing", "string"),
-    Column("revision", "long"),
-    Column("change_id", "string"),
-    Column("written", "string"),
+    *(tables.DATE, Column("run_id", "string"), Column("thing", "string"), Column("revision", "long")),
+    *(Column("change_id", "string"), Column("written", "string")),
 )
 _ROW_COLUMNS = (Column("change_id", "string"), Column("change_row", "long"))
 _OLDEST = timedelta(days=9 * 365)
@@ -580,18 +520,18 @@ def stream_table(table: str) -> str:
 
 def stream_tables() -> dict[str, tuple[Column, ...]]:
     """Returns the columns of all tables by name."""
-    flat = {stream_table(table): (*staged_columns(table, False), *_ROW_COLUMNS) for table in WAREHOUSE_TABLES}
+    flat = {stream_table(table): (*staged_columns(table), *_ROW_COLUMNS) for table in WAREHOUSE_TABLES}
     return {**flat, CHANGES: _CHANGE_COLUMNS}
 
 
 def table_rows(changes: Sequence[StreamChange], table: str, now: datetime) -> list[JsonObject]:
     """Returns the rows of a flat table in changes, as they are appended."""
-    texts = json_columns(table)
+    texts = tables.json_columns(table)
     rows = []
     for change in changes:
         key = {"date": day_of(change, now), "change_id": change.change_id}
         for number, row in enumerate(change.rows.get(table, ())):
-            rows.append(with_json_texts(dict(row), texts) | key | {"change_row": number})
+            rows.append(tables.with_json_texts(dict(row), texts) | key | {"change_row": number})
     return rows
 
 

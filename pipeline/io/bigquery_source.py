@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.sinks import plain_row
 from turnwise.pipeline.io.terminal import complain
-from turnwise.pipeline.settings.options import RowsAddress, check_google, parse_address
+from turnwise.pipeline.settings.options import PROJECT_ADDRESS, RowsAddress, check_google, parse_address
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
@@ -59,16 +59,13 @@ def table_state(path: str) -> list[InputFile] | None:
         start = address.partition.strftime(_IDS[partitioning.type_ if partitioning else "DAY"])
         dataset, _, name = address.table.rpartition(".")
         sql = _PARTITION.format(dataset=dataset, table=name, start=start)
-        client = open_client(address.project)
-        job = client.query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
+        job = open_client(address.project).query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
         [row] = job.result(retry=patient(PATIENCE))
         changed = row["changed"]
         return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
 
 
-_ADDRESS = re.compile(
-    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
-)
+_ADDRESS = re.compile(PROJECT_ADDRESS + r"/(?P<name>\w{1,1024})", re.ASCII)
 
 
 class Dataset(NamedTuple):
@@ -92,11 +89,7 @@ def parse_dataset(url: str) -> Dataset:
 
 PATIENCE = 60.0
 """Seconds for which a service that does not answer is asked again before the run."""
-_STARTS = {
-    "DATE": "DATE '{}'",
-    "DATETIME": "DATETIME '{} 00:00:00'",
-    "TIMESTAMP": "TIMESTAMP '{} 00:00:00+00'",
-}
+_DAYS = {"DATE": "DATE '{}'", "DATETIME": "DATETIME '{} 00:00:00'", "TIMESTAMP": "TIMESTAMP '{} 00:00:00+00'"}
 """Type of a partition column -> the start of a day."""
 _TIB, _GIB = 1 << 40, 1 << 30
 _SCANNED_USD, _READ_USD = 6.25, 1.1
@@ -184,7 +177,7 @@ def day_condition(table: "Table", day: date) -> str:
         raise ConfigError(f"{table.reference}: is not partitioned by time; select the rows by ?query=SQL")
     column = partitioning.field or "_PARTITIONTIME"
     kind = next((field.field_type for field in table.schema if field.name == column), "TIMESTAMP")
-    start, end = (_STARTS[kind].format(bound) for bound in (day, day + timedelta(1)))
+    start, end = (_DAYS[kind].format(bound) for bound in (day, day + timedelta(1)))
     return f"`{column}` >= {start} AND `{column}` < {end}"
 
 
@@ -215,15 +208,11 @@ def result_parts(query: RowsQuery, most: int = 0, patience: float = _PATIENCE) -
             job.result(max_results=0, retry=patient(patience), timeout=None)
             table = _resource(job.destination)
         session = _open_session(query, table, most, patience)
-    number = len(session.streams)
-    return [
-        RowsPart(
-            query.shown if number == 1 else f"{query.shown} part {i} of {number}",
-            stream.name,
-            session.arrow_schema.serialized_schema,
-        )
-        for i, stream in enumerate(session.streams, 1)
-    ]
+    streams, schema = session.streams, session.arrow_schema.serialized_schema
+    if len(streams) == 1:
+        return [RowsPart(query.shown, streams[0].name, schema)]
+    parts = ((f"{query.shown} part {i} of {len(streams)}", part.name) for i, part in enumerate(streams, 1))
+    return [RowsPart(*part, schema) for part in parts]
 
 
 def part_records(part: RowsPart, limit: int, patience: float = _PATIENCE) -> Iterator[Record | Failure]:
@@ -311,13 +300,9 @@ def _open_session(query: RowsQuery, table: str, most: int, patience: float) -> "
 
     options = ReadSession.TableReadOptions(row_restriction=query.where)
     wanted = ReadSession(table=table, data_format=DataFormat.ARROW, read_options=options)
-    return open_reader().create_read_session(
-        parent=f"projects/{query.project}",
-        read_session=wanted,
-        max_stream_count=most,
-        retry=_patient_storage(patience),
-        timeout=REQUEST_SECONDS,
-    )
+    how: Any = {"retry": _patient_storage(patience), "timeout": REQUEST_SECONDS}
+    parent = f"projects/{query.project}"
+    return open_reader().create_read_session(parent=parent, read_session=wanted, max_stream_count=most, **how)
 
 
 def _resource(table: Any) -> str:

@@ -91,8 +91,7 @@ class CaseBook:
                         self._take(*self._places.read())
                         self._files = files
                 except Exception as error:
-                    failure = record_failure("parse_case", error, Record(self._places.paths[0], 0, b""))
-                    self._report([failure])
+                    self._report([record_failure("parse_case", error, Record(self._places.paths[0], 0, b""))])
                 self._looked = self._clock()
             failures, self._unreported = self._unreported, []
             return failures

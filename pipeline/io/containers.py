@@ -23,16 +23,8 @@ import yaml
 
 from turnwise.pipeline.io.sinks import plain_row
 from turnwise.pipeline.settings.options import check_google
-from turnwise.schemas.jsonio import (
-    JsonObject,
-    JsonValue,
-    dump_json,
-    grouped,
-    is_local,
-    is_store_url,
-    no_utf8,
-    shown_url,
-)
+from turnwise.schemas import jsonio
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk_sessions import session_record
 from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 
@@ -94,7 +86,7 @@ def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
         text = _whole(file, limit, "the YAML file")
         documents = [value for value in yaml.load_all(text, _CheckedLoader) if value is not None]
     except (yaml.YAMLError, RecursionError) as error:
-        if isinstance(error, yaml.reader.ReaderError) and (unread := no_utf8(text)) is not None:
+        if isinstance(error, yaml.reader.ReaderError) and (unread := jsonio.no_utf8(text)) is not None:
             raise unread from None
         raise ValueError(f"not YAML: {' '.join(str(error).split())[:300]}") from None
     for document in documents:
@@ -113,7 +105,7 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     text = _whole(file, limit, "the CSV file")
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError(f"the file is {_other_text('UTF-16')}")
-    if (unread := no_utf8(text)) is not None:
+    if (unread := jsonio.no_utf8(text)) is not None:
         raise unread
     rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
     end, is_short, objects = 0, False, []
@@ -137,7 +129,7 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
         raise ValueError(f"{what} (is a quote there not closed, or not doubled?)") from None
     if is_short and not text.endswith((b"\n", b"\r")):
         raise ValueError(f"the CSV file breaks off in its last row ({len(objects)}), which lacks cells")
-    yield f"{path}.json", dump_json(objects)
+    yield f"{path}.json", jsonio.dump_json(objects)
 
 
 def _zip_texts(path: str, file: Any, limit: int) -> Texts:
@@ -151,15 +143,13 @@ def _zip_texts(path: str, file: Any, limit: int) -> Texts:
             header: JsonObject = loads(_content(archive, file, headers[0], limit))
             for info in samples:
                 sample: JsonValue = loads(_content(archive, file, info, limit))
-                yield f"{path}!{info.filename}", dump_json({**header, "samples": [sample]})
+                yield f"{path}!{info.filename}", jsonio.dump_json({**header, "samples": [sample]})
             return
         for info in members:
             yield f"{path}!{info.filename}", _content(archive, file, info, limit)
-        packed = [info.filename for info in archive.infolist() if info.filename.lower().endswith(_PACKED)]
-        if packed:
-            raise ValueError(
-                f"{packed[0]} in the archive is not read: unpack it there, or beside the archive"
-            )
+        inner = [info.filename for info in archive.infolist() if info.filename.lower().endswith(_PACKED)]
+        if inner:
+            raise ValueError(f"{inner[0]} in the archive is not read: unpack it there, or beside the archive")
 
 
 def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: int) -> bytes:
@@ -316,9 +306,7 @@ def _items(rows: Sequence[JsonObject]) -> JsonObject:
 
 
 SQLITE_MAGIC = b"SQLite format 3\0"
-_TABLES = (
-    "SELECT t.name, c.name FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'"
-)
+_TABLES = "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"
 _SERVER_TABLES = (
     "SELECT table_name, column_name FROM information_schema.columns "
     "WHERE table_schema = ANY (current_schemas(false)) ORDER BY table_name, ordinal_position"
@@ -340,7 +328,7 @@ def _session_texts(path: str, file: Any, limit: int) -> Texts:
                 if row["quick_check"] != "ok":
                     raise ValueError(f"the SQLite database is damaged: {row['quick_check']}")
             for record in _session_records(database):
-                yield f"{path}.json", dump_json(record)
+                yield f"{path}.json", jsonio.dump_json(record)
 
 
 def database_texts(url: str) -> Texts:
@@ -350,12 +338,12 @@ def database_texts(url: str) -> Texts:
     """
     with _postgresql(url) as database:
         for record in _session_records(database):
-            yield f"{shown_url(url)}.json", dump_json(record)
+            yield f"{jsonio.shown_url(url)}.json", jsonio.dump_json(record)
 
 
 def check_database(path: str) -> None:
     """Raises the errors of `database_texts` if a URL, or a local SQLite file, is no database of sessions."""
-    with (_postgresql if is_store_url(path) else _sqlite)(path) as database:
+    with (_postgresql if jsonio.is_store_url(path) else _sqlite)(path) as database:
         _session_records(database)
 
 
@@ -387,7 +375,7 @@ def _postgresql(url: str) -> Iterator[_Database]:
 
 
 def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    return grouped((table, column) for table, column in columns)
+    return jsonio.grouped((table, column) for table, column in columns)
 
 
 def _parquet_texts(path: str, file: Any, limit: int) -> Texts:
@@ -398,7 +386,7 @@ def _parquet_texts(path: str, file: Any, limit: int) -> Texts:
     with _opened_parquet(file) as table:
         for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
             rows = batch.to_pylist(maps_as_pydicts="lossy")
-            yield f"{path}.json", dump_json([plain_row(row) for row in rows])
+            yield f"{path}.json", jsonio.dump_json([plain_row(row) for row in rows])
 
 
 @contextmanager
@@ -437,21 +425,19 @@ def join_path(directory: str, name: str) -> str:
 
 def list_files(directory: str) -> list[FolderFile]:
     """Returns the files of a directory, without those in folders; none if it is not there; raises OSError."""
-    if is_local(directory):
+    if jsonio.is_local(directory):
         return list(_local_files(Path(directory)))
     return [file for _, file in _matched(directory, "*")]
 
 
 def list_run_folders(directory: str) -> dict[str, list[FolderFile]]:
     """Returns the folders of runs in a directory, finished or not, with their files; raises OSError."""
-    folders: dict[str, list[FolderFile]] = {}
-    if is_local(directory):
-        for path in Path(directory).glob(_ANY_RUN_FOLDER):
-            if path.is_dir() and not path.is_symlink():
-                folders[path.name] = list(_local_files(path))
+    if jsonio.is_local(directory):
+        paths = [path for path in Path(directory).glob(_ANY_RUN_FOLDER) if not path.is_symlink()]
+        folders = {path.name: list(_local_files(path)) for path in paths if path.is_dir()}
     else:
-        for path_of_file, file in _matched(directory, f"{_ANY_RUN_FOLDER}/*"):
-            folders.setdefault(path_of_file.split("/")[-2], []).append(file)
+        matched = _matched(directory, f"{_ANY_RUN_FOLDER}/*")
+        folders = jsonio.grouped((path.split("/")[-2], file) for path, file in matched)
     return {name: files for name, files in folders.items() if RUN_FOLDER.fullmatch(name)}
 
 
@@ -479,7 +465,7 @@ def _matched(directory: str, pattern: str) -> Iterator[tuple[str, FolderFile]]:
 
 def path_exists(path: str) -> bool:
     """Returns whether there is a file; raises OSError if that cannot be found out."""
-    if is_local(path):
+    if jsonio.is_local(path):
         return Path(path).exists()
     from apache_beam.io.filesystems import FileSystems
 
@@ -490,7 +476,7 @@ def path_exists(path: str) -> bool:
 
 def open_path(path: str) -> io.BufferedReader:
     """Opens a file for reading as it is, without decompressing it; raises OSError."""
-    if is_local(path):
+    if jsonio.is_local(path):
         return io.BufferedReader(io.FileIO(path), READ_BYTES)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
@@ -516,10 +502,8 @@ KIND_BYTES = 512
 """Number of bytes needed to detect the kind of a file."""
 
 
-def _other_text(encoding: str) -> str:
-    return (
-        f"{encoding} text; only UTF-8 is read: convert it, with iconv -f {encoding} -t UTF-8 FILE > NEW_FILE"
-    )
+def _other_text(code: str) -> str:
+    return f"{code} text; only UTF-8 is read: convert it, with iconv -f {code} -t UTF-8 FILE > NEW_FILE"
 
 
 _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (

@@ -366,9 +366,8 @@ def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) 
             continue
         if not folder.logs:
             where = f"without a recording ({_ADK}/{_HISTORY}/*{_RESULT} and *{_SESSION})"
-            step = (
-                f"run `adk eval {path} {folder.cases[0] if folder.cases else 'EVAL_SET'}` first, or name logs"
-            )
+            eval_set = folder.cases[0] if folder.cases else "EVAL_SET"
+            step = f"run `adk eval {path} {eval_set}` first, or name logs"
             raise ConfigError(f"--input {path}: the folder of an ADK agent {where}; {step}")
         inputs.logs.extend(folder.logs)
         inputs.cases.extend(() if cases else folder.cases)

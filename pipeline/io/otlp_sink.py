@@ -148,10 +148,8 @@ class OtlpChanges:
 
 def try_receiver(sink_place: SinkPlace) -> None:
     """Sends no events, before a run; raises ConfigError if the receiver does not take that."""
-    if problem := _Exporter(sink_place.url).problem():
-        raise ConfigError(
-            f"--scores_to {shown_url(sink_place.url)}: it takes no OpenTelemetry logs: {problem}"
-        )
+    if why := _Exporter(sink_place.url).problem():
+        raise ConfigError(f"--scores_to {shown_url(sink_place.url)}: it takes no OpenTelemetry logs: {why}")
 
 
 def lost_scores(sink_place: SinkPlace, lost: Sequence[str]) -> list[str]:

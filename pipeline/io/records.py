@@ -18,16 +18,10 @@ from turnwise.pipeline.io.bigquery_source import query_records
 from turnwise.pipeline.io.sinks import plain_value
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
+from turnwise.schemas import score
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonValue, dump_json, is_local, is_store_url, key_twice, no_utf8
-from turnwise.schemas.score import (
-    KEPT_RECORD_BYTES,
-    Failure,
-    IncompleteReadError,
-    Stage,
-    oversized_error,
-    record_failure,
-)
+from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
 from turnwise.transforms.formats.messages.kinds import events_of
 from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_file, is_one_record
 
@@ -64,7 +58,7 @@ class ArrayText:
     def rest(self) -> bytes:
         """Returns what follows the array: as much of it as a failure keeps."""
         self._pass_space()
-        while len(self._text) - self._position < KEPT_RECORD_BYTES and self._more():
+        while len(self._text) - self._position < score.KEPT_RECORD_BYTES and self._more():
             pass
         return _bytes(self._text[self._position :])
 
@@ -78,7 +72,7 @@ class ArrayText:
             if end >= 0:
                 return self._ended(text, end)
             if len(text) > self._limit:  # only its start is kept, however long it is
-                start = text[: max(self._limit + 1, KEPT_RECORD_BYTES)]
+                start = text[: max(self._limit + 1, score.KEPT_RECORD_BYTES)]
                 self._position = len(self._text)
             searched = len(self._text) - self._position
             if not self._more():
@@ -211,8 +205,6 @@ def _elements(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
         yield from texts
 
 
-# Records of files.
-
 SUFFIXES = (
     *(".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro"),
     *(".yaml", ".yml", ".parquet", ".eval", ".adk/session.db"),
@@ -337,7 +329,8 @@ def contained_records(texts: containers.Texts, limit: int) -> Iterator[Record | 
                     record = record._replace(source=path, position=position)
                 yield record
         except Exception as error:
-            yield record_failure("read", reading_error(error), Record(path, 0, text[:KEPT_RECORD_BYTES]))
+            start = Record(path, 0, text[: score.KEPT_RECORD_BYTES])
+            yield record_failure("read", reading_error(error), start)
 
 
 def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
@@ -371,21 +364,19 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
 
 def _is_document(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:
-    """Returns whether a file is JSON whose first line is none, as it is printed for people."""
+    """Returns whether a file is JSON whose first line is none, as it is printed for people or streamed."""
     lines = (file.readline(limit + 2).removeprefix(BOM) for _ in range(_FIRST_LINES))
     first = next((line.strip() for line in lines if line.strip()), b"")
     file.seek(0)
-    if not first.startswith((b"{", b"[")) or _value(first) is not None:
+    if not first.startswith((b"{", b"[", b"data:", b"event:")) or _value(first) is not None:
         return False
     text = file.read(limit + 1).removeprefix(BOM)
     file.seek(0)
     if len(text) > limit or _value(text) is not None:
         return len(text) <= limit or first == b"["
     decoded = text.decode("utf-8", "replace")
-    is_whole = bool(events_of(decoded)) or (
-        b"\n" in text.strip() and (_breaks_off(text) or bool(_texts_in(decoded)[0]))
-    )
-    return is_whole and not _is_json_lines(text)
+    has_texts = b"\n" in text.strip() and (_breaks_off(text) or bool(_texts_in(decoded)[0]))
+    return (has_texts or bool(events_of(decoded))) and not _is_json_lines(text)
 
 
 def line_records(
@@ -426,8 +417,8 @@ def _whole_file(path: str, text: bytes, limit: int) -> Iterator[Record | Failure
 
 
 def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
-    record = Record(path, position, start[:KEPT_RECORD_BYTES])
-    error = oversized_error(limit)
+    record = Record(path, position, start[: score.KEPT_RECORD_BYTES])
+    error = score.oversized_error(limit)
     # NUL bytes are what a crash leaves in the place of lines.
     return record_failure("read", IncompleteReadError(error) if b"\0" in start else error, record)
 

@@ -29,16 +29,8 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from msgspec import Struct
 
-from turnwise.pipeline.io import sinks
-from turnwise.pipeline.io.containers import (
-    RUN_FOLDER,
-    FolderFile,
-    join_path,
-    list_files,
-    list_run_folders,
-    open_path,
-    path_exists,
-)
+from turnwise.pipeline.io import containers, sinks
+from turnwise.pipeline.io.containers import join_path
 from turnwise.pipeline.runs.directory import REPORT_DATA
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, SinkPlace
 from turnwise.schemas.config import ConfigError
@@ -96,7 +88,7 @@ def publish(directory: str, files: Sequence[tuple[str, str]]) -> None:
 
 def earlier_files(directory: str) -> list[str]:
     """Returns the files of earlier runs in a directory, finished or not; `run.json` comes first."""
-    folders = list_run_folders(directory)
+    folders = containers.list_run_folders(directory)
     within = [_of_runs(join_path(directory, folder), files) for folder, files in folders.items()]
     paths = [*_flat_files(directory), *chain.from_iterable(within)]
     return sorted(paths, key=lambda path: path != join_path(directory, RUN_FILE))
@@ -105,11 +97,12 @@ def earlier_files(directory: str) -> list[str]:
 def _flat_files(directory: str) -> list[str]:
     """Returns the files of runs that lie in the directory itself, and those of a report in its folder."""
     data = join_path(directory, REPORT_DATA)
-    scripts = [join_path(data, file.name) for file in list_files(data) if _REPORT_DATA.fullmatch(file.name)]
-    return [*_of_runs(directory, list_files(directory)), *scripts]
+    files = containers.list_files(data)
+    scripts = [join_path(data, file.name) for file in files if _REPORT_DATA.fullmatch(file.name)]
+    return [*_of_runs(directory, containers.list_files(directory)), *scripts]
 
 
-def _of_runs(directory: str, files: Iterable[FolderFile]) -> list[str]:
+def _of_runs(directory: str, files: Iterable[containers.FolderFile]) -> list[str]:
     names = re.compile(_OURS.replace("SUFFIX", "|".join(sinks.file_formats())))
     return [join_path(directory, file.name) for file in files if names.fullmatch(file.name)]
 
@@ -126,8 +119,8 @@ def clear_unfinished(directory: str) -> None:
     if not is_local(directory):
         return
     current = current_folder(directory)
-    folders = list_run_folders(directory).items()
-    partial = [file for file in list_files(directory) if re.fullmatch(_PARTIAL, file.name)]
+    folders = containers.list_run_folders(directory).items()
+    partial = [file for file in containers.list_files(directory) if re.fullmatch(_PARTIAL, file.name)]
     others = [_of_runs(join_path(directory, name), files) for name, files in folders if name != current]
     _remove_files([*_of_runs(directory, partial), *chain.from_iterable(others)])
 
@@ -136,7 +129,7 @@ def _clear_replaced(directory: str, folder: str, kept: Collection[str], replaced
     """Removes what is not current when a run, whose folder keeps some files, has replaced another one's."""
     now = time.time()
     paths = [path for path in _flat_files(directory) if path != join_path(directory, RUN_FILE)]
-    for name, files in list_run_folders(directory).items():
+    for name, files in containers.list_run_folders(directory).items():
         if name == folder:
             files = [file for file in files if file.name not in kept]
         elif name != replaced and not _is_idle(files, now):
@@ -145,7 +138,7 @@ def _clear_replaced(directory: str, folder: str, kept: Collection[str], replaced
     _remove_files(paths)
 
 
-def _is_idle(files: Sequence[FolderFile], now: float) -> bool:
+def _is_idle(files: Sequence[containers.FolderFile], now: float) -> bool:
     """Returns whether nothing was written into a folder for days, as far as its filesystem states times."""
     return all(0 < file.changed < now - _IDLE_SECONDS for file in files)
 
@@ -157,7 +150,7 @@ def _remove_files(paths: Sequence[str]) -> None:
             for path in map(Path, paths):
                 path.unlink(missing_ok=True)
             for folder in {Path(path).parent for path in paths}:
-                if RUN_FOLDER.fullmatch(folder.name) or folder.name == REPORT_DATA:
+                if containers.RUN_FOLDER.fullmatch(folder.name) or folder.name == REPORT_DATA:
                     with suppress(OSError):  # it holds files of others
                         folder.rmdir()
         elif paths:
@@ -186,9 +179,10 @@ def check_directory(
     if any(char in directory for char in "*?[]"):
         raise ConfigError(f"--output {directory}: must not contain the characters * ? [ ]")
     paths = [] if overwrite else earlier_files(directory)
-    if paths and not may_go_on and not path_exists(join_path(directory, RUN_FILE)):
+    if paths and not may_go_on and not containers.path_exists(join_path(directory, RUN_FILE)):
         if was_killed is None:
-            was_killed = any(path_exists(join_path(directory, name)) for name in (_LOCK_FILE, _LEASE_FILE))
+            marks = (join_path(directory, name) for name in (_LOCK_FILE, _LEASE_FILE))
+            was_killed = any(map(containers.path_exists, marks))
         paths = _not_left(directory, paths, was_killed)
     if paths:
         name = paths[0].removeprefix(directory).strip("/")
@@ -199,15 +193,12 @@ def check_directory(
 def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:
     """Returns the files of a directory without `run.json` that no dead run left."""
     if not is_local(directory):
-        now, folders = time.time(), list_run_folders(directory).items()
+        now, folders = time.time(), containers.list_run_folders(directory).items()
         idle = {join_path(directory, name) for name, files in folders if _is_idle(files, now)}
         return [path for path in paths if path.rpartition("/")[0] not in idle]
-    return [
-        path
-        for path in paths
-        if not re.fullmatch(_PARTIAL, Path(path).name)
-        and not (was_killed and RUN_FOLDER.fullmatch(Path(path).parent.name))
-    ]
+    paths = [path for path in paths if not re.fullmatch(_PARTIAL, Path(path).name)]
+    in_folder = containers.RUN_FOLDER.fullmatch
+    return [path for path in paths if not (was_killed and in_folder(Path(path).parent.name))]
 
 
 def name_full_disk(error: OSError, directory: str) -> OSError:
@@ -241,14 +232,14 @@ def write_run_file(directory: str, document: JsonObject, folder: str = "") -> No
 
 def read_run_file(directory: str) -> JsonObject:
     """Reads `run.json`."""
-    with open_path(join_path(directory, RUN_FILE)) as file:
+    with containers.open_path(join_path(directory, RUN_FILE)) as file:
         document: JsonObject = json.loads(file.read())
     return document
 
 
 def current_folder(directory: str) -> str | None:
     """Returns the folder of the run that is current; "." for one without; None: there is no `run.json`."""
-    if not path_exists(join_path(directory, RUN_FILE)):
+    if not containers.path_exists(join_path(directory, RUN_FILE)):
         return None
     try:
         return str(read_run_file(directory).get("folder", "."))
@@ -503,10 +494,8 @@ def _aggregated_content(documents: Iterable[JsonObject]) -> Iterator[bytes]:
 class ConcludeFn(InspectedDoFn):
     """Replaces `run.json`, and removes what is not current any more; names the files, where no step did."""
 
-    def __init__(
-        self, directory: str, output_format: str, conclude: Conclude, discard: Callable[[], None]
-    ) -> None:
-        self._directory, self._format = directory, output_format
+    def __init__(self, directory: str, suffix: str, conclude: Conclude, discard: Callable[[], None]) -> None:
+        self._directory, self._format = directory, suffix
         self._conclude, self._discard = conclude, discard
 
     def process(self, element: tuple[str, Iterable[Told]], begun: tuple[str, str]) -> None:
@@ -527,13 +516,12 @@ class ConcludeFn(InspectedDoFn):
     def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
         """Returns what `run.json` says of the files; raises OSError if one is not there."""
         path = join_path(self._directory, folder)
-        sizes = {file.name: file.size for file in list_files(path)}
+        sizes = {file.name: file.size for file in containers.list_files(path)}
         named: dict[str, JsonObject] = {}
         for file in files:
             if file.name not in sizes:
                 raise OSError(f"{join_path(path, file.name)}: is gone: another program removed it")
-            stated = {"rows": file.row_count, "bytes": sizes[file.name]}
-            named.setdefault(file.table, {})[file.name] = stated
+            named.setdefault(file.table, {})[file.name] = {"rows": file.row_count, "bytes": sizes[file.name]}
         return {"folder": folder, "files": named}
 
 
@@ -585,7 +573,8 @@ class RunSink(Sink):
         """
         self._directory, self._format, self._conclude = directory, output_format, conclude
         self._services = [sinks.open_service(sink_place) for sink_place in places]
-        self._completed = [sink_place for sink_place in places if sinks.completes(sink_place)]
+        # Their end needs what they returned for the tables.
+        self._completed = [given for given in places if sinks.find_service(given.option, given.url).complete]
         self._chosen: PCollection[Any] | None = None
         self._write = _WriteRowsFn(directory, output_format, number)
         self.folder_name = folder
@@ -622,8 +611,7 @@ class RunSink(Sink):
                 | "Write_Name" >> beam.FlatMap(named_files, self._format, folder)
                 | "Write_Spread" >> beam.GroupByKey()
             )
-            publish = beam.Map(publish_named, self._directory, self._format)
-            parts.append(named | "Write_Publish" >> publish)
+            parts.append(named | "Write_Publish" >> beam.Map(publish_named, self._directory, self._format))
         discard = partial(sinks.discard_services, self._completed)
         conclude = ConcludeFn(self._directory, self._format, self._conclude, discard)
         over = gathered(parts, "Write_Told", "Write_End")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import partial
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -18,24 +19,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 import orjson
 from msgspec import Struct
 
-from turnwise.pipeline.settings.options import (
-    DEFAULT_OUTPUT_FORMAT,
-    SinkPlace,
-    check_extra,
-    check_places,
-    check_store,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, SinkPlace
 from turnwise.pipeline.store.urls import Broken, absolute_url
+from turnwise.schemas import jsonio
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import (
-    SCHEMES,
-    JsonObject,
-    JsonValue,
-    did_you_mean,
-    dump_json,
-    load_json,
-    shown_url,
-)
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry, error_text, hook_errors
 from turnwise.schemas.rows import avro_schema, json_columns, score_lines, with_json_texts
 from turnwise.schemas.score import RAISED
@@ -93,9 +82,6 @@ def recorded(
     except BaseException as error:
         record.break_off(sink_place, "ERROR", error_text(error))
         raise
-
-
-# Values of rows as JSON.
 
 
 def plain_row(row: JsonObject) -> JsonObject:
@@ -158,7 +144,7 @@ class StreamChange(NamedTuple):
     @property
     def change_id(self) -> str:
         """The same for equal changes only."""
-        content = dump_json([self.run_id, self.thing, self.revision, dict(self.rows)])
+        content = jsonio.dump_json([self.run_id, self.thing, self.revision, dict(self.rows)])
         return blake2b(content, digest_size=16).hexdigest()
 
 
@@ -218,7 +204,6 @@ class StepSink(NamedTuple):
     writer: Callable[[str], Any]
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
-        """Adds the step that writes a table."""
         from apache_beam import ParDo
 
         if table not in self.tables:
@@ -277,7 +262,7 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     folder: Callable[[str], str] | None = None
     complete: Callable[[SinkPlace, Sequence[Any]], Sequence[str]] | None = None
     discard: Callable[[SinkPlace], None] = lambda given: None
-    left: Callable[[SinkPlace], str] = lambda given: f"{shown_url(given.url)} may hold rows of it"
+    left: Callable[[SinkPlace], str] = lambda given: f"{jsonio.shown_url(given.url)} may hold rows of it"
     replaced: Callable[[SinkPlace, int], int | None] | None = None
     record: RunRecord | None = None
 
@@ -352,17 +337,18 @@ def _addresses(kind: SinkKind) -> str:
 def find_service(option: str, url: str) -> SinkKind:
     """Returns the sink of an address; raises ConfigError if no sink of the option has its scheme."""
     scheme, _, rest = url.partition(":")
+    what = f"{option} {jsonio.shown_url(url)}"
     for kind in SINKS.values():
         if scheme.lower() in kind.schemes:
             if kind.option != option:
-                raise ConfigError(f"{option} {shown_url(url)}: name it by {kind.option}")
+                raise ConfigError(f"{what}: name it by {kind.option}")
             if rest and (rest.startswith("/") or kind.folder):
                 return kind
-            raise ConfigError(f"{option} {shown_url(url)}: an address of {kind.name} is {_addresses(kind)}")
+            raise ConfigError(f"{what}: an address of {kind.name} is {_addresses(kind)}")
     schemes = sorted(k for kind in SINKS.values() if kind.option == option for k in kind.schemes)
-    hint = did_you_mean(scheme.lower(), schemes) or f" ({services(option)})"
+    hint = jsonio.did_you_mean(scheme.lower(), schemes) or f" ({services(option)})"
     fault = "is no store" if option == "--store" else "is no receiver of scores"
-    raise ConfigError(f"{option} {shown_url(url)}: {fault}{hint}")
+    raise ConfigError(f"{what}: {fault}{hint}")
 
 
 def folder_of(address: str) -> str:
@@ -379,9 +365,8 @@ def open_service(sink_place: SinkPlace) -> TableSink:
     with hook_errors(f"sink {kind.name}: open"):
         sink = kind.open(sink_place)
     if not callable(getattr(sink, "write_table", None)):
-        raise ConfigError(
-            f"sink {kind.name}: open returned {type(sink).__name__}, which has no method write_table"
-        )
+        given = type(sink).__name__
+        raise ConfigError(f"sink {kind.name}: open returned {given}, which has no method write_table")
     return sink
 
 
@@ -415,7 +400,7 @@ def check_appends(sink_place: SinkPlace) -> None:
     if not find_service(sink_place.option, sink_place.url).append:
         able = services(sink_place.option, is_streaming=True)
         raise ConfigError(
-            f"{sink_place.option} {shown_url(sink_place.url)}: takes no stream; one goes to {able}, "
+            f"{sink_place.option} {jsonio.shown_url(sink_place.url)}: takes no stream; one goes to {able}, "
             "or into JSON Lines in --output, which DuckDB reads"
         )
 
@@ -427,11 +412,6 @@ def prepare_service(sink_place: SinkPlace) -> None:
         kind.prepare(sink_place)
 
 
-def completes(sink_place: SinkPlace) -> bool:
-    """Returns whether the end of a run needs what a service returned for the tables."""
-    return find_service(sink_place.option, sink_place.url).complete is not None
-
-
 def complete_service(sink_place: SinkPlace, elements: Sequence[Any]) -> list[str]:
     """Ends the writing of a run's tables to its service; returns what was not written, one line each."""
     complete = find_service(sink_place.option, sink_place.url).complete
@@ -440,7 +420,7 @@ def complete_service(sink_place: SinkPlace, elements: Sequence[Any]) -> list[str
     except (ConfigError, OSError) as error:
         return [str(error)]
     except RAISED as error:
-        return [f"{sink_place.option} {shown_url(sink_place.url)}: {error_text(error)}"]
+        return [f"{sink_place.option} {jsonio.shown_url(sink_place.url)}: {error_text(error)}"]
 
 
 def discard_services(places: Sequence[SinkPlace]) -> None:
@@ -485,11 +465,9 @@ def table_rows(file: BinaryIO, table: str, output_format: str) -> Iterator[JsonO
         raise OSError(f"sink {output_format}: read: {error_text(error)}") from error
 
 
-def write_table(
-    file: BinaryIO, parts: Iterable[Sequence[JsonObject]], table: str, output_format: str
-) -> None:
+def write_table(file: BinaryIO, parts: Iterable[Sequence[JsonObject]], table: str, suffix: str) -> None:
     """Writes the whole file of a small table, given its rows in parts."""
-    writer = row_writer(file, table, output_format)
+    writer = row_writer(file, table, suffix)
     for rows in parts:
         writer.write(rows)
     writer.finish()
@@ -522,7 +500,6 @@ class JsonLinesWriter:
         self._waiting, self._size = list[bytes](), 0
 
     def write(self, rows: Sequence[Any]) -> None:
-        """Adds one line a row."""
         lines = self._lines(rows)
         self._waiting.append(lines)
         self._size += len(lines)
@@ -530,7 +507,6 @@ class JsonLinesWriter:
             self.finish()
 
     def finish(self) -> None:
-        """Writes the lines that wait."""
         self._file.write(b"".join(self._waiting))
         self._waiting, self._size = [], 0
 
@@ -541,7 +517,7 @@ def _row_lines(rows: Sequence[JsonObject]) -> bytes:
         try:
             lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         except TypeError:
-            lines.append(dump_json(row) + b"\n")
+            lines.append(jsonio.dump_json(row) + b"\n")
     return b"".join(lines)
 
 
@@ -552,7 +528,7 @@ _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {
 
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
-    rows = (load_json(line) for line in file if mark in line)
+    rows = (jsonio.load_json(line) for line in file if mark in line)
     yield from map(_result_row, rows) if table == _RESULTS else rows
 
 
@@ -572,19 +548,16 @@ class AvroWriter:
     """Rows as Avro records; a column that holds a JSON object is its JSON text."""
 
     def __init__(self, file: BinaryIO, table: str) -> None:
-        """Writes the header."""
         from fastavro.write import Writer
 
         self._columns = json_columns(table)
         self._writer: Any = Writer(file, avro_schema(table), codec="deflate")
 
     def write(self, rows: Sequence[JsonObject]) -> None:
-        """Adds one record a row."""
         for row in rows:
             self._writer.write(with_json_texts(row, self._columns))
 
     def finish(self) -> None:
-        """Writes the last block."""
         self._writer.flush()
 
 
@@ -603,45 +576,13 @@ register_sink(SinkKind(name="avro", help="Avro", writer=AvroWriter, read=_avro_r
 
 # Services. Each is known to every run, and its libraries are imported by runs that name it.
 
-register_sink(
-    SinkKind(
-        name="store",
-        help="sqlite:///FILE, postgresql://...",
-        schemes=SCHEMES,
-        open=deferred("io.store", "open_sink"),
-        check=check_store,
-        absolute=absolute_url,
-        left=deferred("io.store", "left_in_store"),
-        replaced=deferred("io.store", "replaced_in_store"),
-        record=RunRecord(
-            *(deferred("io.store", name) for name in ("begin_run", "complete_run", "break_off_run"))
-        ),
-    )
-)
-
 
 def _check_tables(option: str, url: str) -> None:
     try:
         deferred("io.bigquery_source", "parse_dataset")(url)
     except ValueError as error:
         raise ConfigError(f"{option} {url}: {error}") from None
-    check_extra(f"{option} {url}", "turnwise[gcp]")
-
-
-register_sink(
-    SinkKind(
-        name="bigquery",
-        help="bigquery://PROJECT/DATASET",
-        schemes=("bigquery",),
-        open=deferred("io.staging", "open_staging"),
-        append=deferred("io.bigquery_sink", "BigQueryChanges"),
-        prepare=deferred("io.bigquery_sink", "try_tables"),
-        check=_check_tables,
-        complete=deferred("io.bigquery_sink", "complete_tables"),
-        discard=deferred("io.staging", "discard_staged"),
-        left=lambda given: f"{given.url} holds all of it or nothing",
-    )
-)
+    declared.check_extra(f"{option} {url}", "turnwise[gcp]")
 
 
 def _folder(url: str) -> str:
@@ -651,7 +592,7 @@ def _folder(url: str) -> str:
 def _check_dataset(option: str, url: str) -> None:
     if any(char in url for char in "*?[]"):
         raise ConfigError(f"{option} {url}: must not contain the characters * ? [ ]")
-    check_places(f"{option} parquet:", [_folder(url)])
+    declared.check_places(f"{option} parquet:", [_folder(url)])
 
 
 def _absolute_dataset(url: str) -> str:
@@ -659,40 +600,62 @@ def _absolute_dataset(url: str) -> str:
     return url if "://" in folder else f"parquet:{Path(folder).absolute()}"
 
 
-register_sink(
+def _check_receiver(option: str, url: str) -> None:
+    if not url.partition("://")[2].strip("/"):
+        raise ConfigError(f"{option} {url}: must be otlp://HOST:PORT, or otlps:// with TLS")
+    declared.check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
+
+
+_in_store, _staged = partial(deferred, "io.store"), partial(deferred, "io.staging")
+_in_bigquery, _as_events = partial(deferred, "io.bigquery_sink"), partial(deferred, "io.otlp_sink")
+for _service in (
+    SinkKind(
+        name="store",
+        help="sqlite:///FILE, postgresql://...",
+        schemes=jsonio.SCHEMES,
+        open=_in_store("open_sink"),
+        check=declared.check_store,
+        absolute=absolute_url,
+        left=_in_store("left_in_store"),
+        replaced=_in_store("replaced_in_store"),
+        record=RunRecord(*map(_in_store, ("begin_run", "complete_run", "break_off_run"))),
+    ),
+    SinkKind(
+        name="bigquery",
+        help="bigquery://PROJECT/DATASET",
+        schemes=("bigquery",),
+        open=_staged("open_staging"),
+        append=_in_bigquery("BigQueryChanges"),
+        prepare=_in_bigquery("try_tables"),
+        check=_check_tables,
+        complete=_in_bigquery("complete_tables"),
+        discard=_staged("discard_staged"),
+        left=lambda given: f"{given.url} holds all of it or nothing",
+    ),
     SinkKind(
         name="parquet",
         help="parquet:FOLDER, parquet:gs://BUCKET/FOLDER",
         schemes=("parquet",),
         folder=_folder,
-        open=deferred("io.staging", "open_staging"),
-        prepare=deferred("io.staging", "prepare_dataset"),
+        open=_staged("open_staging"),
+        prepare=_staged("prepare_dataset"),
         check=_check_dataset,
         absolute=_absolute_dataset,
-        complete=deferred("io.staging", "complete_dataset"),
-        discard=deferred("io.staging", "discard_staged"),
+        complete=_staged("complete_dataset"),
+        discard=_staged("discard_staged"),
         left=lambda given: f"{given.url} holds nothing of it, unless it was just being completed",
-    )
-)
-
-
-def _check_receiver(option: str, url: str) -> None:
-    if not url.partition("://")[2].strip("/"):
-        raise ConfigError(f"{option} {url}: must be otlp://HOST:PORT, or otlps:// with TLS")
-    check_extra(f"{option} {url}", "turnwise[otlp]", "opentelemetry.exporter.otlp.proto.http")
-
-
-register_sink(
+    ),
     SinkKind(
         name="otlplogs",
         help="otlp://HOST:PORT",
         schemes=("otlp", "otlps"),
         option="--scores_to",
-        open=deferred("io.otlp_sink", "open_receiver"),
-        append=deferred("io.otlp_sink", "OtlpChanges"),
-        prepare=deferred("io.otlp_sink", "try_receiver"),
+        open=_as_events("open_receiver"),
+        append=_as_events("OtlpChanges"),
+        prepare=_as_events("try_receiver"),
         check=_check_receiver,
-        complete=deferred("io.otlp_sink", "lost_scores"),
+        complete=_as_events("lost_scores"),
         left=lambda given: f"{given.url} may have scores of it",
-    )
-)
+    ),
+):
+    register_sink(_service)

@@ -18,18 +18,11 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.core import RestrictionProvider
 from apache_beam.transforms.window import GlobalWindows
 
+from turnwise.pipeline.io import records as record_files
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
 from turnwise.pipeline.io.containers import open_path
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER, EventJoin, listed_files
-from turnwise.pipeline.io.records import (
-    SHORTENED,
-    SizedPath,
-    file_records,
-    holds_lines,
-    line_records,
-    named_as_lines,
-    unread_rest,
-)
+from turnwise.pipeline.io.records import SizedPath
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import Failure, IncompleteReadError
@@ -74,7 +67,7 @@ def _divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[F
     for file in listed:
         if isinstance(file, Failure):
             ranges.append(file)
-        elif (parts := round(file.size / length)) < 2 or not named_as_lines(file.path):
+        elif (parts := round(file.size / length)) < 2 or not record_files.named_as_lines(file.path):
             ranges.append(FileRange(file.path))
         else:
             bounds = [file.size * i // parts for i in range(parts + 1)]
@@ -87,7 +80,7 @@ def measure(part: FileRange, limit: int) -> int | None:
     with suppress(Exception):
         if part.stop:
             with open_path(part.path) as file:
-                if part.start > 0 or holds_lines(part.path, file, limit):
+                if part.start > 0 or record_files.holds_lines(part.path, file, limit):
                     return _line_ends(file, part.start, part.stop)
     return None
 
@@ -119,9 +112,9 @@ def range_records(
             before = part.lines + _line_ends(file, part.start, start)
             offset, passed = _first_line(file, start)
             lines = _ClaimedLines(file, offset, claim)
-            yield from line_records(part.path, lines.readline, limit, before + passed)
+            yield from record_files.line_records(part.path, lines.readline, limit, before + passed)
     except Exception as error:
-        yield unread_rest("read", error, part.path)
+        yield record_files.unread_rest("read", error, part.path)
         claim(part.stop)
 
 
@@ -160,7 +153,7 @@ class _ClaimedLines:
         if not piece:
             self._is_over = True
             if self._begins or self._claim(self._offset):
-                raise IncompleteReadError(SHORTENED)
+                raise IncompleteReadError(record_files.SHORTENED)
         self._offset += len(piece)
         self._begins = piece.endswith(b"\n")
         return piece
@@ -188,7 +181,7 @@ class _ReadingFn(CountingDoFn):
 
     def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
         unread = partial(self.count, UNREAD_FILES)
-        return self._tagged(file_records(file, self._limit, named=self._named, unread=unread))
+        return self._tagged(record_files.file_records(file, self._limit, named=self._named, unread=unread))
 
     def _tagged(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
         for record in records:
@@ -268,7 +261,6 @@ class FileSource(NamedTuple):
     is_distributed: bool = False
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        """Adds the steps that find the files and read each one once."""
         start: PCollection[Any] = root | f"{name}Start" >> beam.Impulse()
         if not self.is_distributed:
             return _read(start, f"{name}Read", _ReadFn(self.patterns, self.limit, self.rejected))
@@ -310,11 +302,6 @@ class Shards(NamedTuple):
     parts: Sequence[FileRange | Failure]
 
 
-def find_shards(files: FileSource, workers: int) -> Shards:
-    """Lists and divides the files of a source."""
-    return Shards(files, divided_among(listed_files(files.patterns), workers))
-
-
 def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[FileRange | Failure]:
     """Returns the shards of files, the largest first, so that workers end at about the same time.
 
@@ -354,8 +341,7 @@ def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[Fi
         index, end, lines = entry
         part, last = parts[index], parts[end]
         if isinstance(part, FileRange) and isinstance(last, FileRange):
-            is_whole = lines == _WHOLE
-            part = FileRange(part.path) if is_whole else part._replace(stop=last.stop, lines=lines)
+            part = FileRange(part.path) if lines == _WHOLE else part._replace(stop=last.stop, lines=lines)
         yield part
 
 
@@ -381,9 +367,7 @@ class ShardSource(NamedTuple):
     queue: int
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        """Adds the reading steps to a pipeline."""
-        start = root | f"{name}Start" >> beam.Impulse()
-        return _read(start, f"{name}Read", _ReadShardsFn(*self))
+        return _read(root | f"{name}Start" >> beam.Impulse(), f"{name}Read", _ReadShardsFn(*self))
 
 
 class _ReadPartFn(_ReadingFn):
@@ -401,14 +385,12 @@ class BigQuerySource(NamedTuple):
     is_distributed: bool
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        """Adds the steps that run the queries and read their results."""
         queries = root | f"{name}Queries" >> beam.Create(self.queries, reshuffle=False)
         most = 0 if self.is_distributed else 1
         parts = queries | f"{name}RunQueries" >> beam.FlatMap(partial(result_parts, most=most))
         if self.is_distributed:
             parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
-        read = _ReadPartFn(self.limit, self.rejected, frozenset())
-        rows = _read(parts, f"{name}ReadRows", read)
+        rows = _read(parts, f"{name}ReadRows", _ReadPartFn(self.limit, self.rejected, frozenset()))
         if self.other is None:
             return rows
         pairs = zip(ReadRecords._fields, rows, self.other.read(root, name), strict=True)

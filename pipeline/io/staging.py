@@ -21,18 +21,9 @@ from pyarrow.parquet import write_table
 from turnwise.pipeline.io.run_writer import publish
 from turnwise.pipeline.io.sinks import StepSink, TableSink, find_service
 from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.schemas import rows as tables
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, listed
-from turnwise.schemas.rows import (
-    DATE,
-    WAREHOUSE_TABLES,
-    Column,
-    arrow_rows,
-    arrow_schema,
-    columns,
-    json_columns,
-    with_json_texts,
-)
 
 VERSION = "app_version"
 _BYTES_OF_TEXT = 32 * 1024 * 1024
@@ -58,10 +49,12 @@ class StagedRows(NamedTuple):
     lost: tuple[str, ...]
 
 
-def staged_columns(table: str, by_version: bool) -> tuple[Column, ...]:
+def staged_columns(table: str, by_version: bool = False) -> tuple[tables.Column, ...]:
     """Returns the columns of the files of a table; those of a partition are in its path alone."""
-    of_table = columns(table)
-    return tuple(column for column in of_table if column.name != VERSION) if by_version else (DATE, *of_table)
+    of_table = tables.columns(table)
+    if by_version:
+        return tuple(column for column in of_table if column.name != VERSION)
+    return (tables.DATE, *of_table)
 
 
 class _StageFn(beam.DoFn):
@@ -76,9 +69,9 @@ class _StageFn(beam.DoFn):
         self._size = 0
 
     def process(self, rows: Sequence[JsonObject]) -> Iterator[StagedRows]:
-        texts = json_columns(self._table)
+        texts = tables.json_columns(self._table)
         for row in rows:
-            row = with_json_texts(row, texts)
+            row = tables.with_json_texts(row, texts)
             row["date"] = self._day
             version = row[VERSION] or None if self._by_version else None
             self._waiting.setdefault(version, []).append(row)
@@ -91,9 +84,9 @@ class _StageFn(beam.DoFn):
 
     def _write(self) -> Iterator[StagedRows]:
         waiting, self._waiting, self._size = self._waiting, {}, 0
-        schema = arrow_schema(staged_columns(self._table, self._by_version))
+        schema = tables.arrow_schema(staged_columns(self._table, self._by_version))
         for version, rows in waiting.items():
-            content, unfit = arrow_rows(rows, schema)
+            content, unfit = tables.arrow_rows(rows, schema)
             path = ""
             if content.num_rows:
                 path = FileSystems.join(self._folder, f"{self._table}.{uuid4().hex}.parquet")
@@ -115,7 +108,7 @@ def _created(path: str) -> Any:
 def lost_rows(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
     """Returns one line a table with rows that could not be written."""
     lines = []
-    for table in WAREHOUSE_TABLES:
+    for table in tables.WAREHOUSE_TABLES:
         lost = [line for part in staged if part.table == table for line in part.lost]
         if lost:
             what = f"{len(lost)} rows of {table} were not written: {listed(lost, _SHOWN, mark='; ')}"
@@ -151,16 +144,15 @@ def staging_directory(sink_place: SinkPlace) -> str:
 def staging_folder(sink_place: SinkPlace) -> str:
     """Returns the folder of an attempt of a run."""
     attempt = re.sub(r"\W", "", sink_place.create_time)
-    return FileSystems.join(
-        staging_directory(sink_place), f"_staging.{run_stem(sink_place.run_id)}.{attempt}"
-    )
+    name = f"_staging.{run_stem(sink_place.run_id)}.{attempt}"
+    return FileSystems.join(staging_directory(sink_place), name)
 
 
 def open_staging(sink_place: SinkPlace) -> TableSink:
     """Returns the sink of a run."""
     is_folder = find_service("--store", sink_place.url).folder is not None
     stage = partial(_StageFn, staging_folder(sink_place), sink_place.date, is_folder)
-    return StepSink("Stage", WAREHOUSE_TABLES, stage)
+    return StepSink("Stage", tables.WAREHOUSE_TABLES, stage)
 
 
 def discard_staged(sink_place: SinkPlace) -> None:
@@ -231,7 +223,7 @@ def complete_dataset(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> lis
         for part in staged:
             if part.path:
                 check_folder(part.path)
-        for table in WAREHOUSE_TABLES:
+        for table in tables.WAREHOUSE_TABLES:
             of_table = [part for part in staged if part.table == table and part.path]
             _replace(directory, table, sink_place, of_table)
     except OSError as error:
@@ -246,7 +238,7 @@ def complete_dataset(sink_place: SinkPlace, staged: Sequence[StagedRows]) -> lis
 def _replace(directory: str, table: str, sink_place: SinkPlace, staged: Sequence[StagedRows]) -> None:
     names, numbers = dict[str, str](), Counter[str]()
     for part in sorted(staged, key=lambda part: part.path):
-        folder = f"{table}/{partition(DATE.name, sink_place.date)}/{partition(VERSION, part.version)}"
+        folder = f"{table}/{partition(tables.DATE.name, sink_place.date)}/{partition(VERSION, part.version)}"
         names[part.path] = f"{folder}/{run_stem(sink_place.run_id)}.{numbers[folder]:05}.parquet"
         numbers[folder] += 1
     new = {FileSystems.join(directory, name): path for path, name in names.items()}

@@ -115,11 +115,8 @@ def left_in_store(sink_place: SinkPlace) -> str:
         with closing(database.open_store(sink_place.url, read_only=True)) as store:
             if not store.read(lambda connection: runs.is_current(connection, execution)):
                 return f"the store keeps the earlier execution of run {run}"
-            count = store.read(
-                lambda connection: runs.count_written(
-                    connection, execution, database.RESULT_ROWS, database.FAILURE_ROWS
-                )
-            )
+            rows = database.RESULT_ROWS, database.FAILURE_ROWS
+            count = store.read(lambda connection: runs.count_written(connection, execution, *rows))
     except (ConfigError, StoreError):
         count = 0
     holds = f"holds at least {count}" if count else "may hold"
@@ -150,7 +147,6 @@ class StoreSource(NamedTuple):
     other: Source | None
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
-        """Adds the reading steps to a pipeline."""
         urls = root | f"{name}Stores" >> beam.Create(self.urls, reshuffle=False)
         records = urls | f"{name}ReadStores" >> beam.FlatMap(store_records, self.app)
         if self.other is None:

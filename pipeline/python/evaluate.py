@@ -12,32 +12,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from msgspec import convert
 from msgspec.structs import replace
 
-from turnwise.pipeline.python.inputs import (
-    CaseInput,
-    ConversationInput,
-    Inputs,
-    RunResult,
-    Table,
-    eval_cases,
-    logged_conversations,
-    sort_inputs,
-)
+from turnwise.pipeline.python import inputs as arguments
+from turnwise.pipeline.python.inputs import CaseInput, ConversationInput, Inputs, RunResult, sort_inputs
 from turnwise.pipeline.report.ending import end_run, report_text
 from turnwise.pipeline.report.run_counts import failure_counters
 from turnwise.pipeline.report.terminal import UsageByModel
+from turnwise.pipeline.settings import run as run_settings
 from turnwise.pipeline.settings.options import RawJudgeOptions
-from turnwise.pipeline.settings.run import (
-    MAX_RECORD_BYTES,
-    RunSettings,
-    check_several,
-    checked_criteria,
-    judge_settings,
-    judged_by,
-    read_config,
-    run_info,
-    try_judge,
-    with_redaction,
-)
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Conversation
@@ -91,7 +73,7 @@ class Options(NamedTuple):
     redact: Redact | None = None
 
 
-def run_settings(options: Options, has_cases: bool) -> RunSettings:
+def settings_of(options: Options, has_cases: bool) -> RunSettings:
     """Returns the settings of the keywords; raises ConfigError or TypeError for the first wrong value."""
     for name, kinds, wanted in _TYPES:
         value = getattr(options, name)
@@ -119,20 +101,14 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     elif redact is not None and not redact:
         raise ConfigError('redact: names no kind; "default" or {} takes all')
     else:
-        config = with_redaction(config, [redact] if isinstance(redact, str) else redact or ())
-    config, criteria = checked_criteria(config, options.input_format, has_cases, (STATUS,))
-    run = run_info(options.run_id, config)
+        config = run_settings.with_redaction(config, [redact] if isinstance(redact, str) else redact or ())
+    config, criteria = run_settings.checked_criteria(config, options.input_format, has_cases, (STATUS,))
+    run = run_settings.run_info(options.run_id, config)
     judge = _judge(options, config.judge, run.run_id, criteria)
-    return RunSettings(
-        run=judged_by(run, judge),
-        config=config,
-        criteria=criteria,
-        judge=judge,
-        sample_rate=options.sample_rate,
-        input=("conversations",),
-        input_format=options.input_format,
-        eval_cases=("cases",) if has_cases else (),
-    )
+    run = run_settings.judged_by(run, judge)
+    settings = RunSettings(run=run, config=config, criteria=criteria, judge=judge)
+    named: Any = {"input": ("conversations",), "eval_cases": ("cases",) if has_cases else ()}
+    return replace(settings, sample_rate=options.sample_rate, input_format=options.input_format, **named)
 
 
 def _with_section(config: EvalConfig, name: str, **section: JsonObject) -> EvalConfig:
@@ -146,7 +122,7 @@ def _judge(
     given = options.judge
     raw = RawJudgeOptions(judge_concurrency=options.judge_concurrency, sample_rate=options.sample_rate)
     if given is None or isinstance(given, str):
-        return judge_settings(replace(raw, judge=given), config, run_id, criteria)
+        return run_settings.judge_settings(replace(raw, judge=given), config, run_id, criteria)
     if isinstance(given, JudgeKind):
         kind = given
     elif fault := backend_fault(given):
@@ -155,11 +131,11 @@ def _judge(
         backend, name = given, f"{type(given).__module__}.{type(given).__qualname__}"
         kind = JudgeKind(name=name, help="", connect=lambda config, environ, note_retry: backend)
     # An object may answer otherwise in the next run, so its replies are kept only where the config says so.
-    settings = judge_settings(replace(raw, judge=NONE.name), config, run_id)
+    settings = run_settings.judge_settings(replace(raw, judge=NONE.name), config, run_id)
     model = config.model if "model" in config.model_fields_set else kind.model or config.model
     stated = {"backend": kind.name, "model": model, "cache": settings.config.cache if config.cache else None}
     stated_config = settings.config.model_copy(update=stated)
-    check_several(kind, stated_config, criteria)
+    run_settings.check_several(kind, stated_config, criteria)
     return replace(settings, config=stated_config, given_judge=kind)
 
 
@@ -169,7 +145,7 @@ def read_any_config(config: Config | None) -> EvalConfig:
         return config
     if isinstance(config, Mapping):
         return parse_config(_json(dict(config)))
-    return read_config(None if config is None else os.fspath(config))
+    return run_settings.read_config(None if config is None else os.fspath(config))
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -239,7 +215,7 @@ def read_conversations(
     check_log_format(input_format)
     reader = LogReader(input_format, read_any_config(config))
     inputs = sort_inputs("conversations", conversations, Conversation)
-    read = list(logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()))
+    read = list(arguments.logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()))
     _report([item for item in read if isinstance(item, Failure)], on_failure)
     return [item.conversation for item in read if not isinstance(item, Failure)]
 
@@ -271,7 +247,7 @@ def read_cases(
     ['greeting']
     """
     inputs = sort_inputs("cases", cases, EvalCase)
-    index, failures = eval_cases(inputs, read_any_config(config), MAX_RECORD_BYTES, Counter())
+    index, failures = arguments.eval_cases(inputs, read_any_config(config), MAX_RECORD_BYTES, Counter())
     _report(failures, on_failure)
     return [case.unpacked()[1] for case in index]
 
@@ -382,14 +358,13 @@ async def evaluate_async(
     """
     options = Options(criteria, config, judge, judge_concurrency, sample_rate, input_format, run_id, redact)
     try:
-        settings = run_settings(options, cases is not None)
+        settings = settings_of(options, cases is not None)
         logs = sort_inputs("conversations", conversations, Conversation)
         given = None if cases is None else sort_inputs("cases", cases, EvalCase)
     except (SystemExit, GeneratorExit) as error:
         raise _no_end(error) from error
     collected = Collected(settings)
-    samples = collected.samples(logs, given)
-    usage = await score_with_judge(samples, settings, collected.add, collected.reject)
+    usage = await score_with_judge(collected.samples(logs, given), settings, collected.add, collected.reject)
     return collected.result(usage)
 
 
@@ -403,7 +378,7 @@ async def score_with_judge(
     """
     counts = JudgeCounts()
     try:
-        await asyncio.to_thread(try_judge, settings)
+        await asyncio.to_thread(run_settings.try_judge, settings)
     except ConfigError as error:
         raise type(error)(in_python(str(error))) from error
     judge = build_judge(settings.judge, os.environ, counts)
@@ -491,20 +466,19 @@ class Collected:
         self._counts: Counter[str] = Counter()
         self._guesses = GuessCounts()
         self._sums: dict[str, state.MetricsState] = {}
-        self._tables: dict[str, list[Any]] = {
-            name: [] for name in ("scores", "results", "conversations", "failures")
-        }
+        names = "scores", "results", "conversations", "failures"
+        self._tables: dict[str, list[Any]] = {name: [] for name in names}
         self._unused: list[str] = []
 
     def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
         """Yields the conversations beside their cases; raises ConfigError if a path names nothing."""
         config, limit = self._settings.config, self._settings.max_record_bytes
-        index, failures = eval_cases(given, config, limit, self._counts) if given else (None, [])
+        index, failures = arguments.eval_cases(given, config, limit, self._counts) if given else (None, [])
         self.fail(failures)
         keys: set[CaseKey] = {case.key for case in index or ()}
         used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)
-        for logged in logged_conversations(logs, reader, limit, self._counts):
+        for logged in arguments.logged_conversations(logs, reader, limit, self._counts):
             matched = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
             if isinstance(matched, Failure):
                 self.fail([matched])
@@ -548,23 +522,16 @@ class Collected:
         def read(document: JsonObject) -> Run:
             return Run("", convert(document, RunDocument), tables.__getitem__)
 
-        document = end_run(
-            self._settings,
-            counted,
-            usage,
-            rows,
-            {"files": {}},
-            read,
-            unused=self._unused,
-            to_read=to_read(tables["conversations"]),
-        )
+        files: JsonObject = {"files": {}}
+        made, chosen = (counted, usage, rows, files, read), to_read(tables["conversations"])
+        document = end_run(self._settings, *made, unused=self._unused, to_read=chosen)
         problems = document["problems"]
         has_failed = any(row["verdict"] == "FAIL" for row in tables["results"])
         return RunResult(
             run_id=run_id,
             status="FAIL" if has_failed else None if problems else "PASS",
             problems=tuple(problems),
-            **{name: Table(name, rows) for name, rows in tables.items()},
+            **{name: arguments.Table(name, rows) for name, rows in tables.items()},
             counts=dict(document["counts"]),
             judge=document["judge"],
             summary=report_text(self._settings, rows, document, read(document)),

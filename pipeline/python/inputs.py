@@ -4,6 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from html import escape
 from itertools import chain
 from pathlib import Path
@@ -14,25 +15,12 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.io import files
 from turnwise.pipeline.io.records import file_records
+from turnwise.schemas import rows as tables
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.report import CriterionFigure, CriterionRow
-from turnwise.schemas.rows import (
-    TABLES,
-    ConversationRow,
-    FailureRow,
-    MetricsByAppVersionRow,
-    MetricsBySliceRow,
-    MetricsByTurnRow,
-    ResultRow,
-    ScoreRow,
-    arrow_schema,
-    columns,
-    json_columns,
-    with_json_texts,
-)
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.decisions.report.figures import collect, criterion_rows, run_names, short_names
@@ -104,10 +92,8 @@ def logged_conversations(
     A record of more bytes than `limit` in a file is a failure. Raises ConfigError if a path names nothing.
     """
     patterns = files.file_patterns(inputs.name, inputs.paths)
-    opened = (
-        file_records(file, limit, named=patterns, unread=lambda: counts.update([files.UNREAD_FILES]))
-        for file in files.listed_files(patterns)
-    )
+    note, listed = partial(counts.update, [files.UNREAD_FILES]), files.listed_files(patterns)
+    opened = (file_records(file, limit, named=patterns, unread=note) for file in listed)
     with files.EventJoin() as joining:
         for record in chain(chain.from_iterable(opened), inputs.items):
             if isinstance(record, Failure):
@@ -159,7 +145,7 @@ class Table(list[Row]):
     @property
     def columns(self) -> list[str]:
         """The names of the columns, also of a table without rows."""
-        return list(TABLES[self.name].__annotations__)
+        return list(tables.TABLES[self.name].__annotations__)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Returns a data frame with the same types of columns for all rows, also for none.
@@ -173,7 +159,7 @@ class Table(list[Row]):
         except ImportError:
             raise ImportError("to_pandas() needs pandas: pip install pandas") from None
         series = {}
-        for column in columns(self.name):
+        for column in tables.columns(self.name):
             dtype = "object" if column.is_json or column.is_list else _PANDAS[column.kind]
             series[column.name] = pandas.Series([cast(Any, row)[column.name] for row in self], dtype=dtype)
         return pandas.DataFrame(series)
@@ -187,8 +173,8 @@ class Table(list[Row]):
             import pyarrow
         except ImportError:
             raise ImportError("to_arrow() needs pyarrow: pip install pyarrow") from None
-        rows = [with_json_texts(cast(Any, row), json_columns(self.name)) for row in self]
-        return pyarrow.Table.from_pylist(rows, arrow_schema(columns(self.name)))
+        rows = [tables.with_json_texts(cast(Any, row), tables.json_columns(self.name)) for row in self]
+        return pyarrow.Table.from_pylist(rows, tables.arrow_schema(tables.columns(self.name)))
 
 
 class ShownText(str):
@@ -236,13 +222,13 @@ class RunResult(Struct, frozen=True):
     run_id: str
     status: Literal["PASS", "FAIL"] | None
     problems: tuple[str, ...]
-    scores: Table[ScoreRow]
-    results: Table[ResultRow]
-    conversations: Table[ConversationRow]
-    metrics_by_app_version: Table[MetricsByAppVersionRow]
-    metrics_by_turn: Table[MetricsByTurnRow]
-    metrics_by_slice: Table[MetricsBySliceRow]
-    failures: Table[FailureRow]
+    scores: Table[tables.ScoreRow]
+    results: Table[tables.ResultRow]
+    conversations: Table[tables.ConversationRow]
+    metrics_by_app_version: Table[tables.MetricsByAppVersionRow]
+    metrics_by_turn: Table[tables.MetricsByTurnRow]
+    metrics_by_slice: Table[tables.MetricsBySliceRow]
+    failures: Table[tables.FailureRow]
     counts: JsonObject = field(default_factory=dict)
     judge: JsonObject = field(default_factory=dict)
     summary: str = ""
@@ -330,16 +316,13 @@ class RunResult(Struct, frozen=True):
         comparison = compare(sides.baseline, sides.candidate, CompareOptions())
         if problem or texts.nothing_common(comparison):
             raise ConfigError(problem or texts.nothing_common(comparison))
-        comparison = replace(
-            comparison, page=texts.first_page(comparison, runs[-1], sides.candidate_version, sides.how)
-        )
+        page = texts.first_page(comparison, runs[-1], sides.candidate_version, sides.how)
+        comparison = replace(comparison, page=page)
         return ShownText(texts.comparison_text(comparison, _COLUMNS))
 
     def _run(self, name: str) -> Run:
         return Run(name, convert(self.document, RunDocument), lambda table: getattr(self, table))
 
-
-# Draws the criteria of a run by matplotlib, where that is installed.
 
 _SHARE = "share that passes (%)"
 
@@ -359,13 +342,8 @@ def _drawn(run: Run) -> "Figure":
             is_share = any(figure.share is not None for figure in values)
             panels.setdefault(_SHARE if is_share else f"mean ({row.unit})", []).append(row)
     sizes = [len(rows) for rows in panels.values()] or [1]
-    figure, axes = pyplot.subplots(
-        len(sizes),
-        figsize=(8, 1 + len(sizes) + 0.4 * sum(sizes)),
-        squeeze=False,
-        layout="constrained",
-        height_ratios=sizes,
-    )
+    shape = {"figsize": (8, 1 + len(sizes) + 0.4 * sum(sizes)), "height_ratios": sizes}
+    figure, axes = pyplot.subplots(len(sizes), squeeze=False, layout="constrained", **shape)
     for (unit, rows), panel in zip(panels.items(), axes[:, 0], strict=False):
         for i, name in enumerate(names):
             shift = 0.4 * (i - (len(names) - 1) / 2) / len(names)
@@ -377,9 +355,8 @@ def _drawn(run: Run) -> "Figure":
         panel.set_ylim(len(rows) - 0.5, -0.5)
         panel.set_xlim(0, 101 if unit == _SHARE else None)
         panel.set_xlabel(unit)
-    axes[0, 0].set_title(
-        "Criteria by app version, with 95 % intervals" if panels else "No criterion has a value"
-    )
+    title = "Criteria by app version, with 95 % intervals" if panels else "No criterion has a value"
+    axes[0, 0].set_title(title)
     if panels:
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, title="app version", loc="outside lower center", ncols=3)

@@ -81,20 +81,16 @@ def calibration_text(calibration: Calibration, width: int) -> str:
     for calibrated in calibration.criteria:
         lines += ["", *_criterion(calibrated, calibration)]
     # Rows of tables, which begin with spaces, are cut.
-    fitted = (
-        [cut(line, width)] if line.startswith("  ") else wrapped(line, width, "    ")
-        for line in map(printable, lines)
-    )
-    return "\n".join(chain.from_iterable(fitted))
+    fitted: list[str] = []
+    for line in map(printable, lines):
+        fitted += [cut(line, width)] if line.startswith("  ") else wrapped(line, width, "    ")
+    return "\n".join(fitted)
 
 
 def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> Iterator[str]:
     raters = f" by {calibrated.raters} raters" if calibrated.raters > 1 else ""
-    chosen = " and ".join(
-        f"{count} {text}"
-        for count, text in ((calibrated.random, "drawn at random"), (calibrated.hand_picked, "hand-picked"))
-        if count
-    )
+    ways = {"drawn at random": calibrated.random, "hand-picked": calibrated.hand_picked}
+    chosen = " and ".join(f"{count} {text}" for text, count in ways.items() if count)
     level = "turns" if calibrated.level == "turn" else "whole conversations"
     labelled = f"{calibrated.labelled} of {calibrated.scores} scores are labelled{raters}"
     yield f"{calibrated.criterion}, {level}: {labelled}, {chosen}"
@@ -137,9 +133,8 @@ def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
 
 def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
     """Returns what is said of the threshold."""
-    costs = (
-        f"a false PASS costs {calibration.false_pass_cost:g}, a false FAIL {calibration.false_fail_cost:g}"
-    )
+    false_pass, false_fail = calibration.false_pass_cost, calibration.false_fail_cost
+    costs = f"a false PASS costs {false_pass:g}, a false FAIL {false_fail:g}"
     basis = (
         f"{advice.threshold:g} ({advice.range.low:g} to {advice.range.high:g}) has the lowest cost of errors "
         f"on {advice.labels} labels of {counted(advice.cases, 'case')} ({costs}): "
@@ -158,11 +153,9 @@ def corrected_text(corrected: Corrected, is_rate: bool) -> str:
     measure, decided = "pass rate" if is_rate else "mean", corrected.scores - corrected.no_score
     population, scored = f"all {corrected.scores}", "as scored"
     if corrected.covers != "all":
-        nothing = "an outcome" if is_rate else "a value"
-        population = (
-            f"the {decided} decided of {corrected.scores} (no label is of the {corrected.no_score} without "
-            f"{nothing}; it does not speak for all)"
-        )
+        lacking = f"the {corrected.no_score} without {'an outcome' if is_rate else 'a value'}"
+        unsaid = f"no label is of {lacking}; it does not speak for all"
+        population = f"the {decided} decided of {corrected.scores} ({unsaid})"
     elif corrected.no_score:
         scored = f"as scored, of the {decided} decided"
     missing = f", whatever the {corrected.missing} drawn without a label are" if corrected.missing else ""
@@ -184,15 +177,11 @@ def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
     for key in keys[:_GROUPS_SHOWN]:
         agreement, figure = agreed.get(key), corrected.get(key)
         labels = agreement.agreement.count if agreement else figure.labels if figure else 0
-        rows.append(
-            [
-                printable(key[1] or "(no version)", _LONGEST),
-                str(labels),
-                _percent(agreement.agreement) if agreement else "-",
-                _figure(figure.raw, is_rate) if figure else "-",
-                _figure(figure.value, is_rate, figure.interval) if figure else "-",
-            ]
-        )
+        cells = [printable(key[1] or "(no version)", _LONGEST), str(labels)]
+        cells.append(_percent(agreement.agreement) if agreement else "-")
+        cells.append(_figure(figure.raw, is_rate) if figure else "-")
+        cells.append(_figure(figure.value, is_rate, figure.interval) if figure else "-")
+        rows.append(cells)
     yield from (f"  {line}" for line in aligned(rows))
     if len(keys) > _GROUPS_SHOWN:
         yield f"  and {len(keys) - _GROUPS_SHOWN} more"
@@ -233,11 +222,8 @@ def write_calibration(run: Run, calibration: Calibration) -> str:
 
 def run_scales(names: Collection[str]) -> dict[str, Scale]:
     """Returns criterion -> what it measures with; criteria that are not known here are left out."""
-    scales = {
-        name: Scale(bounds=kind.scale, passes_from=kind.gate == "at_least")
-        for name in names
-        if (kind := CRITERIA.get(name)) is not None
-    }
+    kinds = ((name, CRITERIA.get(name)) for name in names)
+    scales = {name: Scale(kind.scale, kind.gate == "at_least") for name, kind in kinds if kind is not None}
     return scales | {STATUS: Scale(bounds=(0.0, 1.0), has_values=False)}
 
 
@@ -304,9 +290,8 @@ def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLi
 
 
 def _cost(cost: CheckCost) -> str:
-    if cost.tokens_in is None or cost.tokens_out is None:
-        tokens = "an unknown number of tokens"
-    else:
+    tokens = "an unknown number of tokens"
+    if cost.tokens_in is not None and cost.tokens_out is not None:
         tokens = f"{cost.tokens_in:,} + {cost.tokens_out:,} tokens"
     money = "cost unknown (a model has no price, or did not state its tokens)"
     if cost.cost is not None:
@@ -330,11 +315,9 @@ def check_text(check: JudgeCheck) -> str:
             if left := max(0, checked.questions - figure.questions):
                 notes.append(f"{start} n/a for {counted(left, 'question')}")
         lines.append([checked.criterion, str(checked.questions), *cells])
+    head = "share of verdicts that change (95 % interval; changed of measured)"
     table = aligned([[printable(cell) for cell in line] for line in lines])
-    used = [f"used: {_cost(check.used)}"] if check.used else []
-    return "\n".join(
-        ["share of verdicts that change (95 % interval; changed of measured)", *table, *notes, *used]
-    )
+    return "\n".join([head, *table, *notes, *([f"used: {_cost(check.used)}"] if check.used else [])])
 
 
 def _cell(figure: CheckFigure | None) -> str:
@@ -442,7 +425,7 @@ def _votes_on(
 
     async def votes() -> list[VotedQuestion]:
         made = await asyncio.gather(*(vote_on(question, worker.ask, number) for question in questions))
-        return list(map(VotedQuestion, questions, made))
+        return [*zip(questions, made, strict=True)]
 
     try:
         with interrupted_by_signal():
@@ -458,10 +441,9 @@ def _votes_on(
     except Interrupted as signal:
         raise Interrupted(signal.number, kept="") from None
     usage = worker.counts.take()
-    is_counted = not any(used.uncounted for used in usage.values())
-    return voted, CheckCost(
-        calls=sum(used.calls for used in usage.values()),
-        tokens_in=sum(used.tokens_in for used in usage.values()) if is_counted else None,
-        tokens_out=sum(used.tokens_out for used in usage.values()) if is_counted else None,
-        cost=total_cost(usage, judge.config.prices),
-    )
+    of_models, cost = usage.values(), total_cost(usage, judge.config.prices)
+    is_counted = not any(used.uncounted for used in of_models)
+    tokens = (sum(used.tokens_in for used in of_models), sum(used.tokens_out for used in of_models))
+    tokens_in, tokens_out = tokens if is_counted else (None, None)
+    calls = sum(used.calls for used in of_models)
+    return voted, CheckCost(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost)

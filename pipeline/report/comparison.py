@@ -32,16 +32,12 @@ _PARTS_SHOWN = 8
 def comparison_text(comparison: Comparison, width: int) -> str:
     """Returns a comparison as text, for a terminal of so many columns."""
     first = reading_text(comparison.page.read_first if comparison.page else (), width)
-    lines = [
-        *(first_page_lines(comparison.page, width) if comparison.page else ()),
-        *(first.split("\n") if first else ()),
-        *wrapped(printable(f"baseline {side_text(comparison.baseline)}"), width),
-        *wrapped(printable(f"candidate {side_text(comparison.candidate)}"), width),
-        *wrapped(printable(pairing_text(comparison)), width),
-        "",
-        *criteria_table(comparison, width),
-        "",
-    ]
+    lines = first_page_lines(comparison.page, width) if comparison.page else []
+    lines += first.split("\n") if first else []
+    sides = f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"
+    for part in (*sides, pairing_text(comparison)):
+        lines += wrapped(printable(part), width)
+    lines += ["", *criteria_table(comparison, width), ""]
     parts = [
         *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
         *(f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()),
@@ -74,12 +70,12 @@ def pairing_text(comparison: Comparison) -> str:
     pairing = comparison.pairing
     if pairing.by == "nothing":
         return "not paired: two groups"
-    counts = (
-        (pairing.baseline_only, "in the baseline alone"),
-        (pairing.candidate_only, "in the candidate alone"),
-        (pairing.baseline_unidentified + pairing.candidate_unidentified, "conversations without one"),
-    )
-    alone = "".join(f"; {number} {where}" for number, where in counts if number)
+    counts = {
+        "in the baseline alone": pairing.baseline_only,
+        "in the candidate alone": pairing.candidate_only,
+        "conversations without one": pairing.baseline_unidentified + pairing.candidate_unidentified,
+    }
+    alone = "".join(f"; {number} {where}" for where, number in counts.items() if number)
     if pairing.changed:
         alone += f"; {counted(pairing.changed, 'case')} left out, whose expectation differs"
     what = f" ({_TASK})" if pairing.by == "task" else ""
@@ -232,8 +228,7 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
         sides = sides_of_runs(runs, named)
     except ConfigError as error:
         return _refused(str(error))
-    problem = settings_problem(sides.baseline, sides.candidate)
-    if problem:
+    if problem := settings_problem(sides.baseline, sides.candidate):
         return _refused(problem, f"{command} --allow_different_judges")
     # It shows no slice, and a run does not wait for them.
     comparison = compare(sides.baseline, sides.candidate, CompareOptions(slices=()))
@@ -244,10 +239,8 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
     lines = [*wrapped(printable(difference), width), *criteria_table(comparison, width)]
     lines += [line for note in words.table_notes(comparison) for line in wrapped(printable(note), width)]
     more = [printable(f"{MORE}{command}")] if runs[-1].directory else []
-    text = "\n".join(["", *lines, *more])
-    return EndComparison(
-        first_page(comparison, runs[-1], sides.candidate_version, sides.how), text, comparison
-    )
+    page = first_page(comparison, runs[-1], sides.candidate_version, sides.how)
+    return EndComparison(page, "\n".join(["", *lines, *more]), comparison)
 
 
 def _refused(why: str, command: str = "", where: str = "") -> EndComparison:
@@ -289,16 +282,12 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
         names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
         count = counted(pairing.changed, "case")
         unmeasured.append(f"{count} left out, whose expectation differs: {names}")
-    problems = [
-        f"{result.criterion}: {result.sentence}"
-        for result in comparison.criteria
-        if (
-            result.overall.word not in allowed
-            or result.overall.difference is None
-            or _may_be_worse(result.missing)
-        )
-        and not (result.unmeasured and unmeasured)  # they say it
-    ]
+    problems = []
+    for result in comparison.criteria:
+        is_unknown = result.overall.difference is None or _may_be_worse(result.missing)
+        is_open = is_unknown or result.overall.word not in allowed
+        if is_open and not (result.unmeasured and unmeasured):  # they say it
+            problems.append(f"{result.criterion}: {result.sentence}")
     problems += [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
     return [*problems, *unmeasured]
 
@@ -412,16 +401,13 @@ def sides_of_runs(
             role, other_role, end = _CHOSEN_ENDS[named[0] is None]
             how = f"the {role} is as it was named, the {other_role} is the {end} other version {order.by}"
         pairs = zip(options, (base_run, other), named, strict=True)
-        given = [None if name is None else _find(run, option, name) for option, run, name in pairs]
-        chosen = [
-            _find_other(runs, i, named, given[1 - i], options[i]) if named[i] is None else given[i]
-            for i in (0, 1)
-        ]
+        chosen = [None if name is None else _find(run, option, name) for option, run, name in pairs]
+        for i, name in enumerate(named):
+            if name is None:
+                chosen[i] = _find_other(runs, i, named, chosen[1 - i], options[i])
     if base_run.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
-        raise ConfigError(
-            f"{base_run.run.directory}: baseline and candidate are the same conversations of the same run; "
-            "nothing to compare"
-        )
+        same = "baseline and candidate are the same conversations of the same run"
+        raise ConfigError(f"{base_run.run.directory}: {same}; nothing to compare")
     # Texts call the sides by the version or, where that is the same, by the date or directory.
     names = [version or NO_VERSION for version in chosen]
     if chosen[0] == chosen[1]:
@@ -470,11 +456,9 @@ _SHOWN = 5
 
 def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
-    changes = [
-        f"{change.what} ({change.baseline} for {a.name}, {change.candidate} for {b.name})"
-        for change in words.settings_changes(a, b)
-        if change.criteria != [STATUS]  # it concerns more than the verdicts
-    ]
+    # What concerns more than the verdicts.
+    wider = [change for change in words.settings_changes(a, b) if change.criteria != [STATUS]]
+    changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in wider]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = f"{', '.join(changes[:_SHOWN])}{more}"
     what = f"{a.name} and {b.name} were not measured in the same way: {shown}"

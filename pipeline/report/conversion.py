@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import read_files, whole_items
@@ -16,7 +16,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import counted, dump_json, is_local, is_store_url
 from turnwise.schemas.report import Conversion, NotConverted
-from turnwise.schemas.rows import ScoreRow, Transcript
+from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.schemas.score import Failure
 from turnwise.transforms.decisions import cases
@@ -50,18 +50,14 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
             if row["transcript"] is None:
                 file.reject(row["source"], row["position"], "the run kept no transcript")
                 continue
-            transcript = cast(Transcript, row["transcript"])
-            notes["cut transcripts"] += transcript["cut"]
+            notes["cut transcripts"] += row["transcript"]["cut"]
             sets |= {row["eval_set_id"]} - {None}
             # Turns are numbered as they happened.
             places: dict[int | None, int | None] = {None: None}
-            places |= {turn["index"]: number for number, turn in enumerate(cases.recorded_turns(transcript))}
-            score_rows: list[ScoreRow] = [
-                {**score, "turn_index": places[score["turn_index"]]}
-                for score in scores.get(scored_id(row), ())
-                if score["turn_index"] in places
-            ]
-            conversation = cases.transcript_conversation(row, transcript)
+            places |= {turn["index"]: number for number, turn in enumerate(cases.recorded_turns(row))}
+            given = (score for score in scores.get(scored_id(row), ()) if score["turn_index"] in places)
+            score_rows: list[ScoreRow] = [{**s, "turn_index": places[s["turn_index"]]} for s in given]
+            conversation = cases.transcript_conversation(row)
             run_of = RunOfConversation(conversation, row["verdict"], score_rows, agent)
             file.add(scored(run_of, target))
     notes[_SETS] = len(sets) if len(sets) > 1 else 0
@@ -79,12 +75,9 @@ def conversion_text(done: Conversion, width: int) -> str:
     given += [counted(done.cases, "eval case")] if done.cases else []
     where = f" in {printable(done.output)}" if done.output else ""
     lines = [f"{' and '.join(given)} read, {counted(done.written, 'record')} written as {done.to}{where}"]
-    for head, counts in (
-        ("left out", done.skipped),
-        (f"not held by {done.to}", done.not_held),
-        (f"stated by {done.to} only", done.added),
-        ("to be looked at", done.notes),
-    ):
+    heads = "left out", f"not held by {done.to}", f"stated by {done.to} only", "to be looked at"
+    kinds = done.skipped, done.not_held, done.added, done.notes
+    for head, counts in zip(heads, kinds, strict=True):
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = ", ".join(f"{printable(name, _LONGEST)} {count}" for name, count in ordered)
         lines += wrapped(f"{head}: {shown}", width) if shown else []
@@ -250,12 +243,11 @@ def convert_items(
             if isinstance(item, Failure):
                 file.reject(item.source, item.position, item.message)
                 continue
-            is_case = isinstance(item, FoundCase)
-            file.done.cases += is_case
-            file.done.conversations += not is_case
+            content = item.case if isinstance(item, FoundCase) else item.conversation
+            file.done.cases += isinstance(item, FoundCase)
+            file.done.conversations += isinstance(item, LoggedConversation)
             try:
-                made = converted(item.case if isinstance(item, FoundCase) else item.conversation, target)
-                repeated += not file.add(made)
+                repeated += not file.add(converted(content, target))
             except ValueError as error:
                 file.reject(item.record.source, item.record.position, " ".join(str(error).split()))
     file.done.skipped = {"equal to an earlier record": repeated} if repeated else {}

@@ -31,8 +31,8 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
-from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
-from turnwise.schemas.run import FORMAT_VERSION, time_text
+from turnwise.schemas.rows import ConversationRow
+from turnwise.schemas.run import FORMAT_VERSION
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
 from turnwise.transforms.formats.registry import REACHED, no_version_text
@@ -49,7 +49,7 @@ def end_run(
     settings: RunSettings,
     counted: Mapping[str, int],
     usage: terminal.UsageByModel,
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: terminal.MetricRows,
     tables: JsonObject,
     read: Callable[[JsonObject], Run],
     *,
@@ -78,13 +78,10 @@ def end_run(
     if config.redact is not None:
         named += [f"redact.{key} {path}" for key in ("paths", "keep") for path in getattr(config.redact, key)]
     absent = [name for name in named if counted.get("results") and not counted.get(f"{REACHED}{name}")]
-    redacted = {
-        name.removeprefix(REDACTED): number
-        for name, number in sorted(counted.items())
-        if name.startswith(REDACTED)
-    }
+    marked = sorted(name for name in counted if name.startswith(REDACTED))
+    redacted = {name.removeprefix(REDACTED): counted[name] for name in marked}
     document = begun_document(settings) | {
-        "end_time": time_text(datetime.now(UTC)),
+        "end_time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         **tables,
         "counts": of_run,
         "no_version": no_version_text(of_run.get("no_version") or ("",), config.app_version_from)
@@ -115,7 +112,7 @@ def end_run(
     return redact_document(document | ended, config.redact)
 
 
-def report(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject) -> int:
+def report(settings: RunSettings, rows: terminal.MetricRows, document: JsonObject) -> int:
     """Prints the report of a finished run, of which `document` is `run.json`; returns its exit status."""
     say(report_text(settings, rows, document, written_run(settings.output, document)))
     width, counts = terminal_width(terminal.WIDTH), document["counts"]
@@ -151,9 +148,7 @@ def report(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], docume
     return status
 
 
-def report_text(
-    settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject, run: Run
-) -> str:
+def report_text(settings: RunSettings, rows: terminal.MetricRows, document: JsonObject, run: Run) -> str:
     """Returns the report of a run whose tables can be read; `document` is `run.json`."""
     versions, counts, first_rows = terminal.versions_of(rows), document["counts"], document["to_read"]
     ended, width = terminal.EndComparison(), terminal_width(terminal.WIDTH)
@@ -193,11 +188,9 @@ def failure_examples(counts: RunCounts, run: Run) -> dict[str, str]:
     mistaken = ("CaseInLogsError", "ConfigInLogsError", "LogInCasesError")
     kinds = [kind for kind in counts["failures"] if not kind.endswith(mistaken)][:_KINDS_SHOWN]
     try:
-        rows = run.failures() if kinds else iter(())
+        rows = islice(run.failures() if kinds else (), _LOOKED_AT)
         # Workers write their rows in any order.
-        first_rows = sorted(
-            islice(rows, _LOOKED_AT), key=lambda row: (row["source"] or "", row["position"] or 0)
-        )
+        first_rows = sorted(rows, key=lambda row: (row["source"] or "", row["position"] or 0))
     except (ConfigError, OSError):  # the counts say how many
         return {}
     examples: dict[str, str] = {}
@@ -218,6 +211,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
     """Returns what is known of `run.json` when a run begins."""
     config = settings.config.model_dump(mode="json")
     config["judge"]["cache"] = shown_place(config["judge"]["cache"] or "") or None
+    versions = {name: version(name) for name in ("turnwise", "apache-beam")}
     begun = {
         "run_id": settings.run.run_id,
         "format_version": FORMAT_VERSION,
@@ -231,11 +225,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
         **({"scores_to": shown_url(settings.scores_to)} if settings.scores_to else {}),
         "config": config,
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
-        "versions": {
-            "turnwise": version("turnwise"),
-            "apache-beam": version("apache-beam"),
-            "python": sys.version.split()[0],
-        },
+        "versions": {**versions, "python": sys.version.split()[0]},
         "max_failure_ratio": settings.max_failure_ratio,
         "judge": terminal.judge_document(settings, {}, ()),
     }

@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,8 @@ from msgspec import convert
 from msgspec.structs import replace
 from pydantic import ValidationError
 
+from turnwise.pipeline.io import terminal
 from turnwise.pipeline.io.containers import join_path, path_exists
-from turnwise.pipeline.io.terminal import (
-    LONGEST_LINE,
-    LONGEST_NAME,
-    LONGEST_PLACE,
-    complain,
-    names_text,
-    printable,
-    say,
-)
 from turnwise.pipeline.report.comparison import (
     NO_VERSION,
     NOT_NAMED,
@@ -47,7 +40,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions import gate
@@ -156,15 +149,12 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     except ValidationError as error:
         raise ConfigError(f"{where}: gate: {' '.join(str(error).split())}") from None
     if rules.primary and not rules.rules:
-        primary = ", ".join(map(printable, rules.primary))
-        raise ConfigError(
-            f"{where}: gate: `primary` ({primary}) alone decides nothing: add `rules`, "
-            'such as "rules": [{"rule": "not_worse"}]'
-        )
+        primary = ", ".join(map(terminal.printable, rules.primary))
+        step = 'add `rules`, such as "rules": [{"rule": "not_worse"}]'
+        raise ConfigError(f"{where}: gate: `primary` ({primary}) alone decides nothing: {step}")
     if not rules.rules:
         raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")
-    fault = gate.gate_fault(rules, thresholds)
-    if fault:
+    if fault := gate.gate_fault(rules, thresholds):
         raise ConfigError(f"{where}: gate.{fault}")
     return rules
 
@@ -174,7 +164,7 @@ def _against(
 ) -> tuple[Comparison | None, gate.BaselineState, str]:
     """Returns the comparison with the baseline, if there is one, the baseline, and how it was chosen."""
     if named == NOT_NAMED:
-        return None, gate.NO_BASELINE, ""
+        return None, gate.BaselineState(), ""
 
     baseline = named[0]
     # Names such as feature/x look like a directory.
@@ -193,10 +183,9 @@ def _against(
     criteria = set().union(*held)
     for change in comparison.settings_changes:
         if STATUS in criteria or criteria.intersection(change.criteria):
-            raise ConfigError(
-                f"the baseline was measured differently: {change.what}: {change.baseline} there, "
-                f"{change.candidate} here; score the logs of the baseline again with this config"
-            )
+            both = f"{change.what}: {change.baseline} there, {change.candidate} here"
+            step = "score the logs of the baseline again with this config"
+            raise ConfigError(f"the baseline was measured differently: {both}; {step}")
     return comparison, state, sides.how
 
 
@@ -214,9 +203,8 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
         report = gate_report(read(), settings.config.gate, named, unused)
     except ConfigError as error:  # what was scored is kept
         return [f"{GATE_PROBLEM}inconclusive: {error}"]
-    return [
-        f"{GATE_PROBLEM}{rule_line(rule)}" for rule in shown_rules(report.rules) if rule.status != "passed"
-    ]
+    missed = (rule for rule in shown_rules(report.rules) if rule.status != "passed")
+    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in missed]
 
 
 _NIGHTS = 92
@@ -248,9 +236,9 @@ def find_baseline(
     else:
         return pattern
     if earlier is None:
-        complain(f"--baseline {pattern}: {none}: nothing is compared")
+        terminal.complain(f"--baseline {pattern}: {none}: nothing is compared")
     else:
-        say(printable(f"baseline: {shown_place(earlier)}"))
+        terminal.say(terminal.printable(f"baseline: {shown_place(earlier)}"))
     return earlier
 
 
@@ -291,15 +279,14 @@ def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
         yield ": ", rule.conversations, rule.more
     start = 0
     for kind, number in rule.kinds.items():
-        names = rule.conversations[start : start + min(number, gate.MOST_NAMES)]
-        if names:
+        if names := rule.conversations[start : start + min(number, gate.MOST_NAMES)]:
             yield f"; {kind}: ", names, number - len(names)
         start += len(names)
 
 
 def shown_rules(rules: Sequence[RuleResult]) -> list[RuleResult]:
     """Returns results as people read them: with the short names of versions."""
-    short = last_parts({rule.app_version or "" for rule in rules}, LONGEST_NAME)
+    short = last_parts({rule.app_version or "" for rule in rules}, terminal.LONGEST_NAME)
     return [replace(rule, app_version=short[rule.app_version or ""] or None) for rule in rules]
 
 
@@ -315,29 +302,26 @@ def rule_name(rule: RuleResult) -> str:
 
 def _names_of(rule: RuleResult) -> str:
     """Returns the conversations and cases that a rule names, and what was rejected."""
-    more_rejected = f" and {rule.more_rejected} more" if rule.more_rejected else ""
-    rejected = f"; missing: {_distinct(rule.rejected, LONGEST_PLACE)}{more_rejected}" if rule.rejected else ""
-    names = "".join(
-        f"{head}{_distinct(named, LONGEST_NAME)}" + (f" and {others} more" if others else "")
-        for head, named, others in kinds_of(rule)
+    kinds = [(*kind, terminal.LONGEST_NAME) for kind in kinds_of(rule)]
+    rejected = ("; missing: ", rule.rejected, rule.more_rejected, terminal.LONGEST_PLACE)
+    return "".join(
+        f"{head}{_distinct(names, longest)}" + (f" and {others} more" if others else "")
+        for head, names, others, longest in (*kinds, *([rejected] if rule.rejected else []))
     )
-    return f"{names}{rejected}"
 
 
 def _distinct(names: Sequence[str], longest: int) -> str:
     """Returns the first names, shortened so that no two of them look alike."""
     short = last_parts(names, longest)
-    return names_text([short[name] for name in names], LONGEST_LINE)
+    return terminal.names_text([short[name] for name in names], terminal.LONGEST_LINE)
 
 
 def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
     """Yields every conversation by every criterion that can fail, the verdict first."""
-    gates = {STATUS} | {
-        name
-        for version in versions
-        for name, column in version.conversations.criteria.items()
-        if any(kind.threshold is not None or kind.outcome for kind in column.kinds.used() if kind)
-    }
+    gates = {STATUS}
+    for name, column in chain.from_iterable(v.conversations.criteria.items() for v in versions):
+        if any(kind.threshold is not None or kind.outcome for kind in column.kinds.used() if kind):
+            gates.add(name)
     names = sorted(gates, key=lambda name: (name != STATUS, name))
     for version in versions:
         columns = version.conversations
@@ -370,27 +354,18 @@ def _where(row: FailureRow) -> str:
 
 
 def gated_versions(
-    run: Run,
-    rejected_cases: Container[str],
-    comparisons: Mapping[str | None, Comparison],
-    baseline: gate.BaselineState,
+    run: Run, lost: Container[str], compared: Mapping[str | None, Comparison], baseline: gate.BaselineState
 ) -> list[gate.GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
-    unrecorded = gate.unrecorded_cases(rows, rejected_cases)
+    unrecorded = gate.unrecorded_cases(rows, lost)
     conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
-    return [
-        gate.GatedVersion(
-            version,
-            conversations[version],
-            [row for row in rows if row["app_version"] == version],
-            comparisons.get(version),
-            baseline,
-            calibration,
-            unrecorded.get(version, ()),
-        )
-        for version in sorted(conversations, key=lambda name: name or "")
-    ]
+    of_version, names = grouped((row["app_version"], row) for row in rows), [*conversations]
+    gated = []
+    for name in sorted(names, key=lambda name: name or ""):
+        about = compared.get(name), baseline, calibration, unrecorded.get(name, ())
+        gated.append(gate.GatedVersion(name, conversations[name], of_version.get(name, []), *about))
+    return gated
 
 
 _JUNIT_LONGEST = 4000
@@ -410,13 +385,11 @@ def junit_xml(report: GateReport) -> str:
     if report.problems:
         cases[_RUN] = [_case(_RUN, line, ("failure", "failed", line)) for line in report.problems]
     if report.rejected:
-        cases[_REJECTED] = [
-            _case(_REJECTED, rejection.place, ("error", "rejected", rejection.message))
-            for rejection in report.rejected
-        ]
+        endings = ((record.place, ("error", "rejected", record.message)) for record in report.rejected)
+        cases[_REJECTED] = [_case(_REJECTED, *rejection) for rejection in endings]
     suites = [*map(_suite, cases, cases.values())]
     by_criterion: dict[str, list[ET.Element]] = {}
-    short = last_parts({check.app_version or "" for check in report.checks}, LONGEST_NAME)
+    short = last_parts({check.app_version or "" for check in report.checks}, terminal.LONGEST_NAME)
     for check in report.checks:
         version = short[check.app_version or ""]
         class_name = f"{version}.{check.criterion}" if version else check.criterion
@@ -458,4 +431,4 @@ def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body:
 
 def _text(text: str) -> str:
     """Returns a text with every character escaped that XML does not allow or that cannot be seen."""
-    return printable(text, _JUNIT_LONGEST)
+    return terminal.printable(text, _JUNIT_LONGEST)

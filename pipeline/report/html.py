@@ -217,27 +217,20 @@ def compare_versions(
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    versions = [
-        figures.VersionKey(i, version or "") for i, run in enumerate(read) for version in run.conversations
-    ]
+    stated = [(i, version or "") for i, run in enumerate(read) for version in run.conversations]
+    versions = (figures.VersionKey(*version) for version in stated)
     keys = figures.in_display_order(versions, [run.first_times for run in read])
     names = zip(keys, figures.short_names(keys, figures.run_names(runs)), strict=True)
     # All versions where no log states one, or where those without one are named.
     is_stated = any(key.app_version for key in keys) and NO_VERSION not in (baseline, candidate)
-    keyed = [
-        (key, read[key.run].side(key.app_version or None, name))
-        for key, name in names
-        if key.app_version or not is_stated
-    ]
+    named = ((key, name) for key, name in names if key.app_version or not is_stated)
+    keyed = [(key, read[key.run].side(key.app_version or None, name)) for key, name in named]
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
             wanted = versions_named(name, [key.app_version or None for key, _ in keyed])
-            places = [
-                number
-                for number, (key, side) in enumerate(keyed)
-                if name == side.name or (key.app_version or None) in wanted
-            ]
+            is_meant = [name == side.name or (key.app_version or None) in wanted for key, side in keyed]
+            places = [number for number, is_it in enumerate(is_meant) if is_it]
             if len({keyed[number][0].app_version for number in places}) != 1:
                 what = "names several app versions" if places else "is no app version"
                 known = ", ".join(side.name for _, side in keyed)

@@ -159,11 +159,8 @@ def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterato
     """Yields the criteria that the files can feed; of those that eval cases would add, some."""
     uses = dict(sorted(least_uses(use for file in files for use in file.criteria).items()))
     tried, cases = sum(file.tried for file in files), sum(file.cases for file in files)
-    of_cases = [
-        name
-        for name in sorted(least_uses(use for file in files for use in file.case_criteria))
-        if name not in uses or uses[name].applies == "cases"
-    ]
+    helped = sorted(least_uses(use for file in files for use in file.case_criteria))
+    of_cases = [name for name in helped if name not in uses or uses[name].applies == "cases"]
     if not tried and not cases:
         return
     which = "the first " if tried < sum(file.conversations for file in files) else ""
@@ -215,21 +212,15 @@ def _next_step(
         return _copied(f"next: turnwise inspect --suggest {_paths(paths)}", width)
     else:
         return []
-    states_nothing = not any(
-        use.applies == "scored" and use.criterion in DEFAULT_CRITERIA
-        for file in files
-        for use in file.criteria
-    )
+    fed = {use.criterion for file in files for use in file.criteria if use.applies == "scored"}
     if not (has_starter and logs) or cases or configs or agent:
         return _copied(f"next: {command} --output out", width)
-    if states_nothing:
+    if fed.isdisjoint(DEFAULT_CRITERIA):
         # Without expectations, the default criteria give no verdict, and such a run ends with status 1.
         first = f"turnwise inspect {_paths(paths)} --starter_config starter.json"
         return _copied(f"next: {first} && {command} --config starter.json --output out", width)
-    offered = wrapped(
-        "a config of criteria that these logs feed: add --starter_config FILE to this command", width
-    )
-    return [*offered, *_copied(f"next: {command} --output out", width)]
+    offer = "a config of criteria that these logs feed: add --starter_config FILE to this command"
+    return [*wrapped(offer, width), *_copied(f"next: {command} --output out", width)]
 
 
 def _with_note(files: Sequence[FileInspection], kind: type[ValueError]) -> list[str]:
@@ -265,8 +256,7 @@ def suggest_mapping(
     Beside it: what is to be said of it, one line each, and whether it reads everything. Raises ConfigError if
     a path names nothing, or cannot be read.
     """
-    records = list(islice(_unknown(paths, reader), _MOST_RECORDS))
-    if not records:
+    if not (records := list(islice(_unknown(paths, reader), _MOST_RECORDS))):
         return "a format fits every record"
     proposal = suggested_mapping(records)
     if isinstance(proposal, str):

@@ -105,9 +105,8 @@ def _answer(page: FirstPage) -> Iterator[str]:
 
 def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that is to be read first, with the change of its verdict."""
-    kinds = {
-        name: flip.kind for flip in flips if flip.criterion == STATUS for name in flip.candidate_conversations
-    }
+    of_verdict = (flip for flip in flips if flip.criterion == STATUS)
+    kinds = {name: flip.kind for flip in of_verdict for name in flip.candidate_conversations}
     lost = (flip for flip in flips if flip.criterion != STATUS and flip.kind in _LOST)
     lost_criteria = grouped((name, flip) for flip in lost for name in flip.candidate_conversations)
     rows: dict[tuple[str, str | None], tuple[str, str]] = {}
@@ -122,10 +121,8 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
     if rows:
         short = words.last_parts(case for case, _ in rows)
         versions = words.last_parts({version or "" for _, version in rows})
-        cells = [
-            [why, short[case], change, versions[version or ""]]
-            for (case, version), (why, change) in rows.items()
-        ]
+        in_order = ((*key, *texts) for key, texts in rows.items())
+        cells = [[why, short[case], change, versions[name or ""]] for case, name, why, change in in_order]
         width = 4 if len(versions) > 1 else 3
         head = ["read first", "case", "verdict", "version"]
         yield from _table(head[:width], [row[:width] for row in cells])
@@ -134,8 +131,7 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         for flip in flips:
             if flip.kind == "regressed" or (flip.kind in _LOST and flip.criterion == STATUS):
                 gone.setdefault(flip.case, set()).update(flip.candidate_conversations)
-        left = sum(map(shown_ids.isdisjoint, gone.values()))
-        if left:
+        if left := sum(map(shown_ids.isdisjoint, gone.values())):
             now = f"regressed or {'has' if left == 1 else 'have'} no verdict any more"
             yield from (f"{counted(left, 'more case')} {now}: the details below list changed cases.", "")
 
@@ -179,13 +175,9 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case = grouped((flip.case, flip) for flip in flips)
-    if by_case:
-        short = words.last_parts(by_case)
-        rows = [
-            [flips_reason(of_case), short[case], _changes(of_case)]
-            for case, of_case in [*by_case.items()][:_MOST_CASES]
-        ]
+    if by_case := grouped((flip.case, flip) for flip in flips):
+        short, shown_cases = words.last_parts(by_case), [*by_case.items()][:_MOST_CASES]
+        rows = [[flips_reason(flips), short[case], _changes(flips)] for case, flips in shown_cases]
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
     if len(by_case) > _MOST_CASES:
         yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")

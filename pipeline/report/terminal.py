@@ -28,26 +28,15 @@ from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
-from turnwise.transforms.scoring.config import (
-    INAPPLICABLE,
-    JOINT_CASCADE,
-    JOINT_PANEL,
-    JUDGED,
-    VERDICTS,
-    by_criterion,
-    cascade_figures,
-    panel_figures,
-)
+from turnwise.transforms.scoring import config as scoring
 from turnwise.transforms.text.cleaning import natural_order
 
 UsageByModel = dict[str, JudgeUsage]
+MetricRows = Iterable[MetricsByAppVersionRow]
 
 
 def judge_document(
-    settings: RunSettings,
-    usage: UsageByModel,
-    rows: Iterable[MetricsByAppVersionRow],
-    joint: JsonObject | None = None,
+    settings: RunSettings, usage: UsageByModel, rows: MetricRows, joint: JsonObject | None = None
 ) -> JsonObject:
     """Returns the `judge` object of `run.json`.
 
@@ -60,15 +49,10 @@ def judge_document(
         limits: JsonObject = {**stated_limits(config)}
         part = judge.per_worker or None
         if limits:
-            held_by = (
-                "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
-            )
-            limits |= {
-                **({} if config.per == "run" else {"per": config.per}),
-                "held_by": held_by,
-                "workers": judge.workers if part else None,
-                "per_worker": part,
-            }
+            limits |= {} if config.per == "run" else {"per": config.per}
+            alone = "each worker" if judge.workers > 1 else "process"
+            limits["held_by"] = "judge_cache" if judge.shares_budget else alone
+            limits |= {"workers": judge.workers if part else None, "per_worker": part}
         figures: JsonObject = {}
         for model, used in sorted(usage.items()):
             figures[model] = used.figures() | {"unusable": dict(used.unusable)}
@@ -81,25 +65,23 @@ def judge_document(
             **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
             "usage": figures,
-            **{name: figures for name, figures in (joint or {}).items() if name != INAPPLICABLE},
+            **{name: figures for name, figures in (joint or {}).items() if name != scoring.INAPPLICABLE},
         }
-    document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
+    document[scoring.INAPPLICABLE] = (joint or {}).get(scoring.INAPPLICABLE, {})
     flips: dict[str, Flips] = {}  # over all app versions
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
         if kind is not None and issubclass(kind, JudgedCriterion):
             known = flips.get(row["criterion"], Flips())
             flips[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
-    return document | {
-        "flips": {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
-    }
+    rates = {name: {**used._asdict(), "flip_rate": used.rate} for name, used in flips.items()}
+    return document | {"flips": rates}
 
 
 def divided_text(settings: RunSettings) -> str:
     """Returns a line about limits that are divided; "": they are not."""
     judge = settings.judge
-    part = judge.per_worker
-    if not part:
+    if not (part := judge.per_worker):
         return ""
     figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
     text = f"the judge's limits are divided by {judge.workers} workers: {figures} each"
@@ -131,21 +113,18 @@ def judge_text(settings: RunSettings, judge: JsonObject) -> str:
     jobs = ", ".join(f"{job} ({printable(status)})" for job, status in JUDGING.jobs.items())
     lines += [f"judge: batch jobs: {jobs}"] if jobs else []
     lines += _money_lines("cost", judge, settings.judge)
-    flips = ", ".join(
-        f"{name} {used['flipped']:,} of {used['voted']:,} ({used['flip_rate']:.1%})"
-        for name, used in judge["flips"].items()
-        if used["voted"]
-    )
-    return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {flips}"] if flips else [])])
+    voted = ((name, used) for name, used in judge["flips"].items() if used["voted"])
+    flips = (f"{name} {u['flipped']:,} of {u['voted']:,} ({u['flip_rate']:.1%})" for name, u in voted)
+    text = ", ".join(flips)
+    return "\n".join([*lines, *([f"judge: verdicts that flip between votes: {text}"] if text else [])])
 
 
 def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
     """Returns the estimated calls and tokens: if all samples agree, and at most."""
-    lines = [
-        f"{model}: {used.calls:,} calls if answers agree, {used.samples:,} at the most; "
-        f"about {used.tokens_in:,} tokens in and {used.tokens_out:,} out"
-        for model, used in sorted(usage.items())
-    ]
+    lines = []
+    for model, used in sorted(usage.items()):
+        calls = f"{used.calls:,} calls if answers agree, {used.samples:,} at the most"
+        lines.append(f"{model}: {calls}; about {used.tokens_in:,} tokens in and {used.tokens_out:,} out")
     money = _money_lines("about", judge_document(settings, usage, ()), settings.judge)
     return "\n".join([*lines, *money]) if lines else "no model would be asked"
 
@@ -207,9 +186,8 @@ def show_progress() -> Iterator[None]:
         before = (PROGRESS.conversations, PROGRESS.turns)
         while not done.wait(_EVERY if shown else _FIRST_AFTER):
             shown = True
-            line = progress_line(
-                PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
-            )
+            numbers = PROGRESS.conversations - before[0], PROGRESS.turns - before[1]
+            line = progress_line(*numbers, time.monotonic() - start)
             line += f", waiting for {counted(len(JUDGING.jobs), 'batch job')}" if JUDGING.jobs else ""
             sys.stderr.write(f"\r{line}\x1b[K")
             sys.stderr.flush()
@@ -234,32 +212,29 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
     """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion."""
     options = {criterion.name: criterion.options for criterion in settings.judged}
     config = settings.judge.config
-    panels = {
-        name: panel_figures(options[name].panel, figures)
-        for name, figures in by_criterion(counts, JOINT_PANEL).items()
-        if name in options
-    }
+    of_panels = scoring.by_criterion(counts, scoring.JOINT_PANEL)
+    known = (name for name in of_panels if name in options)
+    panels = {name: scoring.panel_figures(options[name].panel, of_panels[name]) for name in known}
     cascades = {
-        name: cascade_figures(cascade.model, figures, config.prices, config.candidates)
-        for name, figures in by_criterion(counts, JOINT_CASCADE).items()
+        name: scoring.cascade_figures(cascade.model, figures, config.prices, config.candidates)
+        for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
-    inapplicable = {
-        name: {key: figures[key] for key in (VERDICTS, INAPPLICABLE)}
-        | {"share": figures[INAPPLICABLE] / figures[VERDICTS]}
-        for name, figures in by_criterion(counts, JUDGED).items()
-    }
+    inapplicable = {}
+    for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items():
+        stated = {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
+        inapplicable[name] = stated | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
     return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
 
 def joint_text(joint: JsonObject) -> str:
     """Returns the lines about answers that say `not applicable`, panels and cascades; "": there are none."""
-    inapplicable = ", ".join(
-        f"{name} {figures[INAPPLICABLE]:,} of {figures[VERDICTS]:,} answers ({figures['share']:.1%})"
-        for name, figures in joint.get(INAPPLICABLE, {}).items()
-        if figures[INAPPLICABLE]
-    )
-    lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
+    shares = []
+    for name, figures in joint.get(scoring.INAPPLICABLE, {}).items():
+        if number := figures[scoring.INAPPLICABLE]:
+            of = f"of {figures[scoring.VERDICTS]:,} answers ({figures['share']:.1%})"
+            shares.append(f"{name} {number:,} {of}")
+    lines = [f"judge: not applicable: {', '.join(shares)}"] if shares else []
     for name, figures in joint.get("panels", {}).items():
         parts = [f"{figures['decided']:,} of {figures['questions']:,} questions decided"]
         parts += [] if figures["agreement"] is None else [f"agreement {figures['agreement']:.0%}"]
@@ -289,7 +264,7 @@ _MOST_UNKNOWN = 5
 
 
 def version_table(
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: MetricRows,
     criteria: Sequence[str],
     failures: dict[str, int],
     has_means: bool = True,
@@ -334,18 +309,14 @@ def version_table(
     if not others:
         return table
     of_others = [row for row in rows if row["criterion"] == STATUS and (row["app_version"] or "") in others]
-    conversations, passed, scored = (
-        sum(row[name] for row in of_others) for name in ("conversations", "pass_count", "scored")
-    )
+    conversations = counted(sum(row["conversations"] for row in of_others), "conversation")
+    passed, scored = (sum(row[name] for row in of_others) for name in ("pass_count", "scored"))
     rejected = sum(failures.get(version, 0) for version in others)
-    return (
-        f"{table}\n{counted(len(others), 'other app version')}: "
-        f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
-        f"rejected, errors {rejected} (see metrics_by_app_version)"
-    )
+    figures = f"{conversations}, {passed} of {scored} passed, rejected, errors {rejected}"
+    return f"{table}\n{counted(len(others), 'other app version')}: {figures} (see metrics_by_app_version)"
 
 
-def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+def versions_of(rows: MetricRows) -> list[str]:
     """Returns the app versions in the order of the columns; "": not stated."""
     names = {row["app_version"] or "" for row in rows}
     return sorted(names, key=lambda name: (not name, natural_order(name)))
@@ -360,7 +331,7 @@ def _row_of(
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
-def window_lines(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+def window_lines(rows: MetricRows) -> list[str]:
     """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
     lines = []
     for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
@@ -397,8 +368,7 @@ def _mostly_repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
 
 
 def _repeats(row: MetricsByAppVersionRow | None) -> str:
-    repeats = _mostly_repeated(row)
-    if repeats is None:
+    if (repeats := _mostly_repeated(row)) is None:
         return "-"
     index = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
     hat, at = repeats["pass_hat_k"][index], repeats["pass_at_k"][index]
@@ -446,8 +416,8 @@ def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyTy
     ]
     if counts["rejected_cases"] or counts["unused_cases"]:
         known = f"{counts['cases']} read, {counts['unused_cases']} without a recording, "
-        known = "" if counts["cases"] is None else known
-        lines.append(f"eval cases: {known}{counts['rejected_cases']} rejected")
+        rejected = f"{counts['rejected_cases']} rejected"
+        lines.append(f"eval cases: {'' if counts['cases'] is None else known}{rejected}")
     if late := counts.get("late_conversations"):
         what = "they were added to their windows at the end"
         lines.append(f"{late} conversations came later than --allowed_lateness; {what}")
@@ -499,8 +469,7 @@ class EndComparison(NamedTuple):
 
 def first_page_lines(page: FirstPage, width: int) -> list[str]:
     """Returns the first page as text: headline, what could change it, counts, and how it was chosen."""
-    lines = [page.headline, page.detail, first_page.counts_text(page)]
-    lines.append(first_page.destructive_text(page))
+    lines = page.headline, page.detail, first_page.counts_text(page), first_page.destructive_text(page)
     parts = [part for line in lines if line for part in wrapped(printable(line), width, "")]
     parts += [part for line in first_page.reasons_of(page) for part in wrapped(printable(line), width, "  ")]
     chosen = [] if page.baseline is None else wrapped(printable(f"({page.chosen})"), width, "")
@@ -509,7 +478,7 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
 
 def summary_text(
     settings: RunSettings,
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: MetricRows,
     document: JsonObject,
     ended: EndComparison,
     examples: Mapping[str, str],
@@ -535,9 +504,9 @@ def summary_text(
     is_custom = (criterion.name for criterion in settings.criteria if isinstance(criterion, CustomMetric))
     custom = printable(", ".join(is_custom))
     absent = ", ".join(document.get("absent_paths", ()))
-    guesses = {name: tool["effect"] for name, tool in document["guessed_tools"].items()}
-    unknown = [printable(name) for name, effect in guesses.items() if effect == UNKNOWN]
-    guessed = Counter(effect for effect in guesses.values() if effect != UNKNOWN)
+    tools = document["guessed_tools"].items()
+    unknown = [printable(name) for name, tool in tools if tool["effect"] == UNKNOWN]
+    guessed = Counter(tool["effect"] for _, tool in tools if tool["effect"] != UNKNOWN)
     effects = ", ".join(f"{number} {effect}" for effect, number in sorted(guessed.items()))
     shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
     state = "state it in the config"
@@ -567,38 +536,35 @@ def summary_text(
     return "\n".join(lines_of_text)
 
 
-def gate_problems(
-    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
-) -> list[str]:
+def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) -> list[str]:
     """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
     conversations = counts["results"] + counts["rejected_conversations"]
     records = counts["parsed_records"] + counts["rejected_records"]
-    if not bool(conversations == counts["conversations"] and records == counts["records"]):
+    if conversations != counts["conversations"] or records != counts["records"]:
         problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
     unread = counts.get("unread_ends", 0)
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
-    limit = settings.max_failure_ratio
+    limit, see = settings.max_failure_ratio, _see(settings, "failures")
     if limit is not None and total and rejected / total > limit:
         what = f"{rejected} of {total} records and conversations were rejected, more than --max_failure_ratio"
         problems.append(f"{what} {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
         what = f"{rejected} of {total} records and conversations were rejected, more than half"
-        problems.append(f"{what}: {_see(settings, 'failures')}{option}")
+        problems.append(f"{what}: {see}{option}")
     if files := counts.get("unread_files", 0):
-        problem = f"{counted(files, 'named file')} could not be read at all"
-        problems.append(f"{problem}; {_see(settings, 'failures')}")
+        problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
     if broken := cut_inputs(counts):
         problem = f"{counted(broken, 'input')} could not be read to the end"
-        problems.append(f"{problem}: an unknown number of records is missing; {_see(settings, 'failures')}")
+        problems.append(f"{problem}: an unknown number of records is missing; {see}")
     has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         kinds = [kind for kind in counts["failures"] if kind.startswith(OF_CASES) and kind in NEXT_STEPS]
         why = f"{'--eval_cases' if settings.output else 'cases'} holds none"
         if counts["rejected_cases"]:
-            why = f"{counts['rejected_cases']} rejected; {_see(settings, 'failures')}"
+            why = f"{counts['rejected_cases']} rejected; {see}"
         steps = "; ".join(with_step(kind, counts["failures"][kind]) for kind in kinds)
         problems.append(f"no eval case was read: {steps or why}")
     return problems
@@ -612,26 +578,22 @@ def _see(settings: RunSettings, table: str) -> str:
 _MEASURED_ALWAYS = "add --eval_cases or criteria that apply (turnwise inspect lists them)"
 
 
-def _nothing_scored(
-    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
-) -> list[str]:
+def _nothing_scored(settings: RunSettings, counts: RunCounts, rows: MetricRows) -> list[str]:
     """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):
         return []
     rejected = counts["rejected_records"] + counts["rejected_conversations"]
-    if counts["results"]:
-        has = "has" if counts["results"] == 1 else "have"
-        no_value = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
+    if number := counts["results"]:
+        has = "has" if number == 1 else "have"
+        no_value = f"{counted(number, 'conversation')} {has} no value by any criterion"
         has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
         see = _see(settings, "failures" if has_raised else "scores")
         # Without any row of a score, such as of greetings, the table would say nothing.
         names = ", ".join(criterion.name for criterion in settings.criteria)
         has_rows = has_raised or {row["criterion"] for row in rows} & {c.name for c in settings.criteria}
         nothing = f"nothing that was said or called is measured by {names}: {_MEASURED_ALWAYS}"
-        why = see if has_rows else nothing
-        reason = "; ".join(
-            filter(None, [no_value, first_page.nameless_text(counts.get("no_cases_given", 0)), why])
-        )
+        nameless = first_page.nameless_text(counts.get("no_cases_given", 0))
+        reason = "; ".join(filter(None, [no_value, nameless, see if has_rows else nothing]))
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
         reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"

@@ -47,8 +47,7 @@ class RunDirectory(Run):
 
     def _calibration(self) -> Calibration | None:
         """Raises ConfigError if the file cannot be read, or is of another run."""
-        path = self.calibration_path()
-        if path is None:
+        if (path := self.calibration_path()) is None:
             return None
         try:
             with open_path(path) as file:
@@ -57,9 +56,8 @@ class RunDirectory(Run):
             reason = f"run `turnwise calibrate` again, or remove it: {' '.join(str(error).split())}"
             raise ConfigError(f"{path}: cannot be read: {reason}") from None
         if calibration.run_id != self.document.run_id:
-            raise ConfigError(
-                f"{path}: is of the run {calibration.run_id}; calibrate this run again, or remove it"
-            )
+            other = f"is of the run {calibration.run_id}"
+            raise ConfigError(f"{path}: {other}; calibrate this run again, or remove it")
         return calibration
 
     def _rows(self, table: str) -> Iterator[JsonObject]:
@@ -76,10 +74,8 @@ class RunDirectory(Run):
             yield row
         for level, number in numbers.items():
             if number < stated[level]:
-                raise ConfigError(
-                    f"{self.directory}: files of scores hold {number} scores of {level}s, and its metrics "
-                    f"count {stated[level]}; {_AGAIN}"
-                )
+                what = f"hold {number} scores of {level}s, and its metrics count {stated[level]}"
+                raise ConfigError(f"{self.directory}: files of scores {what}; {_AGAIN}")
 
     def _counted(self, table: str) -> Iterator[JsonObject]:
         columns: Set[str] = TABLES[table].__annotations__.keys() if table in TABLES else frozenset()
@@ -107,12 +103,11 @@ class RunDirectory(Run):
         if not columns <= row.keys():
             for name, default in added.items():
                 row.setdefault(name, default)
-        if not columns <= row.keys():
-            version = self.document.versions.get("turnwise", "which is not named")
-            raise ConfigError(
-                f"{path}: has no column {', '.join(sorted(columns - row.keys()))}: the run was written by "
-                f"another version of turnwise, {version}; score its logs again with this one"
-            )
+            if missing := ", ".join(sorted(columns - row.keys())):
+                version = self.document.versions.get("turnwise", "which is not named")
+                why = f"the run was written by another version of turnwise, {version}"
+                step = "score its logs again with this one"
+                raise ConfigError(f"{path}: has no column {missing}: {why}; {step}")
 
 
 def open_run(directory: str) -> RunDirectory:
@@ -126,16 +121,13 @@ def open_run(directory: str) -> RunDirectory:
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
     if document.format_version != FORMAT_VERSION:
-        raise ConfigError(
-            f"{path}: is of format {document.format_version}, this turnwise reads format {FORMAT_VERSION}: "
-            "score the logs again, or use the version that wrote it"
-        )
+        formats = f"is of format {document.format_version}, this turnwise reads format {FORMAT_VERSION}"
+        raise ConfigError(f"{path}: {formats}: score the logs again, or use the version that wrote it")
     known = file_formats()
     if document.output_format not in known:
-        raise ConfigError(
-            f"{directory}: its tables are written as {document.output_format}, which is none of "
-            f"{', '.join(sorted(known))}; --plugin names the module of the format"
-        )
+        none = f"{document.output_format}, which is none of {', '.join(sorted(known))}"
+        step = "--plugin names the module of the format"
+        raise ConfigError(f"{directory}: its tables are written as {none}; {step}")
     tables = table_files(directory, document)
     missing = [table for table in TABLES if table not in tables]
     if missing:
@@ -200,10 +192,9 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
     names = [name for named in document.files.values() for name in named]
     missing = [name for name in names if name not in listed]
     if missing:
-        raise ConfigError(
-            f"{directory}: {len(missing)} of {len(names)} files that run.json names are missing, such as "
-            f"{join_path(folder, missing[0])}; {_AGAIN}"
-        )
+        example = f"such as {join_path(folder, missing[0])}"
+        gone = f"{len(missing)} of {len(names)} files that run.json names are missing"
+        raise ConfigError(f"{directory}: {gone}, {example}; {_AGAIN}")
     for table, files in document.files.items():
         for name, stated in files.items():
             if listed[name].size == stated.bytes:
@@ -234,9 +225,8 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
         match = SHARD.fullmatch(name)
         if match is None or match[4] != suffix:
             continue
-        table, number, total = match[1], int(match[2] or 0), match[3]
-        shards.setdefault(table, {})[number] = name
-        totals.setdefault(table, set()).add(int(total) if total else 0)
+        shards.setdefault(match[1], {})[int(match[2] or 0)] = name
+        totals.setdefault(match[1], set()).add(int(match[3] or 0))
     if any(map(any, totals.values())):
         for table, numbers in shards.items():
             total = max(totals[table]) or max(numbers) + 1
@@ -244,18 +234,14 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
             if missing or len(totals[table]) > 1:
                 what = f"{missing} of {total} files of {table} are missing"
                 raise ConfigError(f"{directory}: {what if missing else f'{table} is of two runs'}")
-    return {
-        table: [join_path(directory, numbers[i]) for i in sorted(numbers)]
-        for table, numbers in shards.items()
-    }
+    in_order = {table: [numbers[i] for i in sorted(numbers)] for table, numbers in shards.items()}
+    return {table: [join_path(directory, name) for name in names] for table, names in in_order.items()}
 
 
 def stated_rows(counts: JsonObject, table: str) -> int:
     """Returns how many rows a table has at least, by the counts; a stream adds revisions."""
-    if table in ("results", "conversations"):
-        return int(counts.get("results") or 0)
-    if table == "metrics_by_app_version":
-        return min(1, int(counts.get("results") or 0))
+    results = int(counts.get("results") or 0)
+    numbers = {"results": results, "conversations": results, "metrics_by_app_version": min(1, results)}
     if table == "failures":
-        return sum((counts.get("failures") or {}).values()) + sum((counts.get("findings") or {}).values())
-    return 0
+        return sum(sum((counts.get(name) or {}).values()) for name in ("failures", "findings"))
+    return numbers.get(table, 0)

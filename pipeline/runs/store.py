@@ -33,7 +33,7 @@ from turnwise.pipeline.store.database import (
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonObject, shown_url
+from turnwise.schemas.jsonio import JsonObject, grouped, shown_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow
 from turnwise.schemas.run import RunDocument, scoring_settings
@@ -156,10 +156,8 @@ class StoredRuns:
         """
         number = sum(int((~records.is_result).sum()) for records in sides.records)
         if number > most:
-            raise ConfigError(
-                f"{number:,} conversations are compared, and a report of more than {most:,} is not made "
-                "here: use turnwise compare --store"
-            )
+            many = f"a report of more than {most:,} is not made here: use turnwise compare --store"
+            raise ConfigError(f"{number:,} conversations are compared, and {many}")
         if sides.baseline.run_ids == sides.candidate.run_ids:
             return [self._run(sides.records, "")]
         names = sides.baseline.name, sides.candidate.name
@@ -179,16 +177,9 @@ class StoredRuns:
             for stored_run in by_id.values():
                 counts.update({name: n for name, n in stored_run.counts.items() if isinstance(n, int)})
             failed = [stored_run for stored_run in by_id.values() if stored_run.exit_status]
-            document = replace(
-                document,
-                counts=counts,
-                exit_status=1 if failed else 0,
-                problems=[
-                    f"{stored_run.run_id}: {why}"
-                    for stored_run in failed
-                    for why in stored_run.problems or ["no reason"]
-                ],
-            )
+            reasons = ((run.run_id, why) for run in failed for why in run.problems or ["no reason"])
+            problems = [f"{run_id}: {why}" for run_id, why in reasons]
+            document = replace(document, counts=counts, exit_status=1 if failed else 0, problems=problems)
         document = replace(document, run_id=name or document.run_id)
         ids = [name for record in records for name in record.run_ids]
         names = [self._runs[run].name for run in dict.fromkeys(ids)]
@@ -228,12 +219,10 @@ class StoredRuns:
 
     def _rows(self, records: "RecordColumns", *conditions: ColumnElement[bool]) -> Iterator[ConversationRow]:
         """Yields the rows of conversations, without transcripts."""
-        wanted = {*_ids(records)}
+        wanted, held = {*_ids(records)}, CONVERSATIONS.c
         names = [self._runs[run].name for run in records.run_ids]
-        columns = CONVERSATIONS.c
-        query = select(
-            columns.evaluation_run, columns.conversation_id, columns.version_id, columns.content
-        ).where(columns.evaluation_run.in_(names), columns.content != "", *conditions)
+        query = select(held.evaluation_run, held.conversation_id, held.version_id, held.content)
+        query = query.where(held.evaluation_run.in_(names), held.content != "", *conditions)
         for run, conversation, version, content in self._connection.execute(query):
             if (run.rsplit("/", 1)[-1], conversation, version or None) in wanted:
                 yield json.loads(content) | {"transcript": None}
@@ -262,9 +251,8 @@ class StoredRuns:
             why += f", which rejected all of its {len(rejected)} records or conversations (run {shown})"
         known = []
         for column, what in (("version_id", "versions"), ("evaluation_run", "runs")):
-            queries = (
-                select(table.c[column]).where(table.c.app == self._app) for table in (RESULTS, CONVERSATIONS)
-            )
+            tables = (RESULTS, CONVERSATIONS)
+            queries = (select(table.c[column]).where(table.c.app == self._app) for table in tables)
             values = self._connection.execute(union(*queries)).scalars()
             names = {value.rsplit("/", 1)[-1] for value in values}
             known.append(f"{what}: {', '.join(sorted(names - {''})[:_SHOWN]) or 'none'}")
@@ -293,10 +281,9 @@ class StoredRuns:
         def column(name: str) -> CodedColumn[Any]:
             return stacked([getattr(of_run.conversations, name).at(rows) for of_run, rows in columns])
 
-        judges: dict[str, set[str]] = {}
         judged = stacked([of_run.judges.at(rows) for of_run, rows in columns])
-        for criterion, judge in {judge for several in judged.used() for judge in several}:
-            judges.setdefault(criterion, set()).add(judge)
+        given = grouped(judge for several in judged.used() for judge in several)
+        judges = {criterion: {*of_criterion} for criterion, of_criterion in given.items()}
         # What was scored again in a later revision.
         revision = _integers(stacked([of_run.revisions.at(rows) for of_run, rows in columns]))
         codes = stored.conversations.places * len(stored.versions.values) + stored.versions.places
@@ -308,11 +295,9 @@ class StoredRuns:
         if self._with_details:
             missing = {self._runs[run]: run for run, _ in by_run if run not in self._details}
             kept = summaries.kept(self._connection, missing, summaries.DETAILS)
-            for key, run in missing.items():
-                if key in kept:
-                    self._details[run] = kept[key]
-                else:
-                    self._made(run)
+            self._details |= {missing[key]: details for key, details in kept.items()}
+            for run in (run for key, run in missing.items() if key not in kept):
+                self._made(run)
         conversations = ConversationColumns(
             stored.conversations,
             stored.versions,
@@ -512,9 +497,8 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
                 is_newest = rejected.nanos >= measured.get(rejected.conversation, 0)
                 return rejected.version == compared.version and is_newest
             of_run = versions.get(rejected.run)
-            return rejected.nanos >= oldest and (
-                compared.is_b if of_run is None else compared.version in of_run
-            )
+            may_be = compared.is_b if of_run is None else compared.version in of_run
+            return may_be and rejected.nanos >= oldest
 
         # Of a conversation that several runs rejected, the last one counts; a run is compared alone.
         in_order = sorted(all_rejected, key=lambda loss: loss.nanos) if compared.version is not None else ()
@@ -527,8 +511,8 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
     side.rejected = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
-        number = counts[run]
-        what = "1 record or conversation" if number == 1 else f"{number} records or conversations"
+        several = f"{counts[run]} records or conversations"
+        what = "1 record or conversation" if counts[run] == 1 else several
         side.notes.append(f"{side.name}: run {run} has {nothing}, and rejected {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.
@@ -590,8 +574,7 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
     Raises ConfigError if there is none, it is not complete, or it has more conversations than `most`.
     """
     query = select(RUNS.c.run_id, RUNS.c.home, RUNS.c.state, RUNS.c.content)
-    row = connection.execute(query.where(RUNS.c.name == key_text(name))).first()
-    if row is None:
+    if (row := connection.execute(query.where(RUNS.c.name == key_text(name))).first()) is None:
         raise ConfigError(f"there is no run {name}")
     if row.state != COMPLETED or not row.content:
         raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")
@@ -599,10 +582,9 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
     names = select(RUNS.c.name).where(RUNS.c.home == row.home)
     number = stored_runs.row_count(connection, CONVERSATIONS, CONVERSATIONS.c.evaluation_run.in_(names))
     if number > most:
-        raise ConfigError(
-            f"run {row.run_id} has {number:,} conversations, and a report of more than {most:,} is not made "
-            "here: use turnwise report with the output directory of the run"
-        )
+        step = "use turnwise report with the output directory of the run"
+        many = f"a report of more than {most:,} is not made here: {step}"
+        raise ConfigError(f"run {row.run_id} has {number:,} conversations, and {many}")
     return _read(connection, row.run_id, document, names)
 
 
@@ -614,11 +596,9 @@ def previous_run(url: str, app: str, document: JsonObject) -> str | None:
     `run.json`. Raises ConfigError if the store cannot be read.
     """
     began, home = timestamp_nanos(document["create_time"]), f"{app or LOCAL_APP}/evaluationRuns/"
-    query = select(RUNS.c.name, RUNS.c.content).where(
-        RUNS.c.state == COMPLETED,
-        RUNS.c.home.startswith(home, autoescape=True),
-        RUNS.c.run_id != key_text(document["run_id"]),
-    )
+    is_wanted = RUNS.c.state == COMPLETED, RUNS.c.home.startswith(home, autoescape=True)
+    is_other = RUNS.c.run_id != key_text(document["run_id"])
+    query = select(RUNS.c.name, RUNS.c.content).where(*is_wanted, is_other)
     if document["date"] is None:
         query = query.where(RUNS.c.end_nanos <= began).order_by(RUNS.c.end_nanos.desc(), RUNS.c.name)
     else:  # a date that runs again ends later than the dates after it
@@ -665,11 +645,9 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
     rows.sort(key=lambda named: (named[1]["source"] or "", named[1]["position"] or 0, named[0]))
     known: dict[str, ConversationRow] = dict(rows)
     # Conversations about which the judge was not asked, by version and criterion.
-    left_out = Counter(
-        (key_text(version_id(row["app_version"] or "")), key_text(criterion))
-        for row in known.values()
-        for criterion in row.get("sampled_out") or ()
-    )
+    named = ((row["app_version"] or "", row.get("sampled_out") or ()) for row in known.values())
+    pairs = ((version, criterion) for version, criteria in named for criterion in criteria)
+    left_out = Counter((key_text(version_id(version)), key_text(criterion)) for version, criterion in pairs)
     # Scores in the order of the conversations and of the run's criteria.
     first = {name: index for index, name in enumerate(known)}
     then = {name: index for index, name in enumerate(document.criteria)}
@@ -692,10 +670,8 @@ def _read(connection: Connection, run_id: str, document: RunDocument, names: Any
         ],
     }  # fmt: skip
     gaps, stated = [], stated_rows(document.counts, "conversations")
-    # Conversations were deleted, or replaced by others of their name.
     if len(known) < stated:
-        gaps.append(
-            f"The store holds {len(known):,} of {stated:,} conversations of {document.run_id}: the others "
-            "were deleted, or replaced by others of the same id. The figures are of those that it holds."
-        )
+        gone = "the others were deleted, or replaced by others of the same id"
+        held = f"The store holds {len(known):,} of {stated:,} conversations of {document.run_id}"
+        gaps.append(f"{held}: {gone}. The figures are of those that it holds.")
     return Run(run_id, document, lambda table: tables.get(table, ()), gaps=gaps)

@@ -59,7 +59,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     versions = [key_text(version_id(text)) for text in given.values()]
 
     def tell(connection: Connection, compared: Collection[str] | None) -> _SidesTold:
-        every = service.cache.read_all(connection, app)
+        every = service.cache.read(connection, app)
         figures = {name: every[name] for name in every if compared is None or name in compared}
         known = sorted({version for figure in figures.values() for version in figure.versions} - {""})
         for version in versions:
@@ -97,9 +97,8 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
             if not state.is_counted:
                 raise ServiceError("FAILED_PRECONDITION", f"{state.sentence()}, and is not compared")
             counts = count_by_evaluation(connection, row["name"], row["execution"])
-            verdicts.append(
-                {name: (of.get("passedCount", 0), of.get("failedCount", 0)) for name, of in counts.items()}
-            )
+            both = {name: (of.get("passedCount", 0), of.get("failedCount", 0)) for name, of in counts.items()}
+            verdicts.append(both)
         scored = {name for of_run in verdicts for name in of_run if compared is None or name in compared}
         return run_summaries(connection, app, rows), verdicts, sorted(scored)
 
@@ -120,9 +119,8 @@ def _comparison(
     identity = (kind, app, *names, request.evaluation_filter)
     paging = read_paging(request.page_size, request.page_token, *identity)
     conditions = filter_conditions(app, request.evaluation_filter)
-    query = select(EVALUATIONS.c.name, EVALUATIONS.c.display_name).where(
-        EVALUATIONS.c.app == app, *conditions
-    )
+    columns = EVALUATIONS.c.name, EVALUATIONS.c.display_name
+    query = select(*columns).where(EVALUATIONS.c.app == app, *conditions)
 
     def work(connection: Connection) -> tuple[_SidesTold, dict[str, str], StoredSides]:
         display_names = {name: display_name for name, display_name in connection.execute(query)}

@@ -39,23 +39,17 @@ class FiguresCache:
         self._lock = Lock()
 
     def read(
-        self, connection: Connection, app: str, evaluations: Iterable[str]
+        self, connection: Connection, app: str, evaluations: Iterable[str] | None = None
     ) -> dict[str, rows.EvaluationFigures]:
-        """Returns the figures of those evaluations that have results."""
+        """Returns the figures of those evaluations (None: of all of the app) that have results."""
         now = tuple(summaries.counted_runs(connection, app))
-        by_name = {name: self._figures(connection, name, now) for name in evaluations}
-        return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
-
-    def read_all(self, connection: Connection, app: str) -> dict[str, rows.EvaluationFigures]:
-        """Returns the figures of all evaluations of an app that have results."""
-        now = tuple(summaries.counted_runs(connection, app))
-        groups = summaries.kept(connection, now, summaries.RESULT_GROUPS)
-        summed = rows.figures_of(
-            {run.name: groups.get(run) or rows.result_groups(connection, run.name) for run in now}
-        )
-        by_name = {
-            name: sums or self._figures(connection, name, now) for name, sums in sorted(summed.items())
-        }
+        if evaluations is None:
+            groups = summaries.kept(connection, now, summaries.RESULT_GROUPS)
+            by_run = {run.name: groups.get(run) or rows.result_groups(connection, run.name) for run in now}
+            summed = dict(sorted(rows.figures_of(by_run).items()))
+        else:
+            summed = dict.fromkeys(evaluations)
+        by_name = {name: sums or self._figures(connection, name, now) for name, sums in summed.items()}
         return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
 
     def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> rows.EvaluationFigures:
@@ -107,11 +101,8 @@ def with_computed_fields(
 def stated(fields: JsonObject) -> JsonObject:
     """Returns the fields of an answer without what is not known, counts of 0 and empty lists."""
     counts = "Count", "s", "criteria", "notCompared"  # names in the plural are those of lists
-    return {
-        name: value
-        for name, value in fields.items()
-        if value is not None and (value or not name.endswith(counts))
-    }
+    known = {name: value for name, value in fields.items() if value is not None}
+    return {name: value for name, value in known.items() if value or not name.endswith(counts)}
 
 
 # Checks requests and evaluations against the limits of the API and the rules of a run.

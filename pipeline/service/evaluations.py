@@ -21,21 +21,9 @@ from turnwise.pipeline.service.computed_fields import (
 )
 from turnwise.pipeline.service.runs import Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
+from turnwise.pipeline.store import rows
 from turnwise.pipeline.store import summaries as filters
 from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, Listing, Position
-from turnwise.pipeline.store.rows import (
-    COLUMNS,
-    EvaluationChange,
-    StoredEvaluation,
-    add_evaluation,
-    find_by_display_name,
-    find_evaluation,
-    find_result,
-    has_results,
-    read_revisions,
-    replace_evaluation,
-    stored_evaluation,
-)
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import ANY, app_of, is_id
 from turnwise.schemas.jsonio import JsonObject
@@ -51,7 +39,7 @@ def get_evaluation(
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
     def work(connection: Connection) -> JsonObject:
-        evaluation = find_evaluation(connection, name)
+        evaluation = rows.find_evaluation(connection, name)
         if evaluation is None:
             raise not_found(name)
         return with_computed_fields(connection, [evaluation], service.cache, wanted)[0]
@@ -69,11 +57,11 @@ def list_evaluations(
     given, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
     runs = map(filters.of_runs, read_filter("evaluationRunFilter", of_run, filters.run_fields(app)))
     conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, given), *runs]
-    listing = Listing(EVALUATIONS, COLUMNS, conditions, read_order(request.order_by))
+    listing = Listing(EVALUATIONS, rows.COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
-    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
-        return with_computed_fields(connection, [*map(stored_evaluation, rows)], service.cache, wanted)
+    def entries(connection: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
+        return with_computed_fields(connection, [*map(rows.stored_evaluation, page)], service.cache, wanted)
 
     identity = ("evaluations", app, given, of_run, request.order_by)
     return listed(service, request, "evaluations", listing, entries, *identity)
@@ -90,11 +78,11 @@ def delete_evaluation(service: Service, request: tools.DeleteEvaluationRequest) 
     name = checked("evaluation", request.name, "name")
 
     def work(connection: Connection) -> None:
-        old, change = find_evaluation(connection, name), change_by(service)
+        old, change = rows.find_evaluation(connection, name), change_by(service)
         if old is None:
             raise not_found(name)
         check_etag(name, request.etag, old.etag, "etag")
-        if replace_evaluation(connection, old, old.content, change, is_deletion=1) is None:
+        if rows.replace_evaluation(connection, old, old.content, change, is_deletion=1) is None:
             raise ServiceError("ABORTED", f"{name} is changed by others; try again")
 
     service.store.write(work)
@@ -118,11 +106,11 @@ def create_evaluation(service: Service, request: tools.CreateEvaluationRequest) 
     content = {**written_fields(request.evaluation), "name": name}
     check_content(content)
 
-    def work(connection: Connection) -> StoredEvaluation:
-        if find_evaluation(connection, name):
+    def work(connection: Connection) -> rows.StoredEvaluation:
+        if rows.find_evaluation(connection, name):
             raise ServiceError("ALREADY_EXISTS", f"{name} exists already", "evaluationId")
         check_display_name(connection, content)
-        return add_evaluation(connection, content, change_by(service))
+        return rows.add_evaluation(connection, content, change_by(service))
 
     return _written(service, work)
 
@@ -151,20 +139,19 @@ def restore_evaluation(service: Service, request: tools.RestoreEvaluationRequest
     name = checked("evaluation", request.name, "name")
     if request.revision < 1:
         raise invalid("revision", "is required: the number of a revision, from 1")
-    revisions = service.store.read(
-        lambda connection: read_revisions(connection, name, request.revision + 1, 1)
-    )
+    read = partial(rows.read_revisions, name=name, before=request.revision + 1, size=1)
+    revisions = service.store.read(read)
     if not revisions or revisions[0].revision != request.revision:
         raise not_found(f"revision {request.revision} of {name}")
     content = revisions[0].content
-    if service.store.read(lambda connection: find_evaluation(connection, name)) is None:
+    if service.store.read(lambda connection: rows.find_evaluation(connection, name)) is None:
         name = content["name"]
         check_content(content)
 
-        def work(connection: Connection) -> StoredEvaluation:
-            check_etag(name, request.etag, read_revisions(connection, name, None, 1)[0].etag, "etag")
+        def work(connection: Connection) -> rows.StoredEvaluation:
+            check_etag(name, request.etag, rows.read_revisions(connection, name, None, 1)[0].etag, "etag")
             check_display_name(connection, content)
-            return add_evaluation(connection, content, change_by(service))
+            return rows.add_evaluation(connection, content, change_by(service))
 
         return _written(service, work)
     return _replaced(service, name, (request.etag, "etag"), lambda _: content)
@@ -184,7 +171,7 @@ def _replaced(
     """
     # The new content is made and checked before the store is locked, and again if it has changed meanwhile.
     for _ in range(_MOST_ATTEMPTS):
-        old = service.store.read(lambda connection: find_evaluation(connection, name))
+        old = service.store.read(lambda connection: rows.find_evaluation(connection, name))
         if old is None:
             raise not_found(name)
         check_etag(name, etag[0], old.etag, etag[1])
@@ -197,13 +184,13 @@ def _replaced(
 
 
 def _replace(
-    connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
-) -> StoredEvaluation | None:
+    connection: Connection, old: rows.StoredEvaluation, content: JsonObject, change: rows.EvaluationChange
+) -> rows.StoredEvaluation | None:
     check_display_name(connection, content)
-    return replace_evaluation(connection, old, content, change)
+    return rows.replace_evaluation(connection, old, content, change)
 
 
-def _written(service: Service, work: Callable[[Connection], StoredEvaluation | None]) -> JsonObject:
+def _written(service: Service, work: Callable[[Connection], rows.StoredEvaluation | None]) -> JsonObject:
     """Returns the evaluation that `work` writes (empty: none); ServiceError: another writer was first."""
     try:
         made = service.store.write(work)
@@ -211,9 +198,8 @@ def _written(service: Service, work: Callable[[Connection], StoredEvaluation | N
         raise ServiceError("ALREADY_EXISTS", "the app has an entry of that name already") from None
     if made is None:
         return {}
-    return service.store.read(
-        lambda connection: with_computed_fields(connection, [made], service.cache, COMPUTED)[0]
-    )
+    read = partial(with_computed_fields, stored=[made], cache=service.cache, wanted=COMPUTED)
+    return service.store.read(read)[0]
 
 
 # What all changes of a store have in common: who made them, etags, unique names.
@@ -221,9 +207,9 @@ def _written(service: Service, work: Callable[[Connection], StoredEvaluation | N
 _MICROSECOND = 1000
 
 
-def change_by(service: Service, update_mask: str | None = None) -> EvaluationChange:
+def change_by(service: Service, update_mask: str | None = None) -> rows.EvaluationChange:
     """Returns a change that the user of a service makes now."""
-    return EvaluationChange(service.actor, time_ns() // _MICROSECOND * _MICROSECOND, update_mask or None)
+    return rows.EvaluationChange(service.actor, time_ns() // _MICROSECOND * _MICROSECOND, update_mask or None)
 
 
 def check_etag(name: str, given: str, stored: str, field: str) -> None:
@@ -235,11 +221,10 @@ def check_etag(name: str, given: str, stored: str, field: str) -> None:
 def check_display_name(connection: Connection, content: JsonObject) -> None:
     """Raises ServiceError if another evaluation of the app has the display name of a content."""
     display_name = content["displayName"]
-    holder = find_by_display_name(connection, app_of(content["name"]), display_name)
+    holder = rows.find_by_display_name(connection, app_of(content["name"]), display_name)
     if holder not in (None, content["name"]):
-        raise ServiceError(
-            "ALREADY_EXISTS", f"{holder} has the name {shown(display_name)} already", "evaluation.displayName"
-        )
+        reason = f"{holder} has the name {shown(display_name)} already"
+        raise ServiceError("ALREADY_EXISTS", reason, "evaluation.displayName")
 
 
 # Reads evaluation results and failures.
@@ -248,7 +233,7 @@ def check_display_name(connection: Connection, content: JsonObject) -> None:
 def get_evaluation_result(service: Service, request: tools.GetEvaluationResultRequest) -> JsonObject:
     """Returns a result."""
     name = checked("result", request.name, "name")
-    result = service.store.read(lambda connection: find_result(connection, name))
+    result = service.store.read(lambda connection: rows.find_result(connection, name))
     if result is None:
         raise not_found(name)
     return result
@@ -262,10 +247,11 @@ def list_evaluation_results(service: Service, request: tools.ListEvaluationResul
     conditions += read_filter("filter", request.filter, filters.result_fields(app_of(parent)))
     listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
 
-    def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
-        if not (rows or is_all or has_results(connection, parent) or find_evaluation(connection, parent)):
+    def entries(connection: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
+        has_results = page or is_all or rows.has_results(connection, parent)
+        if not has_results and not rows.find_evaluation(connection, parent):
             raise not_found(parent)
-        return [json.loads(row.content) for row in rows]
+        return [json.loads(row.content) for row in page]
 
     identity = ("results", parent, request.filter, request.order_by)
     return listed(service, request, "evaluationResults", listing, entries, *identity)
@@ -278,9 +264,9 @@ def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObj
     conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, filters.failure_fields(app))]
     listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
 
-    def entries(_: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
+    def entries(_: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
         failures = []
-        for row in rows:
+        for row in page:
             failure = {"name": row.name, "evaluation_run": row.evaluation_run}
             failure |= {"update_time": nanos_timestamp(row.update_nanos), **json.loads(row.content)}
             fields = {key: value for key, value in failure.items() if key not in ("run_id", "replaced")}
@@ -296,7 +282,8 @@ def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRev
     paging = read_paging(request.page_size, request.page_token, "revisions", name)
     before = paging.after.nanos if paging.after else None
 
-    stored = service.store.read(lambda connection: read_revisions(connection, name, before, paging.size + 1))
+    read = partial(rows.read_revisions, name=name, before=before, size=paging.size + 1)
+    stored = service.store.read(read)
     if not stored and before is None:
         raise not_found(name)
     page = stored[: paging.size]

@@ -189,10 +189,9 @@ TOOLS: dict[str, Tool] = {
     ),
     "list_evaluations": Tool(
         """Lists the evaluations of an app (parent: projects/P/locations/L/apps/A) in short. evaluationFilter:
-        such as 'tags:slow AND display_name:refund'. evaluationRunFilter: such as 'app_version = v8'.
-        orderBy: name, create_time or update_time. lastTenResults adds the last ten results in short.
-        readMask names the fields wanted of each ('*' is everything). nextPageToken, given as pageToken,
-        reads on.""",
+        such as 'tags:slow AND display_name:refund'. evaluationRunFilter: such as 'app_version = v8'. orderBy:
+        name, create_time or update_time. lastTenResults adds the last ten results in short. readMask names
+        the fields wanted of each ('*' is everything). nextPageToken, given as pageToken, reads on.""",
         _viewed(evaluations.list_evaluations, result.Evaluation, "evaluations", runs.SUMMARY),
         tools.ListEvaluationsTool,
         tools.ListEvaluationsResponse,
@@ -240,12 +239,11 @@ TOOLS: dict[str, Tool] = {
         """Compares the results of two versions of an app: pass rates with 95 % intervals, metrics, what
         changed. verdict says what the command turnwise compare says: whether the candidate is better, worse
         or inconclusive against the baseline, by the verdicts and (criteria) by every other criterion; which
-        cases are left out because their expectation changed; what has no verdict or was rejected. If it
-        holds a refusal, the versions were measured in different ways: conclude nothing from the rates.
-        changes lists the evaluations whose share of passed results fell (regressed, first) or rose (fixed) by
-        half or more.
-        evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything, metrics
-        by turn included). nextPageToken, given as pageToken, reads on.""",
+        cases are left out because their expectation changed; what has no verdict or was rejected. If it holds
+        a refusal, the versions were measured in different ways: conclude nothing from the rates. changes
+        lists the evaluations whose share of passed results fell (regressed, first) or rose (fixed) by half or
+        more. evaluationFilter: such as 'tags:slow'. readMask names the fields wanted ('*' is everything,
+        metrics by turn included). nextPageToken, given as pageToken, reads on.""",
         _viewed(compare_app_versions, tools.CompareAppVersionsResponse),
         tools.CompareAppVersionsRequest,
         tools.CompareAppVersionsResponse,
@@ -301,11 +299,10 @@ TOOLS: dict[str, Tool] = {
     ),
     "get_failures": Tool(
         """Lists what could not be read, parsed, matched or scored when an app's conversations were evaluated.
-        These are no failed evaluations; for those see list_evaluation_results. filter: such as 'stage =
-        match AND evaluation_run = nightly'; also error_type, conversation_id, criterion, app_version,
-        source, update_time. orderBy: name, or update_time from the newest on. readMask names the fields
-        wanted of each ('*' is everything, the record included). nextPageToken, given as pageToken, reads
-        on.""",
+        These are no failed evaluations; for those see list_evaluation_results. filter: such as 'stage = match
+        AND evaluation_run = nightly'; also error_type, conversation_id, criterion, app_version, source,
+        update_time. orderBy: name, or update_time from the newest on. readMask names the fields wanted of
+        each ('*' is everything, the record included). nextPageToken, given as pageToken, reads on.""",
         _viewed(evaluations.get_failures, tools.RunFailure, "failures"),
         tools.GetFailuresRequest,
         tools.GetFailuresResponse,

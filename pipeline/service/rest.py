@@ -174,9 +174,8 @@ async def _read_body(request: Request, is_needed: bool) -> bytes:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_BYTES:
-                raise ServiceError(
-                    "INVALID_ARGUMENT", f"the body is larger than {MAX_BYTES // 1024 // 1024} MiB"
-                )
+                size = f"{MAX_BYTES // 1024 // 1024} MiB"
+                raise ServiceError("INVALID_ARGUMENT", f"the body is larger than {size}")
     except ClientDisconnect:
         raise ServiceError("INVALID_ARGUMENT", "the body is incomplete") from None
     if body and not is_needed:
@@ -259,9 +258,8 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
     holder = getattr(request, outer) if inner else request
     field = inner or outer
     if getattr(holder, field) not in ("", resource):
-        raise invalid(
-            ".".join(map(to_camel, method.template[0].split("."))), "is another one than in the path"
-        )
+        path = ".".join(map(to_camel, method.template[0].split(".")))
+        raise invalid(path, "is another one than in the path")
     setattr(holder, field, resource)
     return request
 
@@ -285,11 +283,10 @@ _COLLECTIONS = {
 """Methods of a collection of an app, and those of one resource in it -> such collections."""
 _ACTIONS = (
     ":executeTool :exportApp :generateAppResource :importEvaluations :retrieveToolSchema :runEvaluation "
-    ":testPersonaVoice /conversations/*:generateEvaluation /conversations:batchDelete "
-    "/evaluationRuns:export /evaluations:export /evaluations/*:uploadEvaluationAudio "
-    "/evaluations/*/results:export /evaluations/*/results/*:runEvaluationResultMetrics "
-    "/sessions/*:generateChatToken /sessions/*:runSession /sessions/*:streamRunSession "
-    "/toolsets/*:retrieveTools /versions/*:restore"
+    ":testPersonaVoice /conversations/*:generateEvaluation /conversations:batchDelete /evaluationRuns:export "
+    "/evaluations:export /evaluations/*:uploadEvaluationAudio /evaluations/*/results:export "
+    "/evaluations/*/results/*:runEvaluationResultMetrics /sessions/*:generateChatToken "
+    "/sessions/*:runSession /sessions/*:streamRunSession /toolsets/*:retrieveTools /versions/*:restore"
 )
 """Custom methods of an app and its resources (POST)."""
 _METHODS = {

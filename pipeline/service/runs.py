@@ -20,6 +20,7 @@ from turnwise.pipeline.service.computed_fields import (
     stated,
 )
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
+from turnwise.pipeline.store import rows as stored_rows
 from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store.database import (
     LOCAL_APP,
@@ -30,16 +31,6 @@ from turnwise.pipeline.store.database import (
     key_text,
     read_page,
     run_name,
-)
-from turnwise.pipeline.store.rows import (
-    VersionMetric,
-    conversations_to_read,
-    find_conversation,
-    measured_names,
-    names_of,
-    scores_of,
-    verdict_counts,
-    version_metrics,
 )
 from turnwise.pipeline.store.summaries import keep_summaries, runs_table_fields
 from turnwise.pipeline.store.urls import Broken
@@ -230,7 +221,7 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
 
     def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
         _check_measured(connection, app, criterion, version)
-        metrics = version_metrics(connection, [row.name for row in rows])
+        metrics = stored_rows.version_metrics(connection, [row.name for row in rows])
         runs, trend = [row._mapping for row in rows], []
         for row, summary in zip(runs, run_summaries(connection, app, runs), strict=True):
             of_run, state = metrics.get(row["name"]), stored_runs.RunState.of(row)
@@ -255,14 +246,13 @@ def _check_measured(connection: Connection, app: str, criterion: str, version: s
     """Raises ServiceError if no run measured a criterion ("": all), or has an app version (None: all)."""
     if criterion:
         query = select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()
-        configured = {
-            name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")
-        }
-        known = {*measured_names(connection, app, "criterion"), *configured}
+        texts = connection.execute(query).scalars()
+        configured = {name for text in texts for name in json.loads(text or "[]")}
+        known = {*stored_rows.measured_names(connection, app, "criterion"), *configured}
         if criterion not in known:
             raise _unknown("criterion", criterion, known)
     if version is not None:
-        versions = measured_names(connection, app, "version_id")
+        versions = stored_rows.measured_names(connection, app, "version_id")
         has_results = exists().where(RESULTS.c.app == app, RESULTS.c.version_id == version)
         if version not in versions and not connection.execute(select(has_results)).scalar():
             raise _unknown("app version", version, versions)
@@ -280,7 +270,7 @@ def _elsewhere(row: RowMapping) -> str:
 
 
 def _points(
-    row: RowMapping, metrics: Sequence[VersionMetric], criterion: str, version: str | None
+    row: RowMapping, metrics: Sequence[stored_rows.VersionMetric], criterion: str, version: str | None
 ) -> Iterator[JsonObject]:
     """Yields the points of a run; a criterion that was not measured gets one that says why."""
     configured = json.loads(row["criteria"] or "[]")
@@ -305,7 +295,7 @@ def _points(
             yield tools.TrendPoint(criterion=name, app_version_id=app_version, gap=reason).to_value()
 
 
-def _point(metric: VersionMetric) -> JsonObject:
+def _point(metric: stored_rows.VersionMetric) -> JsonObject:
     interval, gap = None, ""
     if metric["mean"] is not None and metric["stddev"] is not None:
         interval = mean_interval(SampleMoments(metric["scored"], metric["mean"], metric["stddev"] ** 2))
@@ -351,15 +341,13 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
     def work(connection: Connection) -> JsonObject:
         run = _named_or_last_run(connection, app, request.evaluation_run)
         version = key_text(version_id(request.app_version)) if request.app_version else None
-        counts = verdict_counts(connection, run, version)
+        counts = stored_rows.verdict_counts(connection, run, version)
         rejected = stored_runs.rejected_of_runs(connection, app, [run], version).total()
         if not counts and not rejected:
             raise not_found(f"a conversation of {run}" if version else run)
         briefs = []
-        for name, row, problem_type_size in conversations_to_read(connection, run, version, most):
-            columns = {
-                key: value for key, value in row.items() if key in tools.ConversationBrief.model_fields
-            }
+        for name, row, problem_type_size in stored_rows.conversations_to_read(connection, run, version, most):
+            columns = {k: v for k, v in row.items() if k in tools.ConversationBrief.model_fields}
             brief = columns | {"name": name, "problem_type_size": problem_type_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
         return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | stated(
@@ -388,13 +376,14 @@ def get_conversation(service: Service, request: tools.GetConversationRequest) ->
         if not request.name:
             app = checked("app", request.parent)
             run = _named_or_last_run(connection, app, request.evaluation_run)
-            names = [*names_of(connection, app, request.conversation_id, run)]
+            names = [*stored_rows.names_of(connection, app, request.conversation_id, run)]
             which = "" if request.evaluation_run else ", the last run (evaluationRun names another)"
             sought = f"conversation {request.conversation_id[:200]} in {run}{which},"
-        row = find_conversation(connection, names[0]) if names else None
+        row = stored_rows.find_conversation(connection, names[0]) if names else None
         if row is None:
             raise not_found(sought)
-        scores = sorted(scores_of(connection, names[0]), key=lambda score: _OUTCOMES.index(score["outcome"]))
+        scores = stored_rows.scores_of(connection, names[0])
+        scores.sort(key=lambda score: _OUTCOMES.index(score["outcome"]))
         columns = {name: row.get(name) for name in tools.RecordedConversation.model_fields if name in row}
         recorded = tools.RecordedConversation.from_value(
             {

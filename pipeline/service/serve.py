@@ -60,9 +60,7 @@ def serve_parser() -> OptionParser:
     return OptionParser(_OPTIONS, prog="turnwise serve", description=description)
 
 
-def parse_serve_options(
-    argv: Sequence[str], environment: Mapping[str, str] = os.environ
-) -> ServeOptions | None:
+def parse_serve_options(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> ServeOptions | None:
     """Parses the command line; returns None after printing help. Raises ConfigError."""
     parser = serve_parser()
     if "-h" in argv or "--help" in argv:
@@ -70,7 +68,7 @@ def parse_serve_options(
         return None
     given = vars(parser.parse_args(list(argv)))
     names = tuple(given.pop("allowed_hosts"))
-    if environment.get(TOKEN) and not given["token_file"] and not given["stdio"]:
+    if environ.get(TOKEN) and not given["token_file"] and not given["stdio"]:
         raise ConfigError(f"{TOKEN} is set, which turnwise serve does not read: name a --token_file")
     options = ServeOptions(**given, allowed_hosts=names)
     if not options.store:

@@ -170,11 +170,8 @@ def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObje
     """Returns what the runs measured by a criterion, the oldest first."""
     steps = list(_steps(runs, criterion, level))
     is_share = any("passRate" in point for _, point, _ in steps)
-    value, low, high = (
-        ("passRate", "passRateLow", "passRateHigh")
-        if is_share
-        else ("mean", "meanIntervalLow", "meanIntervalHigh")
-    )
+    value, bounds = ("passRate", "passRate") if is_share else ("mean", "meanInterval")
+    low, high = f"{bounds}Low", f"{bounds}High"
     counts = {"scored": "scoredCount", "no_score": "noScoreCount", "errors": "errorCount"}
     return {
         "criterion": criterion,
@@ -259,9 +256,8 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
         compared = sum(int((~records.is_result).sum()) for records in sides.records)
         if sum(run.document.counts.get("results", 0) for run in runs) > compared:
             comparison = replace(comparison, notes=[*comparison.notes, _LEFT_OUT])
-        return runs, Compared(
-            [comparison], [], [two_versions(comparison, sides.primary, sides.to_read, NAMED)]
-        )
+        page = two_versions(comparison, sides.primary, sides.to_read, NAMED)
+        return runs, Compared([comparison], [], [page])
 
     service.keep_summaries(app)
     return _report(service, read, app)

@@ -27,9 +27,11 @@ from turnwise.schemas.run import StreamRules
 
 FORMS = "bigquery://PROJECT/DATASET/TABLE[?partition=DATE], bigquery://PROJECT?query=SQL, bigquery://PROJECT?file=FILE.sql"
 _SCHEME = "bigquery://"
-_PROJECT = r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])"
-_TABLE = re.compile(_PROJECT + r"/(?P<dataset>\w+)/(?P<table>[\w -]+)(?:\?partition=(?P<partition>[^&]*))?")
-_QUERY = re.compile(_PROJECT + r"\?(?P<kind>query|file)=(?P<text>.*)", re.DOTALL)
+PROJECT_ADDRESS = r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])"
+_TABLE = re.compile(
+    PROJECT_ADDRESS + r"/(?P<dataset>\w+)/(?P<table>[\w -]+)(?:\?partition=(?P<partition>[^&]*))?"
+)
+_QUERY = re.compile(PROJECT_ADDRESS + r"\?(?P<kind>query|file)=(?P<text>.*)", re.DOTALL)
 _SHOWN = 60
 
 
@@ -81,8 +83,7 @@ def parse_address(path: str) -> RowsAddress:
 
 def shown_address(path: str) -> str:
     """Returns an address in one line; a long query is cut."""
-    line = " ".join(path.split())
-    start, mark, query = line.partition("?query=")
+    start, mark, query = " ".join(path.split()).partition("?query=")
     return f"{start}{mark}{query[:_SHOWN]}{'...' if len(query) > _SHOWN else ''}"
 
 
@@ -340,12 +341,9 @@ _MODULES = {
     "apache-beam[hadoop]": ("hdfs",),
     "build": ("build",),
 }
-_BY_SCHEME = {
-    "gs": "turnwise[gcp]",
-    "s3": "apache-beam[aws]",
-    "azfs": "apache-beam[azure]",
-    "hdfs": "apache-beam[hadoop]",
-}
+_BY_SCHEME = dict(
+    gs="turnwise[gcp]", s3="apache-beam[aws]", azfs="apache-beam[azure]", hdfs="apache-beam[hadoop]"
+)
 
 
 def check_extra(what: str, extra: str, *others: str) -> None:
@@ -362,14 +360,12 @@ def check_extra(what: str, extra: str, *others: str) -> None:
 
 def check_store(option: str, url: str) -> None:
     """Raises ConfigError if a text is no URL of a store that turnwise reads, or its packages are missing."""
+    what = f"{option} {shown_url(url)}"
     if not is_store_url(url):
         scheme, mark, _ = url.partition("://")
         other = f"; this command cannot read {scheme}" if mark else ""
-        raise ConfigError(
-            f"{option} {shown_url(url)}: is no URL of a store (sqlite:///FILE, postgresql://...){other}"
-        )
-    extra = "store" if is_sqlite_url(url) else "postgres"
-    check_extra(f"{option} {shown_url(url)}", f"turnwise[{extra}]")
+        raise ConfigError(f"{what}: is no URL of a store (sqlite:///FILE, postgresql://...){other}")
+    check_extra(what, "turnwise[store]" if is_sqlite_url(url) else "turnwise[postgres]")
 
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -410,10 +406,9 @@ def _find_access(host: str, bucket: str) -> None:
             credentials.refresh(partial(Request(), timeout=_TOKEN_SECONDS))
         return
     except DefaultCredentialsError as error:
-        key_file = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-        problem = (
-            f"the credentials cannot be used ({_short(error)})" if key_file else "no credentials of Google"
-        )
+        problem = "no credentials of Google"
+        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
+            problem = f"the credentials cannot be used ({_short(error)})"
     except TransportError as error:
         problem = f"Google's server of tokens cannot be reached ({_short(error)})"
     except (GoogleAuthError, OSError, ValueError) as error:
@@ -450,6 +445,5 @@ def check_places(option: str, paths: Sequence[str]) -> None:
                 FileSystems.get_filesystem(path)
             except ValueError:
                 known = ", ".join(f"{scheme}://" for scheme in _BY_SCHEME)
-                raise ConfigError(
-                    f"{option} {path}: unknown file system (use a path without a scheme, or {known})"
-                ) from None
+                step = f"use a path without a scheme, or {known}"
+                raise ConfigError(f"{option} {path}: unknown file system ({step})") from None

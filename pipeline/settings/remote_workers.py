@@ -10,17 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from apache_beam.options.pipeline_options import (
-    DebugOptions,
-    FlinkRunnerOptions,
-    GoogleCloudOptions,
-    PipelineOptions,
-    PortableOptions,
-    SetupOptions,
-    SparkRunnerOptions,
-    TestOptions,
-    WorkerOptions,
-)
+from apache_beam.options import pipeline_options as beam_options
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner
 from msgspec.structs import replace
 
@@ -57,7 +48,7 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     Beam's runners for Prism, and for Flink and Spark without a cluster, start workers on this machine by
     default; `--environment_type=LOOPBACK` does so on every portable runner. Dataflow ignores that option.
     """
-    kind, portable = type(runner).__name__, options.view_as(PortableOptions)
+    kind, portable = type(runner).__name__, options.view_as(beam_options.PortableOptions)
     if kind in _HAVE_AN_IDENTITY:
         return True
     if is_in_process(runner) or portable.environment_type == "LOOPBACK":
@@ -65,9 +56,10 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     if portable.environment_type or portable.output_executable_path:
         return True
     if kind == "FlinkRunner":
-        return options.view_as(FlinkRunnerOptions).flink_master not in ("[local]", "[auto]")
+        return options.view_as(beam_options.FlinkRunnerOptions).flink_master not in ("[local]", "[auto]")
     if kind == "SparkRunner":
-        return not re.match(r"local(\[.+\])?$", options.view_as(SparkRunnerOptions).spark_master_url)
+        spark = options.view_as(beam_options.SparkRunnerOptions)
+        return not re.match(r"local(\[.+\])?$", spark.spark_master_url)
     return kind != "PrismRunner"
 
 
@@ -83,8 +75,8 @@ def check_runner_access(runner: PipelineRunner, options: PipelineOptions) -> Non
 
     A dry run needs none, and a template those for the places that it is written to.
     """
-    kind, cloud = type(runner).__name__, options.view_as(GoogleCloudOptions)
-    if kind not in _HAVE_AN_IDENTITY or options.view_as(TestOptions).dry_run:
+    kind, cloud = type(runner).__name__, options.view_as(beam_options.GoogleCloudOptions)
+    if kind not in _HAVE_AN_IDENTITY or options.view_as(beam_options.TestOptions).dry_run:
         return
     if not (cloud.no_auth or cloud.template_location):
         check_google(f"--runner={kind}")
@@ -105,15 +97,13 @@ def fit_workers(
     kind = type(runner).__name__
     for option, path in _paths(settings):
         if _is_here(path):
-            raise ConfigError(
-                f"{option} {shown_url(path)}: is on this machine, which workers of {kind} cannot access; "
-                "name a shared place (gs://..., postgresql://HOST/...)"
-            )
+            what = f"is on this machine, which workers of {kind} cannot access"
+            step = "name a shared place (gs://..., postgresql://HOST/...)"
+            raise ConfigError(f"{option} {shown_url(path)}: {what}; {step}")
     for plugin in filter(is_file, settings.plugins):
-        raise ConfigError(
-            f"--plugin {plugin}: is a file of this machine, where workers of {kind} do not find it; "
-            "put it into a package that they install, and name its module"
-        )
+        what = f"is a file of this machine, where workers of {kind} do not find it"
+        step = "put it into a package that they install, and name its module"
+        raise ConfigError(f"--plugin {plugin}: {what}; {step}")
     urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
     # None is asked if only estimates are made.
     models = () if settings.judge.only_estimates else settings.judged_models
@@ -127,10 +117,9 @@ def fit_workers(
     judge = settings.judge.kind
     for other in asked:
         if other.name != judge.name:
-            raise ConfigError(
-                f"judge: the key of {other.name} is in this machine's environment, which workers of {kind} "
-                f"do not have; name {other.name} as judge.backend, with judge.api_key_secret"
-            )
+            what = f"is in this machine's environment, which workers of {kind} do not have"
+            step = f"name {other.name} as judge.backend, with judge.api_key_secret"
+            raise ConfigError(f"judge: the key of {other.name} {what}; {step}")
     if judge.access is None or judge not in asked:  # nothing is needed for it
         return _with_judge(settings, **shared)
     access = judge.access(settings.judge.config, environ)
@@ -192,20 +181,15 @@ def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: 
     else:
         return
     key = "judge.api_key_secret" if find_judge(config).extra else "judge.project (Vertex AI)"
-    raise ConfigError(
-        f"judge: {what}, which workers of {kind} do not have; "
-        f"put {key} into the config if workers have an identity of their own, "
-        "or use --judge local"
-    )
+    step = f"put {key} into the config if workers have an identity of their own, or use --judge local"
+    raise ConfigError(f"judge: {what}, which workers of {kind} do not have; {step}")
 
 
 _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
 _STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--parallelism"}
 
 
-def fit_limits(
-    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
-) -> RunSettings:
+def fit_limits(settings: RunSettings, options: PipelineOptions, runner: PipelineRunner) -> RunSettings:
     """Returns settings by which limits and calls in flight of the judge hold over all worker processes.
 
     Raises ConfigError if they would hold for each of an unknown number of workers, or cannot be divided.
@@ -214,12 +198,11 @@ def fit_limits(
     limits = stated_limits(judge.config)
     if not judge.kind.connect or not settings.judged or judge.only_estimates:
         return settings
-    most = most_processes(settings, options, runner, are_here)
+    kind, are_here = type(runner).__name__, not are_elsewhere(runner, options)
+    most = most_processes(settings, options, kind, are_here)
     if judge.shares_budget and not are_here and not is_postgresql_url(judge.config.cache or ""):
-        raise ConfigError(
-            f"judge.per: workers elsewhere count the budget of the {judge.config.per} in a database "
-            "(--judge_cache postgresql://HOST/DB)"
-        )
+        where = f"count the budget of the {judge.config.per} in a database"
+        raise ConfigError(f"judge.per: workers elsewhere {where} (--judge_cache postgresql://HOST/DB)")
     if most == 1:
         return settings
     if most and not are_here:  # processes of this machine divide the calls in flight when they start
@@ -237,7 +220,6 @@ def fit_limits(
     if name not in BUDGET:
         instead = "leave it out (what a server refuses is sent again later)"
     if most is None:
-        kind = type(runner).__name__
         wanted = next((f", or state {option}" for part, option in _STATED_BY.items() if part in kind), "")
         raise ConfigError(
             f"judge.{name}: would hold for each of an unknown number of workers of {kind}; {instead}{wanted}"
@@ -248,28 +230,26 @@ def fit_limits(
     return replace(settings, judge=fitted)
 
 
-def most_processes(
-    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
-) -> int | None:
-    """Returns the number of worker processes of a run at most; None: it is unknown.
+def most_processes(settings: RunSettings, options: PipelineOptions, kind: str, are_here: bool) -> int | None:
+    """Returns the number of worker processes of a run on a kind of runner at most; None: it is unknown.
 
     `are_here`: the workers run on this machine, in processes of the runner or in this one.
     """
+    debug = options.view_as(beam_options.DebugOptions)
     if are_here:
-        forks = options.view_as(DebugOptions).lookup_experiment("use_loopback_process_worker", False)
+        forks = debug.lookup_experiment("use_loopback_process_worker", False)
         return None if forks else settings.workers
-    kind = type(runner).__name__
     if "Dataflow" in kind:
         # Machines times processes: one for each processor, unless an experiment says one a machine.
-        worker = options.view_as(WorkerOptions)
+        worker = options.view_as(beam_options.WorkerOptions)
         is_fixed = worker.autoscaling_algorithm == "NONE"
         machines = worker.max_num_workers or (worker.num_workers if is_fixed else None)
-        if "no_use_multiple_sdk_containers" in (options.view_as(DebugOptions).experiments or ()):
+        if "no_use_multiple_sdk_containers" in (debug.experiments or ()):
             return machines
         match = _CPUS.search(worker.machine_type or "")
         return machines * int(match[1] or match[2]) or None if machines and match else None
-    parallelism = options.view_as(FlinkRunnerOptions).parallelism
-    processes = int(options.view_as(PortableOptions).sdk_worker_parallelism)
+    parallelism = options.view_as(beam_options.FlinkRunnerOptions).parallelism
+    processes = int(options.view_as(beam_options.PortableOptions).sdk_worker_parallelism)
     # Every slot may be on a machine of its own, which starts that many processes.
     return parallelism * processes if "Spark" not in kind and parallelism > 0 and processes > 0 else None
 
@@ -288,9 +268,9 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
 
     Raises ConfigError if a named file does not exist, or none of the options installs turnwise or its extras.
     """
-    setup = options.view_as(SetupOptions)
-    image = options.view_as(WorkerOptions).sdk_container_image
-    image = image or options.view_as(PortableOptions).environment_config or None
+    setup = options.view_as(beam_options.SetupOptions)
+    image = options.view_as(beam_options.WorkerOptions).sdk_container_image
+    image = image or options.view_as(beam_options.PortableOptions).environment_config or None
     lacking: list[str] = []
     if setup.setup_file is not None:
         file = Path(setup.setup_file)
@@ -320,17 +300,14 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
         file = Path(setup.setup_file)
         projects = filter(Path.is_file, (file, file.with_name("pyproject.toml")))
         if any(_OWN_NAME.search(_without_comments(project)) for project in projects):
-            raise ConfigError(
-                f"--setup_file {file}: installs turnwise without its extra {extras[0]}, which workers of "
-                f"{kind} need; add a --requirements_file with the packages of turnwise[{extras[0]}], or name "
-                "an image"
-            )
+            what = f"installs turnwise without its extra {extras[0]}, which workers of {kind} need"
+            packages = f"add a --requirements_file with the packages of turnwise[{extras[0]}]"
+            raise ConfigError(f"--setup_file {file}: {what}; {packages}, or name an image")
     if setup.extra_packages or len(lacking) < sum(version is not None for version in named):
         return
-    raise ConfigError(
-        f"{lacking[0] if lacking else '--setup_file is missing'}; workers of {kind} have no turnwise: name "
-        "the whole path of its pyproject.toml, or an image that holds it (--sdk_container_image)"
-    )
+    what = lacking[0] if lacking else "--setup_file is missing"
+    step = "name the whole path of its pyproject.toml, or an image that holds it (--sdk_container_image)"
+    raise ConfigError(f"{what}; workers of {kind} have no turnwise: {step}")
 
 
 def _without_comments(file: Path) -> str:
@@ -342,7 +319,7 @@ _ERROR = re.compile(r"ERROR:|[\w.]*(?:Error|Exception)\b")
 
 def try_staging(options: PipelineOptions) -> None:
     """Builds and downloads the packages of the options as Beam will do; raises ConfigError if one fails."""
-    setup = options.view_as(SetupOptions)
+    setup = options.view_as(beam_options.SetupOptions)
     if setup.setup_file is not None and find_spec("build") is not None:  # else Beam uses setup.py itself
         build = ("build", "--no-isolation", "--sdist", str(Path(setup.setup_file).parent), "--outdir")
         _try(build, f"--setup_file {setup.setup_file}: cannot be built: ")

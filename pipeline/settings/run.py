@@ -16,19 +16,8 @@ from msgspec import field
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from turnwise.pipeline.settings.options import (
-    DEFAULT_OUTPUT_FORMAT,
-    CommonOptions,
-    RawJudgeOptions,
-    RawOptions,
-    SinkPlace,
-    StreamSettings,
-    check_google,
-    check_stream,
-    is_bigquery,
-    shown_address,
-    with_query_text,
-)
+from turnwise.pipeline.settings import options as declared
+from turnwise.pipeline.settings.options import CommonOptions, RawJudgeOptions, RawOptions, SinkPlace
 from turnwise.pipeline.store.urls import absolute_url, shown_place
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import REDACTED_KINDS, ConfigError, EvalConfig, JudgeConfig, RedactConfig
@@ -75,7 +64,7 @@ class RunSettings(CommonOptions, frozen=True, kw_only=True):
     judge: JudgeSettings = _NO_JUDGE
     sample_rate: float = 1.0
     is_streaming: bool = False
-    stream: StreamSettings = field(default_factory=StreamSettings)
+    stream: declared.StreamSettings = field(default_factory=declared.StreamSettings)
     store: str = ""
     scores_to: str = ""
     store_app: str = ""
@@ -93,9 +82,8 @@ class RunSettings(CommonOptions, frozen=True, kw_only=True):
         run = self.run
         rest = (self.store_app, run.run_id, run.create_time, self.date or run.create_time[:10], self.output)
         named = {"--store": self.store, "--scores_to": self.scores_to}
-        return tuple(
-            SinkPlace(url, *rest, self.is_streaming, option=option) for option, url in named.items() if url
-        )
+        given = ((url, option) for option, url in named.items() if url)
+        return tuple(SinkPlace(url, *rest, self.is_streaming, option=option) for url, option in given)
 
     @property
     def criteria_names(self) -> list[str]:
@@ -123,15 +111,13 @@ class RunSettings(CommonOptions, frozen=True, kw_only=True):
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         judge = self.judge
-        by_dialect = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
+        dialects = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
         asks_models = judge.kind.connect is not None
         # A key in the environment alone is no consent to send texts of calls to its service.
         is_wanted = judge.is_named or any(isinstance(c, JudgedCriterion) for c in self.criteria)
         has_judge = judge.kind.is_judging and is_wanted
         redact = self.config.redact
-        return select(
-            self.criteria, self.sample_rate, by_dialect, judge.config, asks_models, has_judge, redact
-        )
+        return select(self.criteria, self.sample_rate, dialects, judge.config, asks_models, has_judge, redact)
 
 
 def check_options(
@@ -140,15 +126,16 @@ def check_options(
     """Converts options to settings; raises ConfigError for the first error."""
     _check_values(options)
     if is_streaming:
+        form = options.output_format
         chosen = {
             "--date": options.date is not None,
             "--estimate": options.judging.estimate,
             "--workers": options.workers is not None,
             "--baseline previous": options.baseline == PREVIOUS,
-            f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
+            f"--output_format {form}": form != declared.DEFAULT_OUTPUT_FORMAT,
         }
         given = [name for name, is_given in chosen.items() if is_given]
-        paths = [path for path in options.input if is_store_url(path) or is_bigquery(path)]
+        paths = [path for path in options.input if is_store_url(path) or declared.is_bigquery(path)]
         given += [f"--input {shown_place(path)}" for path in paths]
         if given:
             raise ConfigError(f"{', '.join(given)} cannot be used with --streaming")
@@ -172,7 +159,7 @@ def check_options(
         max_record_bytes=int(options.max_record_mb * 1024 * 1024),
         is_distributed=is_distributed,
         is_streaming=is_streaming,
-        stream=check_stream(stream, is_streaming),
+        stream=declared.check_stream(stream, is_streaming),
         store=options.store or "",
         scores_to=options.scores_to or "",
         store_app=options.store_app or "",
@@ -203,10 +190,7 @@ def checked_criteria(
 
 
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
-    """Returns a config that redacts these kinds (`default`: all; none: as it says), beside what it states.
-
-    Raises ConfigError for an unknown kind.
-    """
+    """Returns a config that redacts these kinds, too (`default`: all; none: as it is); raises ConfigError."""
     if not kinds:
         return config
     known = config.redact or RedactConfig()
@@ -297,11 +281,8 @@ def judge_settings(
         model = next((model for model in models if model and judges.route_of(kind, model).kind is kind), "")
         if not model:
             raise ConfigError(f"judge {kind.name}: no model is named; give --judge_model or judge.model")
-    update = {
-        "backend": kind.name,
-        "model": model or kind.model or config.model,
-        "cache": None if cache == "none" else cache,
-    }
+    kept = None if cache == "none" else cache
+    update = {"backend": kind.name, "model": model or kind.model or config.model, "cache": kept}
     judge = config.model_copy(update=update)
     if kind.connect:
         check_several(kind, judge, criteria)
@@ -310,14 +291,8 @@ def judge_settings(
         where = "name one: --judge_cache FILE, or postgresql://HOST/DB for workers elsewhere"
         raise ConfigError(f"judge.per: the cache counts the budget of the {judge.per}; {where}")
     is_named = bool(options.judge or options.judge_model or _NAMING & stated_fields)
-    return JudgeSettings(
-        judge,
-        options.judge_concurrency,
-        run_id,
-        only_estimates=options.estimate,
-        is_named=is_named,
-        shares_budget=renews,
-    )
+    known = judge, options.judge_concurrency, run_id, options.estimate
+    return JudgeSettings(*known, is_named=is_named, shares_budget=renews)
 
 
 def with_batches(
@@ -348,10 +323,8 @@ def with_batches(
     if judge.kind.connect and config.cache is None:
         raise ConfigError("--judge_batch: its jobs are kept in the judge cache; name one: --judge_cache FILE")
     models = [model for _, asked in _asked_models(config, criteria) for model in asked]
-    for kind in [
-        judge.kind,
-        *(judges.route_of(judge.kind, model).kind for model in models if judge.kind.connect),
-    ]:
+    routed = (judges.route_of(judge.kind, model).kind for model in models if judge.kind.connect)
+    for kind in (judge.kind, *routed):
         if not kind.has_batches:
             able = ", ".join(sorted(name for name, known in judges.JUDGES.items() if known.has_batches))
             raise ConfigError(f"--judge_batch: the judge {kind.name} takes no batch jobs (there are: {able})")
@@ -360,10 +333,8 @@ def with_batches(
             settings = judges.settings_of(kind, config, judge.kind)
             is_vertexai = kind.access is not None and kind.access(settings, os.environ).vertexai
         if is_vertexai:
-            raise ConfigError(
-                "--judge_batch: Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none; "
-                "use the Gemini API with GOOGLE_API_KEY"
-            )
+            what = "Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none"
+            raise ConfigError(f"--judge_batch: {what}; use the Gemini API with GOOGLE_API_KEY")
     halved = {model: prices.halved() for model, prices in config.prices.items()}
     return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
 
@@ -414,13 +385,10 @@ def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[
 
 
 def read_config(path: str | None) -> EvalConfig:
-    """Reads a config file by its path, or its address on a filesystem that Beam supports; raises ConfigError.
-
-    None: the default config.
-    """
+    """Reads a config file, on any filesystem that Beam supports (None: the default); raises ConfigError."""
     if path is None:
         return EvalConfig()
-    check_google(f"--config {path}", path)
+    declared.check_google(f"--config {path}", path)
     try:
         text = _content(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -528,25 +496,17 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
             f"--date {options.date}: no option holds {{date}}, such as --input 'logs/{{date}}/'"
         )
     day = parse_dates(options.date)[0]
-    options_of_day = replace(
-        options,
-        date=day.isoformat(),
-        input=[filled("--input", with_query_text(path), day) for path in options.input],
-        eval_cases=[filled("--eval_cases", path, day) for path in options.eval_cases],
-        output=filled("--output", options.output, day),
-        store=filled("--store", options.store, day),
-        run_id=filled("--run_id", options.run_id, day),
-    )
+    inputs = [filled("--input", declared.with_query_text(path), day) for path in options.input]
+    cases = [filled("--eval_cases", path, day) for path in options.eval_cases]
+    rest = {name: filled(f"--{name}", getattr(options, name), day) for name in ("output", "store", "run_id")}
+    options_of_day = replace(options, date=day.isoformat(), input=inputs, eval_cases=cases, **rest)
     return replace(options_of_day, run_id=options_of_day.run_id or _run_id(options_of_day, day, content))
 
 
 def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
-    yield from (("--input", with_query_text(path)) for path in options.input)
+    yield from (("--input", declared.with_query_text(path)) for path in options.input)
     yield from (("--eval_cases", path) for path in options.eval_cases)
-    yield "--output", options.output
-    yield "--baseline", options.baseline
-    yield "--store", options.store
-    yield "--run_id", options.run_id
+    yield from ((f"--{name}", getattr(options, name)) for name in ("output", "baseline", "store", "run_id"))
 
 
 def check_range(options: RawOptions, days: Sequence[date]) -> None:
@@ -554,7 +514,7 @@ def check_range(options: RawOptions, days: Sequence[date]) -> None:
 
     A place that holds the date in a form such as `{date:%m}` may still be the same for two of the dates.
     """
-    inputs = [with_query_text(path) for path in options.input]
+    inputs = [declared.with_query_text(path) for path in options.input]
     # Beside inputs of a date, there may be one that all dates share.
     for path in list(filter(names_date, inputs)) or inputs:
         _check_distinct("--input", path, days, "would read the same")
@@ -570,7 +530,7 @@ def _check_distinct(option: str, text: str, days: Sequence[date], what: str) -> 
     for day in days:
         other = seen.setdefault(filled(option, text, day), day)
         if other != day:
-            shown = shown_address(text)
+            shown = declared.shown_address(text)
             raise ConfigError(f"{option} {shown}: {other} and {day} {what}: put the whole {{date}} into it")
 
 

@@ -9,30 +9,8 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from sqlalchemy import (
-    DOUBLE_PRECISION,
-    URL,
-    BigInteger,
-    Column,
-    ColumnElement,
-    Connection,
-    Engine,
-    ForeignKeyConstraint,
-    Index,
-    MetaData,
-    Row,
-    Table,
-    Text,
-    UniqueConstraint,
-    create_engine,
-    event,
-    inspect,
-    literal,
-    make_url,
-    select,
-    text,
-    tuple_,
-)
+import sqlalchemy as sa
+from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -42,7 +20,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, added_columns, columns
 
-METADATA = MetaData()
+METADATA = sa.MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.
 _LONGEST_KEY = 200
 
@@ -51,9 +29,9 @@ def _table(
     name: str,
     *,
     texts: str,
-    numbers: str = "",
+    numbers: str = "execution update_nanos",
     fractions: str = "",
-    key: str = "name",
+    key: str = "name execution",
     optional: str = "",
     required: str = "",
     indexes: str = "",
@@ -62,13 +40,15 @@ def _table(
     """Returns a table of columns in the order of `texts`, `numbers` and `fractions`; `optional` may be null.
 
     `indexes` holds the ends of names and the columns, `of` a table of runs and those of its columns that are
-    added, null where they may be and are not `required`.
+    added, null where they may be and are not `required`. Most tables hold what executions of runs wrote.
     """
     added = [column for column in columns(of[0]) if column.name in of[1]]
     kinds: dict[str, Any] = {}
     for given, kind, kind_of_row in (
-        (texts, Text, "string"), (numbers, BigInteger, "long"), (fractions, DOUBLE_PRECISION, "double"),
-    ):  # fmt: skip
+        (texts, sa.Text, "string"),
+        (numbers, sa.BigInteger, "long"),
+        (fractions, sa.DOUBLE_PRECISION, "double"),
+    ):
         kinds |= dict.fromkeys(given.split(), kind)
         kinds |= {column.name: kind for column in added if column.kind == kind_of_row}
     nullable = {*optional.split(), *(column.name for column in added if column.is_nullable)}
@@ -78,7 +58,7 @@ def _table(
         for column, kind in kinds.items()
     ]
     parts = (index.split() for index in indexes.split(";") if index)
-    return Table(name, METADATA, *made, *(Index(f"{name}_{end}", *names) for end, *names in parts))
+    return Table(name, METADATA, *made, *(sa.Index(f"{name}_{end}", *names) for end, *names in parts))
 
 
 def _names(table: str, other: str) -> tuple[str, ...]:
@@ -106,13 +86,14 @@ EVALUATIONS = _table(
     "evaluations",
     texts="name app display_name etag created_by last_updated_by content",
     numbers="revision create_nanos update_nanos",
+    key="name",
     indexes="by_update app update_nanos name; by_name app name",
 )
-EVALUATIONS.append_constraint(UniqueConstraint("app", "display_name", name="evaluations_by_display_name"))
+EVALUATIONS.append_constraint(sa.UniqueConstraint("app", "display_name", name="evaluations_by_display_name"))
 """Evaluations. `content` holds the fields that users write, as JSON; times are nanoseconds since 1970."""
 
-TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag")
-TAGS.append_constraint(ForeignKeyConstraint(["evaluation"], ["evaluations.name"]))
+TAGS = _table("evaluation_tags", texts="evaluation tag", numbers="", key="evaluation tag")
+TAGS.append_constraint(sa.ForeignKeyConstraint(["evaluation"], ["evaluations.name"]))
 
 HISTORY = _table(
     "evaluation_history",
@@ -130,7 +111,6 @@ EXECUTIONS = _table(
     numbers="execution create_nanos update_nanos end_nanos conversations results passes fails no_verdict "
     "failures rejected exit_status",
     fractions="cost",
-    key="name execution",
     optional="error day config_digest judge judge_model criteria app_versions end_nanos conversations "
     "results passes fails no_verdict failures rejected exit_status cost content",
     indexes="by_update app update_nanos name; by_start app create_nanos name; by_home home execution",
@@ -140,7 +120,7 @@ EXECUTIONS = _table(
 `content` holds `run.json`, before the end as much of it as is known. Null: not known.
 """
 
-CURRENT = _table("current_runs", texts="name", numbers="execution")
+CURRENT = _table("current_runs", texts="name", numbers="execution", key="name")
 """The execution of each run that is read."""
 
 RESULT_ROWS = _table(
@@ -149,7 +129,6 @@ RESULT_ROWS = _table(
     "evaluation_status execution_state evaluation_run initiated_by conversation_id evaluation_etag "
     "case_digest parts content",
     numbers="execution create_nanos update_nanos",
-    key="name execution",
     optional="evaluation_etag case_digest",
     indexes="by_creation evaluation create_nanos name; by_update evaluation update_nanos name; "
     "of_app_by_update app update_nanos name; of_app_by_name app name; "
@@ -166,8 +145,6 @@ RESULT_ROWS = _table(
 FAILURE_ROWS = _table(
     "failure_rows",
     texts="name app evaluation_run stage error_type conversation_id app_version criterion source content",
-    numbers="execution update_nanos",
-    key="name execution",
     indexes="by_update app update_nanos name; of_app_by_name app name; "
     "by_conversation app conversation_id; by_run evaluation_run execution stage criterion",
 )
@@ -177,9 +154,7 @@ CONVERSATION_ROWS = _table(
     "conversation_rows",
     texts="name app evaluation_run conversation_id eval_id version_id verdict severity_reason "
     "problem_type why event_time case_digest user_id content",
-    numbers="execution update_nanos",
     fractions="severity_score",
-    key="name execution",
     indexes="by_update app update_nanos; by_conversation app conversation_id; "
     "by_run evaluation_run execution severity_score; by_user user_id",
 )
@@ -191,8 +166,6 @@ CONVERSATION_ROWS = _table(
 SCORE_ROWS = _table(
     "score_rows",
     texts="name app evaluation_run conversation version_id day content",
-    numbers="execution update_nanos",
-    key="name execution",
     required="eval_id",
     of=("scores", SCORE_COLUMNS),
     indexes="by_conversation conversation execution; "
@@ -208,20 +181,14 @@ METRIC_ROWS = _table(
     "metric_rows",
     texts="name app evaluation_run version_id day",
     numbers="execution turn_index update_nanos",
-    key="name execution",
     optional="turn_index conversations turns",
     of=("metrics_by_app_version", METRIC_COLUMNS),
     indexes="by_run evaluation_run execution; by_criterion app criterion version_id day",
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
 
-RUN_SUMMARIES = _table(
-    "run_summaries",
-    texts="name app evaluation_run content",
-    numbers="execution update_nanos",
-    key="name execution",
-    indexes="by_run evaluation_run execution",
-)
+_BY_RUN = "by_run evaluation_run execution"
+RUN_SUMMARIES = _table("run_summaries", texts="name app evaluation_run content", indexes=_BY_RUN)
 """What comparisons and figures read of runs that count; see `turnwise.pipeline.store.summaries`.
 
 Two rows a run, its columns and their details. They are in force while `update_nanos` is that of the run.
@@ -233,33 +200,31 @@ RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_R
 DELETED_TABLES = (*RUN_TABLES, RUN_SUMMARIES)
 """Tables from which an execution of a run is deleted."""
 
-VIEWS = MetaData()
+VIEWS = sa.MetaData()
 
 
 def _view(name: str, table: Table, *more: Column[Any]) -> Table:
     return Table(name, VIEWS, *(Column(column.name, column.type) for column in table.c), *more)
 
 
-RUNS = _view("evaluation_runs", EXECUTIONS, Column("repeat_state", Text), Column("repeat_nanos", BigInteger))
+_REPEAT = Column("repeat_state", sa.Text), Column("repeat_nanos", sa.BigInteger)
+RUNS = _view("evaluation_runs", EXECUTIONS, *_REPEAT)
 """The runs that are read; of a run that is repeated, the execution that was completed last.
 
 `repeat_state` and `repeat_nanos` (its last write) are those of a later execution; null: there is none.
 """
 
-RESULTS = _view("results", RESULT_ROWS, Column("evaluation_revision", BigInteger))
+RESULTS = _view("results", RESULT_ROWS, Column("evaluation_revision", sa.BigInteger))
 FAILURES = _view("failures", FAILURE_ROWS)
 CONVERSATIONS = _view("conversations", CONVERSATION_ROWS)
 SCORES = _view("scores", SCORE_ROWS)
 METRICS = _view("run_metrics", METRIC_ROWS)
 """Rows of these runs, as all views above."""
 
-_IS_CURRENT = (
-    "EXISTS (SELECT 1 FROM current_runs c WHERE c.name = r.evaluation_run AND c.execution = r.execution)"
-)
-_REVISION = (
-    "(SELECT h.revision FROM evaluation_history h "
-    "WHERE h.evaluation = r.evaluation AND h.etag = r.evaluation_etag)"
-)
+_OF_RUN = "c.name = r.evaluation_run AND c.execution = r.execution"
+_IS_CURRENT = f"EXISTS (SELECT 1 FROM current_runs c WHERE {_OF_RUN})"
+_OF_ETAG = "h.evaluation = r.evaluation AND h.etag = r.evaluation_etag"
+_REVISION = f"(SELECT h.revision FROM evaluation_history h WHERE {_OF_ETAG})"
 _LATER = (
     "(SELECT e.{} FROM run_executions e WHERE e.home = r.home AND e.execution > r.execution "
     "ORDER BY e.execution DESC LIMIT 1)"
@@ -330,7 +295,7 @@ _DATABASE_LOCK = 7_210_436_119
 
 def stored_version(connection: Connection) -> int:
     """Returns the version of the tables of a store; 0: it is empty."""
-    if not inspect(connection).has_table(_VERSIONS):
+    if not sa.inspect(connection).has_table(_VERSIONS):
         return 0
     return int(connection.execute(text(f"SELECT max(version) FROM {_VERSIONS}")).scalar() or 0)
 
@@ -354,14 +319,13 @@ def create_tables(connection: Connection) -> None:
 @contextmanager
 def unguarded_history(connection: Connection) -> Iterator[None]:
     """Lets a transaction delete from the history; nobody else can meanwhile, because the table is locked."""
-    triggers = "evaluation_history_update", "evaluation_history_delete", "evaluation_history_insert"
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("ALTER TABLE evaluation_history DISABLE TRIGGER USER")
         yield
         connection.exec_driver_sql("ALTER TABLE evaluation_history ENABLE TRIGGER USER")
         return
-    for trigger in triggers:
-        connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
+    for event in ("update", "delete", "insert"):
+        connection.exec_driver_sql(f"DROP TRIGGER evaluation_history_{event}")
     yield
     for guard in _GUARDS["sqlite"]:
         connection.exec_driver_sql(guard)
@@ -511,7 +475,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     """
     shown = shown_url(url)
     with _url_errors(shown):
-        address = make_url(driver_url(url))
+        address = sa.make_url(driver_url(url))
         if address.get_backend_name() == "sqlite":
             path, may_create = address.database, create and not read_only
             if address.query or address.host:
@@ -525,8 +489,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     store = Store(engine, shown, read_only)
     if not read_only and not store.read(stored_version):
         store.write(create_tables)
-    version = store.read(stored_version)
-    if not version:
+    if not (version := store.read(stored_version)):
         raise StoreError("the store is empty; run turnwise serve to create its tables")
     if version != SCHEMA_VERSION:
         store.close()
@@ -545,7 +508,7 @@ def connected(url: str) -> Iterator[Connection]:
     """
     shown = shown_url(url)
     with _url_errors(shown):
-        engine = _engine(make_url(driver_url(url)), read_only=True)
+        engine = _engine(sa.make_url(driver_url(url)), read_only=True)
     try:
         with _one_line_errors(f"the database {shown}"), _reader(engine).begin() as connection:
             yield connection
@@ -570,10 +533,10 @@ def _url_errors(shown: str) -> Iterator[None]:
         raise ConfigError(f"{shown}: the driver is missing: pip install turnwise[postgres]") from None
 
 
-def _engine(address: URL, read_only: bool) -> Engine:
+def _engine(address: sa.URL, read_only: bool) -> Engine:
     is_sqlite = address.get_backend_name() == "sqlite"
     waits = {"timeout": _LOCK_SECONDS} if is_sqlite else {"connect_timeout": _LOCK_SECONDS // 4}
-    engine = create_engine(
+    engine = sa.create_engine(
         address,
         pool_size=_CONNECTIONS,
         max_overflow=0,
@@ -583,7 +546,7 @@ def _engine(address: URL, read_only: bool) -> Engine:
     )
     if is_sqlite:
 
-        @event.listens_for(engine, "connect")
+        @sa.event.listens_for(engine, "connect")
         def connect(connection: Any, _: object) -> None:
             # The driver would begin its transactions too late and without a lock.
             connection.isolation_level = None
@@ -595,7 +558,7 @@ def _engine(address: URL, read_only: bool) -> Engine:
             elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode = WAL")
 
-        @event.listens_for(engine, "begin")
+        @sa.event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
             options = connection.get_execution_options()
             if not options.get("turnwise_alone"):
@@ -658,7 +621,7 @@ class Listing(NamedTuple):
 
 def read_page(
     connection: Connection, listing: Listing, after: Position | None, size: int
-) -> tuple[Sequence[Row[Any]], Position | None]:
+) -> tuple[Sequence[sa.Row[Any]], Position | None]:
     """Returns at most `size` rows after a position (None: the start), and where the next page starts."""
     table = listing.table
     time = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
@@ -667,10 +630,9 @@ def read_page(
     # Both columns have the same direction, so that an index can be read backwards.
     query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
     if after is not None:
-        last_read = tuple_(literal(after.nanos), literal(after.name))
-        query = query.where(
-            table.c.name > after.name if time is None else tuple_(time, table.c.name) < last_read
-        )
+        last_read = sa.tuple_(sa.literal(after.nanos), sa.literal(after.name))
+        is_later = table.c.name > after.name if time is None else sa.tuple_(time, table.c.name) < last_read
+        query = query.where(is_later)
     rows = connection.execute(query.limit(size + 1)).all()
     if len(rows) <= size:
         return rows, None

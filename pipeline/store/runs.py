@@ -5,21 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    RowMapping,
-    Select,
-    Table,
-    case,
-    delete,
-    exists,
-    func,
-    or_,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, select
 
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
@@ -83,8 +70,7 @@ class RunState(NamedTuple):
     @property
     def unread_nanos(self) -> int:
         """When something that is not read was last written; 0: all of it is read."""
-        nanos = 0 if self.is_counted else self.update_nanos
-        return max(nanos, self.repeat_nanos or 0)
+        return max(0 if self.is_counted else self.update_nanos, self.repeat_nanos or 0)
 
     def sentence(self) -> str:
         """Returns what is said of a run that does not count, or of a later execution that is not read."""
@@ -125,8 +111,9 @@ def run_state(connection: Connection, name: str) -> str:
 
 def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:
     """Returns app and name of the runs that have results or conversations."""
-    has_rows = (exists().where(table.c.evaluation_run == RUNS.c.name) for table in (RESULTS, CONVERSATIONS))
-    query = select(RUNS.c.app, RUNS.c.name).where(or_(*has_rows)).order_by(RUNS.c.name)
+    runs_of = (table.c.evaluation_run for table in (RESULTS, CONVERSATIONS))
+    has_rows = (sa.exists().where(run == RUNS.c.name) for run in runs_of)
+    query = select(RUNS.c.app, RUNS.c.name).where(sa.or_(*has_rows)).order_by(RUNS.c.name)
     return [(row.app, row.name) for row in connection.execute(query)]
 
 
@@ -156,8 +143,8 @@ def unread_runs(
 def is_empty() -> ColumnElement[bool]:
     """Returns the condition that no execution of a run has results or conversations, in any app."""
     names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home == RUNS.c.home).correlate(RUNS)
-    has = (exists().where(table.c.evaluation_run.in_(names)) for table in (RESULT_ROWS, CONVERSATION_ROWS))
-    return ~or_(*has)
+    has = (sa.exists().where(table.c.evaluation_run.in_(names)) for table in (RESULT_ROWS, CONVERSATION_ROWS))
+    return ~sa.or_(*has)
 
 
 # Each execution of a run writes rows of its own. The first one is read at once; a later one when it is
@@ -213,7 +200,7 @@ def touch(connection: Connection, execution: Execution, nanos: int) -> None:
     """Writes when an execution that runs wrote last, at most once a second."""
     is_running = *_is_own(execution), EXECUTIONS.c.state == RUNNING
     is_due = EXECUTIONS.c.update_nanos < nanos - _SECOND
-    connection.execute(update(EXECUTIONS).where(*is_running, is_due).values(update_nanos=nanos))
+    connection.execute(sa.update(EXECUTIONS).where(*is_running, is_due).values(update_nanos=nanos))
 
 
 def complete(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
@@ -226,25 +213,23 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
     places = {(execution.home, execution.app), *((row.name, row.app) for row in earlier)}
     _add_places(connection, execution, places, nanos)
     # What names no app, metrics and failures, moves to the app that all conversations and results are of.
-    apps = dict(
-        connection.execute(select(EXECUTIONS.c.name, EXECUTIONS.c.app).where(*_is_own(execution))).all()
-    )
+    with_apps = select(EXECUTIONS.c.name, EXECUTIONS.c.app).where(*_is_own(execution))
+    apps = dict(connection.execute(with_apps).all())
     used = [run for run in apps if _has_rows(connection, evaluation_run=run, execution=execution.number)]
     if len(used) == 1 and execution.home in apps and used != [execution.home]:
         for table in (METRIC_ROWS, FAILURE_ROWS):
-            moved_name = func.replace(table.c.name, f"{execution.app}/", f"{apps[used[0]]}/")
+            moved_name = sa.func.replace(table.c.name, f"{execution.app}/", f"{apps[used[0]]}/")
             moved = {"app": apps[used[0]], "evaluation_run": used[0], "name": moved_name}
             is_unnamed = _rows_of(table, execution.home, execution.number)
-            connection.execute(update(table).where(*is_unnamed).values(moved))
+            connection.execute(sa.update(table).where(*is_unnamed).values(moved))
     ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
     for name in own_names(connection, execution):
         counts = count_rows(connection, name, execution.number)
         is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution.number
-        connection.execute(
-            update(EXECUTIONS).where(*is_it).values(**ended, **stated_columns(document), **counts)
-        )
+        stated = ended | stated_columns(document) | counts
+        connection.execute(sa.update(EXECUTIONS).where(*is_it).values(**stated))
         is_earlier = CURRENT.c.name == name, CURRENT.c.execution <= execution.number
-        changed = connection.execute(update(CURRENT).where(*is_earlier).values(execution=execution.number))
+        changed = connection.execute(sa.update(CURRENT).where(*is_earlier).values(execution=execution.number))
         if not changed.rowcount:
             raise StoreError(
                 f"run {execution.run_id} was started again later, and that execution is complete: "
@@ -256,7 +241,7 @@ def break_off(connection: Connection, execution: Execution, state: Broken, reaso
     """Writes that an execution broke off; one that is complete stays so: it alone has rows to read."""
     is_it = *_is_own(execution), EXECUTIONS.c.state == RUNNING
     ended = {"state": state, "error": plain_text(reason), "update_nanos": nanos, "end_nanos": nanos}
-    connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
+    connection.execute(sa.update(EXECUTIONS).where(*is_it).values(**ended))
 
 
 def delete_superseded(store: Store, execution: Execution) -> None:
@@ -265,7 +250,7 @@ def delete_superseded(store: Store, execution: Execution) -> None:
     for name in names:
         for table in DELETED_TABLES:
             _delete_rows(store, table, name, table.c.execution < execution.number)
-    old = delete(EXECUTIONS).where(EXECUTIONS.c.name.in_(names), EXECUTIONS.c.execution < execution.number)
+    old = sa.delete(EXECUTIONS).where(EXECUTIONS.c.name.in_(names), EXECUTIONS.c.execution < execution.number)
     store.write(lambda connection: connection.execute(old))
 
 
@@ -294,8 +279,8 @@ def runs_since(connection: Connection, name: str, nanos: int) -> bool:
 
 def forget_run(connection: Connection, name: str) -> None:
     """Removes a run, so that nothing reads its rows."""
-    connection.execute(delete(CURRENT).where(CURRENT.c.name == name))
-    connection.execute(delete(EXECUTIONS).where(EXECUTIONS.c.name == name))
+    connection.execute(sa.delete(CURRENT).where(CURRENT.c.name == name))
+    connection.execute(sa.delete(EXECUTIONS).where(EXECUTIONS.c.name == name))
 
 
 def delete_forgotten(store: Store, name: str) -> None:
@@ -307,8 +292,8 @@ def delete_forgotten(store: Store, name: str) -> None:
 
 def _delete_rows(store: Store, table: Table, name: str, is_old: ColumnElement[bool]) -> None:
     keys = select(table.c.name, table.c.execution).where(table.c.evaluation_run == name, is_old)
-    piece = tuple_(table.c.name, table.c.execution).in_(keys.limit(_PIECE))
-    while store.write(lambda connection: connection.execute(delete(table).where(piece)).rowcount):
+    piece = sa.tuple_(table.c.name, table.c.execution).in_(keys.limit(_PIECE))
+    while store.write(lambda connection: connection.execute(sa.delete(table).where(piece)).rowcount):
         pass
 
 
@@ -339,17 +324,9 @@ def _add_places(
 
 def _new(execution: Execution, nanos: int) -> JsonObject:
     empty: JsonObject = dict.fromkeys(EXECUTIONS.c.keys())
-    return empty | {
-        "name": execution.home,
-        "execution": execution.number,
-        "home": execution.home,
-        "app": execution.app,
-        "run_id": key_text(execution.run_id),
-        "state": RUNNING,
-        "day": execution.day,
-        "create_nanos": execution.number,
-        "update_nanos": nanos,
-    }
+    names = {"name": execution.home, "home": execution.home, "run_id": key_text(execution.run_id)}
+    times = {"execution": execution.number, "create_nanos": execution.number, "update_nanos": nanos}
+    return empty | names | times | {"app": execution.app, "state": RUNNING, "day": execution.day}
 
 
 def stated_columns(document: JsonObject) -> JsonObject:
@@ -374,16 +351,14 @@ def is_current(connection: Connection, execution: Execution) -> bool:
 
 def count_written(connection: Connection, execution: Execution, *tables: Table) -> int:
     """Returns the number of rows of an execution in some tables, in all apps."""
-    names = own_names(connection, execution)
-    return sum(
-        row_count(connection, table, table.c.evaluation_run.in_(names), table.c.execution == execution.number)
-        for table in tables
-    )
+    names, number = own_names(connection, execution), execution.number
+    is_its = ((t, t.c.evaluation_run.in_(names), t.c.execution == number) for t in tables)
+    return sum(row_count(connection, *conditions) for conditions in is_its)
 
 
 def row_count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
     """Returns the number of rows of a table that meet all conditions."""
-    return int(connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one())
+    return int(connection.execute(select(sa.func.count()).select_from(table).where(*conditions)).scalar_one())
 
 
 # Counts the rows of one execution of a run.
@@ -399,22 +374,21 @@ _BY_STATUS = {"PASS": "passes", "FAIL": "fails"}
 def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
     """Returns the counts and app versions of an execution in one app, by column of `run_executions`."""
     columns = RESULT_ROWS.c.version_id, RESULT_ROWS.c.evaluation_status
-    results = select(*columns, func.count()).where(*_rows_of(RESULT_ROWS, run, execution)).group_by(*columns)
+    is_its = _rows_of(RESULT_ROWS, run, execution)
+    results = select(*columns, sa.func.count()).where(*is_its).group_by(*columns)
     counts = Counter[str]()
     versions = set()
     for version, status, count in connection.execute(results):
         versions.add(version)
         counts[_BY_STATUS.get(status, "no_verdict")] += count
-    failed = _rows_of(FAILURE_ROWS, run, execution)
+    failed, conversations = (_rows_of(table, run, execution) for table in (FAILURE_ROWS, CONVERSATION_ROWS))
     replaced = replaced_text(FAILURE_ROWS).label("told")
-    losses = select(replaced, func.count()).where(*failed, is_loss(FAILURE_ROWS)).group_by("told")
+    losses = select(replaced, sa.func.count()).where(*failed, is_loss(FAILURE_ROWS)).group_by("told")
     return {
         "results": counts.total(),
         **{name: counts[name] for name in ("passes", "fails", "no_verdict")},
         "app_versions": json.dumps(sorted(versions), ensure_ascii=False),
-        "conversations": row_count(
-            connection, CONVERSATION_ROWS, *_rows_of(CONVERSATION_ROWS, run, execution)
-        ),
+        "conversations": row_count(connection, CONVERSATION_ROWS, *conversations),
         "failures": row_count(connection, FAILURE_ROWS, *failed, FAILURE_ROWS.c.stage != _FINDING),
         "rejected": sum(rejected_by(text) * count for text, count in connection.execute(losses)),
     }
@@ -427,8 +401,8 @@ def _rows_of(table: Table, run: str, execution: int) -> tuple[ColumnElement[bool
 def _has_rows(connection: Connection, **stated: Any) -> bool:
     """Returns whether a result or conversation has the stated values in its columns."""
     tables = (RESULT_ROWS, CONVERSATION_ROWS)
-    has = (exists().where(*(table.c[name] == value for name, value in stated.items())) for table in tables)
-    return bool(connection.execute(select(or_(*has))).scalar())
+    has = (sa.exists().where(*(table.c[name] == value for name, value in stated.items())) for table in tables)
+    return bool(connection.execute(select(sa.or_(*has))).scalar())
 
 
 def counts_of_runs(
@@ -445,7 +419,7 @@ def counts_of_runs(
 def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:
     """Returns evaluation -> counts of its results by verdict, by name in an EvaluationRunSummary."""
     columns = RESULT_ROWS.c.evaluation, RESULT_ROWS.c.evaluation_status
-    query = select(*columns, func.count()).where(*_rows_of(RESULT_ROWS, run, execution)).group_by(*columns)
+    query = select(*columns, sa.func.count()).where(*_rows_of(RESULT_ROWS, run, execution)).group_by(*columns)
     counts: dict[str, dict[str, int]] = {}
     for evaluation, status, count in connection.execute(query):
         name = {"PASS": "passedCount", "FAIL": "failedCount"}.get(status)
@@ -455,12 +429,12 @@ def count_by_evaluation(connection: Connection, run: str, execution: int) -> dic
 
 def is_loss(table: Table) -> ColumnElement[bool]:
     """Returns the condition that a failure is a loss: of a record, case or conversation, or of results."""
-    return or_(table.c.stage.in_(LOSING) & (table.c.criterion == ""), table.c.error_type == REPLACED)
+    return sa.or_(table.c.stage.in_(LOSING) & (table.c.criterion == ""), table.c.error_type == REPLACED)
 
 
 def replaced_text(table: Table) -> ColumnElement[str]:
     """Returns the JSON of a failure that says how many results were replaced; "" of another one."""
-    return case((table.c.error_type == REPLACED, table.c.content), else_="")
+    return sa.case((table.c.error_type == REPLACED, table.c.content), else_="")
 
 
 def rejected_by(text: str) -> int:
@@ -482,10 +456,9 @@ def read_document(text: str | None) -> JsonObject | None:
         document = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    is_sound = isinstance(document, dict) and all(
-        isinstance(document.get(k, v()), v) for k, v in _KINDS.items()
-    )
-    return document if is_sound else None
+    if not isinstance(document, dict):
+        return None
+    return document if all(isinstance(document.get(k, v()), v) for k, v in _KINDS.items()) else None
 
 
 def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[bool]]) -> None:
@@ -494,7 +467,7 @@ def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[b
     for table in (CONVERSATION_ROWS, RESULT_ROWS):
         status = [RESULT_ROWS.c.evaluation_status] if table is RESULT_ROWS else []
         columns = table.c.evaluation_run, table.c.execution, *status
-        query = select(func.count(), *columns).where(deleted[table]).group_by(*columns)
+        query = select(sa.func.count(), *columns).where(deleted[table]).group_by(*columns)
         for count, run, execution, *verdicts in connection.execute(query):
             names = ("results", _BY_STATUS.get(verdicts[0], "no_verdict")) if verdicts else ("conversations",)
             removed.setdefault((run, execution), Counter()).update(dict.fromkeys(names, count))
@@ -504,7 +477,7 @@ def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[b
         if document is not None:
             total = Counter(document.get(REMOVED, {})) + counts
             content = dump_json({**document, REMOVED: dict(sorted(total.items()))}).decode()
-            connection.execute(update(EXECUTIONS).where(*is_it).values(content=content))
+            connection.execute(sa.update(EXECUTIONS).where(*is_it).values(content=content))
 
 
 # Reads the records and conversations that runs rejected.
@@ -530,7 +503,7 @@ def rejected_records(connection: Connection, app: str, *conditions: ColumnElemen
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     broke_off = FAILURES.c.error_type == IncompleteReadError.__name__
     query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES), broke_off)
-    is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
+    is_near = sa.or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
     rows: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
     apps: dict[str, set[str]] = {}
     if any(row.app != app for row in rows):
@@ -554,7 +527,7 @@ def rejected_of_runs(
     """Returns end of the name of a run -> how many records it rejected; `version`: that may be of it."""
     names = [run_key(home, run.rsplit("/", 1)[-1]) for run in runs for home in (app, LOCAL_APP)]
     homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
-    is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
+    is_theirs = sa.or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
     numbers = Counter[str]()
     for rejected in rejected_records(connection, app, is_theirs):
         if version is None or rejected.version in (version, ""):
@@ -573,8 +546,7 @@ def last_run(connection: Connection, app: str) -> str | None:
     query = select(CONVERSATIONS.c.evaluation_run, CONVERSATIONS.c.update_nanos)
     last_row = connection.execute(query.where(CONVERSATIONS.c.app == app).order_by(*newest).limit(1)).first()
     run, nanos = last_row or (None, -1)
-    rejected = list(rejected_records(connection, app, FAILURES.c.update_nanos > nanos))
-    if rejected:
+    if rejected := list(rejected_records(connection, app, FAILURES.c.update_nanos > nanos)):
         last = max(rejected, key=lambda loss: loss.nanos)
         return f"{app}/evaluationRuns/{last.run}"
     return run

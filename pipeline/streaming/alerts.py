@@ -253,15 +253,12 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
         sink.send(alert)
     except AlertError as error:
         _LOG.warning("an alert was not sent: %s", error)
-        failure = Failure(
-            stage="alert",
-            error_type="AlertError",
-            message=str(error),
-            record=dump_json(asdict(alert)).decode(),
-            criterion=alert.criterion,
-            app_version=alert.app_version,
-        )
-        return [failure]
+        record, criterion, version = dump_json(asdict(alert)).decode(), alert.criterion, alert.app_version
+        return [
+            Failure(
+                "alert", "AlertError", str(error), record=record, criterion=criterion, app_version=version
+            )
+        ]
     return []
 
 

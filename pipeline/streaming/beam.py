@@ -79,17 +79,12 @@ def _source(
         raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
     if name.startswith(base.PUBSUB):
         check_extra(f"--input {name}", "turnwise[gcp]")
-        resource, is_topic = base.pubsub_name(name)
+        (resource, is_topic), attribute = base.pubsub_name(name), options.timestamp_attribute
+        named: Any = {"topic" if is_topic else "subscription": resource}
         try:
-            messages = ReadFromPubSub(
-                topic=resource if is_topic else None,
-                subscription=None if is_topic else resource,
-                with_attributes=True,
-                timestamp_attribute=options.timestamp_attribute,
-            )
+            messages = ReadFromPubSub(**named, with_attributes=True, timestamp_attribute=attribute)
         except ValueError as error:
             raise ConfigError(f"--input {name}: {error}") from None
-        attribute = options.timestamp_attribute
         return messages, partial(records_of_message, source=resource, attribute=attribute)
     if name.startswith(base.KAFKA):
         topic = base.parse_kafka_uri(name)
@@ -209,18 +204,14 @@ def build_stream(
     failures = [matched[windows.CASE_FAILURES] | "CaseFailures" >> windows.ReportOnce()]
     scoring = windows.ScoreArrivals(settings.selection, settings.run, settings.judge)
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
-    metrics = (
-        outcomes
-        | "CountOnce" >> windows.CountOnce(rules)
-        | "WindowedMetrics" >> windows.WindowedMetrics(rules)
-    )
+    changes = outcomes | "CountOnce" >> windows.CountOnce(rules)
+    metrics = changes | "WindowedMetrics" >> windows.WindowedMetrics(rules)
     sinks.write(metrics, "Metric", partial(_metric_lines, run_id=settings.run.run_id), window_change)
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> windows.RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
-    failed = (
-        failures | "Failures" >> beam.Flatten() | "Rejected" >> beam.Map(windows.failed_outcome, settings.run)
-    )
+    rejected = failures | "Failures" >> beam.Flatten()
+    failed = rejected | "Rejected" >> beam.Map(windows.failed_outcome, settings.run)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write(outcomes, "Outcome", _outcome_lines, outcome_change)
 
@@ -257,9 +248,8 @@ def WriteChanges(
 ) -> "PCollection[Any]":
     """Writes changes in batches. A batch that fails is repeated by the runner."""
     present = changes | beam.Filter(lambda change: change is not None)
-    keyed = present | beam.Map(lambda change: (str(_shard(change.thing)), change)).with_output_types(
-        tuple[str, Any]
-    )
+    by_shard = beam.Map(lambda change: (str(_shard(change.thing)), change))
+    keyed = present | by_shard.with_output_types(tuple[str, Any])
     batches = keyed | beam.GroupIntoBatches(_CHANGES_AT_ONCE, _SECONDS_AT_MOST)
     return batches | beam.ParDo(_WriteChangesFn(places))
 

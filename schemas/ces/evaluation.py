@@ -1,34 +1,13 @@
 """CES's evaluations: golden conversations, scenarios, and the settings of their metrics."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.conversation import (
-    AgentTransfer,
-    CesToolCall,
-    CesToolResponse,
-    Chunk,
-    ConversationMessage,
-    SessionInput,
-    Span,
-)
+from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.proto.message import (
-    Bool,
-    Float32,
-    Implicit,
-    Int32,
-    Message,
-    OpenEnum,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    WireError,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, WireError, field
 
 HIGHEST_SIMILARITY = 4
 
@@ -44,18 +23,13 @@ class TurnLevelMetricsThresholds(
 ):
     """Thresholds per turn."""
 
-    RANGES = (
-        ("semantic_similarity_success_threshold", 0, HIGHEST_SIMILARITY),
-        ("overall_tool_invocation_correctness_threshold", 0, 1),
+    semantic_similarity_success_threshold: Int32 | None = field(
+        "Lowest similarity that passes; absent: 3.", bounds=(0, HIGHEST_SIMILARITY)
     )
-
-    semantic_similarity_success_threshold: Int32 | None = field("Lowest similarity that passes; absent: 3.")
-    overall_tool_invocation_correctness_threshold: Float32 | None = field(
-        "Lowest share of expected tools that passes; absent: 1."
+    overall_tool_invocation_correctness_threshold: proto.Float32 | None = field(
+        "Lowest share of expected tools that passes; absent: 1.", bounds=(0, 1)
     )
-    semantic_similarity_channel: Implicit[SemanticSimilarityChannel] = field(
-        "Whether text or audio is compared."
-    )
+    semantic_similarity_channel: SemanticSimilarityChannel = field("Whether text or audio is compared.")
 
 
 class ExpectationLevelMetricsThresholds(
@@ -63,10 +37,8 @@ class ExpectationLevelMetricsThresholds(
 ):
     """Threshold per tool-call expectation."""
 
-    RANGES = (("tool_invocation_parameter_correctness_threshold", 0, 1),)
-
-    tool_invocation_parameter_correctness_threshold: Float32 | None = field(
-        "Lowest share of expected parameters that passes; absent: 1."
+    tool_invocation_parameter_correctness_threshold: proto.Float32 | None = field(
+        "Lowest share of expected parameters that passes; absent: 1.", bounds=(0, 1)
     )
 
 
@@ -79,9 +51,7 @@ class ExtraToolCallBehavior(OpenEnum):
 class ToolMatchingSettings(Message, inside="EvaluationMetricsThresholds"):
     """Matching of tool calls."""
 
-    extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = field(
-        "Effect of a call that nothing expects."
-    )
+    extra_tool_call_behavior: ExtraToolCallBehavior = field("Effect of a call that nothing expects.")
 
 
 class GoldenEvaluationMetricsThresholds(Message, inside="EvaluationMetricsThresholds"):
@@ -103,18 +73,16 @@ class HallucinationMetricBehavior(OpenEnum):
 class EvaluationMetricsThresholds(Message):
     """Thresholds of an app; every result has a copy."""
 
-    DEPRECATED = frozenset({"hallucination_metric_behavior"})
-
     golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field(
         "Thresholds of goldens."
     )
-    hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
-        "Older form of goldenHallucinationMetricBehavior."
+    hallucination_metric_behavior: HallucinationMetricBehavior = field(
+        "Older form of goldenHallucinationMetricBehavior.", deprecated=True
     )
-    golden_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+    golden_hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Whether a hallucination fails a golden."
     )
-    scenario_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = field(
+    scenario_hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Whether a hallucination fails a scenario."
     )
 
@@ -122,13 +90,13 @@ class EvaluationMetricsThresholds(Message):
 class SemanticSimilarityMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of semantic similarity."""
 
-    enable_semantic_similarity_metrics: Bool = field("Whether it is computed.")
+    enable_semantic_similarity_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ToolCorrectnessMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of a tool check."""
 
-    enable_tool_correctness_metrics: Bool = field("Whether it is computed.")
+    enable_tool_correctness_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class GoldenMetricsConfig(Message, inside="EvaluationMetricsConfig"):
@@ -146,13 +114,13 @@ class GoldenMetricsConfig(Message, inside="EvaluationMetricsConfig"):
 class UserGoalMetMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of user goal satisfaction."""
 
-    enable_user_goal_met_metrics: Bool = field("Whether it is computed.")
+    enable_user_goal_met_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ExpectationsMetMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of scenario expectations."""
 
-    enable_expectations_met_metrics: Bool = field("Whether it is computed.")
+    enable_expectations_met_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ScenarioMetricsConfig(Message, inside="EvaluationMetricsConfig"):
@@ -172,7 +140,7 @@ class EvaluationMetricsConfig(Message):
 class HallucinationMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Switch of the hallucination check of one response."""
 
-    enable_hallucination_metrics: Bool = field("Whether it is computed.")
+    enable_hallucination_metrics: proto.Bool = field("Whether it is computed.")
 
 
 class ComparisonType(OpenEnum):
@@ -184,18 +152,15 @@ class ComparisonType(OpenEnum):
 class GoldenExpectation(Message, inside="Evaluation"):
     """One checkable requirement."""
 
-    ONEOFS = (("tool_call", "tool_response", "agent_response", "agent_transfer", "updated_variables",
-               "mock_tool_response", "no_tool_calls"),)  # fmt: skip
-
-    tool_call: CesToolCall | None = field("This call must occur. args may hold $matchType directives.")
-    tool_response: CesToolResponse | None = field("The tool must have answered this.")
-    agent_response: ConversationMessage | None = field("The agent must say this.")
-    agent_transfer: AgentTransfer | None = field("The agent must hand over to this agent.")
-    updated_variables: Struct | None = field("Values that these session variables must have after the turn.")
-    mock_tool_response: CesToolResponse | None = field("What the fake tool answers; not checked.")
-    no_tool_calls: Bool | None = field("No tool may be called in this turn.")
+    tool_call: OneOf[ces.CesToolCall] = field("This call must occur. args may hold $matchType directives.")
+    tool_response: OneOf[ces.CesToolResponse] = field("The tool must have answered this.")
+    agent_response: OneOf[ces.ConversationMessage] = field("The agent must say this.")
+    agent_transfer: OneOf[ces.AgentTransfer] = field("The agent must hand over to this agent.")
+    updated_variables: OneOf[Struct] = field("Values that these session variables must have after the turn.")
+    mock_tool_response: OneOf[ces.CesToolResponse] = field("What the fake tool answers; not checked.")
+    no_tool_calls: OneOf[proto.Bool] = field("No tool may be called in this turn.")
     note: Text = field("Label for reports.")
-    skip_evaluation: Bool = field("Whether the expectation is not checked; its outcome is SKIPPED.")
+    skip_evaluation: proto.Bool = field("Whether the expectation is not checked; its outcome is SKIPPED.")
     expectation_level_metrics_thresholds_override: ExpectationLevelMetricsThresholds | None = field(
         "Threshold of the parameters of this call."
     )
@@ -205,32 +170,30 @@ class GoldenExpectation(Message, inside="Evaluation"):
     agent_response_hallucination_metrics_config_override: HallucinationMetricsConfig | None = field(
         "Switch of the hallucination check for this response."
     )
-    comparison_type: Implicit[ComparisonType] = field("How expected and observed values are compared.")
+    comparison_type: ComparisonType = field("How expected and observed values are compared.")
 
 
 class GoldenStep(Message, proto="Evaluation.Step"):
     """One input or one check of a turn."""
 
-    ONEOFS = (("user_input", "agent_transfer", "expectation"),)
     NEEDS_ONE = True
 
-    user_input: SessionInput | None = field("What is sent to the agent.")
-    agent_transfer: AgentTransfer | None = field("Hands the conversation to an agent.")
-    expectation: GoldenExpectation | None = field("What is checked in this turn.")
+    user_input: OneOf[ces.SessionInput] = field("What is sent to the agent.")
+    agent_transfer: OneOf[ces.AgentTransfer] = field("Hands the conversation to an agent.")
+    expectation: OneOf[GoldenExpectation] = field("What is checked in this turn.")
 
 
 class GoldenTurn(Message, inside="Evaluation"):
     """One user turn with the expectations until the next."""
 
-    REQUIRED = ("steps",)
-    RANGES = (("steps", 1, None),)
-
-    steps: Repeated[GoldenStep] = field("Inputs and expectations, in the expected order of calls.")
-    root_span: Span | None = field("Span with the audio of the turn.")
+    steps: list[GoldenStep] = field(
+        "Inputs and expectations, in the expected order of calls.", required=True, bounds=(1, None)
+    )
+    root_span: ces.Span | None = field("Span with the audio of the turn.")
     turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field(
         "Thresholds of this turn."
     )
-    hallucination_metric_behavior_override: Implicit[HallucinationMetricBehavior] = field(
+    hallucination_metric_behavior_override: HallucinationMetricBehavior = field(
         "Whether a hallucination in this turn fails the evaluation."
     )
 
@@ -238,38 +201,31 @@ class GoldenTurn(Message, inside="Evaluation"):
 class Golden(Message, inside="Evaluation"):
     """The script of a golden case."""
 
-    REQUIRED = ("turns",)
-    RANGES = (("turns", 1, 100),)
-
-    turns: Repeated[GoldenTurn] = field("The turns to replay, in order.")
-    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
+    turns: list[GoldenTurn] = field("The turns to replay, in order.", required=True, bounds=(1, 100))
+    evaluation_expectations: list[Text] = field("Names of the expectations on the whole conversation.")
 
 
 class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
     """A fact given to the simulated user."""
 
-    REQUIRED = ("name", "value")
-
-    name: Text = field("What the fact is about.")
-    value: Text = field("Its value.")
+    name: Text = field("What the fact is about.", required=True)
+    value: Text = field("Its value.", required=True)
 
 
 class ToolExpectation(Message, inside="Evaluation.ScenarioExpectation"):
     """A call and its mocked answer."""
 
-    REQUIRED = ("expected_tool_call", "mock_tool_response")
-
-    expected_tool_call: CesToolCall | None = field("The call; only the given parameters are checked.")
-    mock_tool_response: CesToolResponse | None = field("What the tool answers.")
+    expected_tool_call: ces.CesToolCall | None = field(
+        "The call; only the given parameters are checked.", required=True
+    )
+    mock_tool_response: ces.CesToolResponse | None = field("What the tool answers.", required=True)
 
 
 class ScenarioExpectation(Message, inside="Evaluation"):
     """An expectation on a scenario's conversation."""
 
-    ONEOFS = (("tool_expectation", "agent_response"),)
-
-    tool_expectation: ToolExpectation | None = field("A call, and its answer.")
-    agent_response: ConversationMessage | None = field("A response of the agent.")
+    tool_expectation: OneOf[ToolExpectation] = field("A call, and its answer.")
+    agent_response: OneOf[ces.ConversationMessage] = field("A response of the agent.")
 
 
 class TaskCompletionBehavior(OpenEnum):
@@ -293,53 +249,44 @@ class ScenarioExecutionMode(OpenEnum):
 class Scenario(Message, inside="Evaluation"):
     """The setting of a simulated conversation."""
 
-    DEPRECATED = frozenset({"task_completion_behavior"})
-    RANGES = (("max_turns", 0, 100),)
-
     task: Text = field("What the simulated user wants, and what counts as success.")
-    user_facts: Repeated[CesUserFact] = field("What the simulated user knows.")
-    max_turns: Int32 = field("Most turns of the simulation; absent: 100.")
-    rubrics: Repeated[Text] = field("Statements that the whole conversation is scored against.")
-    scenario_expectations: Repeated[ScenarioExpectation] = field(
-        "Calls and responses that must occur somewhere."
-    )
+    user_facts: list[CesUserFact] = field("What the simulated user knows.")
+    max_turns: Int32 = field("Most turns of the simulation; absent: 100.", bounds=(0, 100))
+    rubrics: list[Text] = field("Statements that the whole conversation is scored against.")
+    scenario_expectations: list[ScenarioExpectation] = field("Calls and responses that must occur somewhere.")
     variable_overrides: Struct | None = field("Session variables that the agent knows and the user does not.")
-    task_completion_behavior: Implicit[TaskCompletionBehavior] = field("Older form of userGoalBehavior.")
-    user_goal_behavior: Implicit[UserGoalBehavior] = field(
-        "Whether the goal is to be satisfied, rejected or ignored."
+    task_completion_behavior: TaskCompletionBehavior = field(
+        "Older form of userGoalBehavior.", deprecated=True
     )
-    evaluation_expectations: Repeated[Text] = field("Names of the expectations on the whole conversation.")
-    scenario_execution_mode: Implicit[ScenarioExecutionMode] = field("Quality or speed of the simulation.")
+    user_goal_behavior: UserGoalBehavior = field("Whether the goal is to be satisfied, rejected or ignored.")
+    evaluation_expectations: list[Text] = field("Names of the expectations on the whole conversation.")
+    scenario_execution_mode: ScenarioExecutionMode = field("Quality or speed of the simulation.")
 
 
 class CaseContent(Message):
     """An evaluation without what is computed of its results."""
 
-    ONEOFS = (("golden", "scenario"),)
     NEEDS_ONE = True
-    REQUIRED = ("display_name",)
     IDENTIFIER = "name"
-    RANGES = (("tags", 0, 100),)
-    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset(
-        {"aggregatedMetrics", "createTime", "createdBy", "etag", "evaluationDatasets", "evaluationRuns",
-         "invalid", "lastCompletedResult", "lastTenResults", "lastUpdatedBy", "updateTime"}
-    )  # fmt: skip
-    """JSON names of the fields of an Evaluation that only the service sets."""
 
-    golden: Golden | None = field("A script of user inputs and of what is expected after each.")
-    scenario: Scenario | None = field("A task that a simulated user pursues.")
+    golden: OneOf[Golden] = field("A script of user inputs and of what is expected after each.")
+    scenario: OneOf[Scenario] = field("A task that a simulated user pursues.")
     name: Text = field("projects/P/locations/L/apps/A/evaluations/E. It never changes.")
-    display_name: Text = field("Name for people, unique in the app.")
+    display_name: Text = field("Name for people, unique in the app.", required=True)
     description: Text = field("Free text.")
-    tags: Repeated[Text] = field("Labels to select evaluations by.")
-    evaluation_datasets: Repeated[Text] = field("Names of the datasets that hold the evaluation.")
-    create_time: Timestamp | None = field("When it was created.")
-    created_by: Text = field("Who created it.")
-    update_time: Timestamp | None = field("When it was last changed.")
-    last_updated_by: Text = field("Who last changed it.")
-    evaluation_runs: Repeated[Text] = field("Names of the runs that have a result of it.")
-    etag: Text = field("Version of the content. An update that sends an older one is refused.")
-    invalid: Bool = field("Whether it refers to a deleted tool, toolset or agent.")
+    tags: list[Text] = field("Labels to select evaluations by.", bounds=(0, 100))
+    evaluation_datasets: list[Text] = field(
+        "Names of the datasets that hold the evaluation.", output_only=True
+    )
+    create_time: proto.Timestamp | None = field("When it was created.", output_only=True)
+    created_by: Text = field("Who created it.", output_only=True)
+    update_time: proto.Timestamp | None = field("When it was last changed.", output_only=True)
+    last_updated_by: Text = field("Who last changed it.", output_only=True)
+    evaluation_runs: list[Text] = field("Names of the runs that have a result of it.", output_only=True)
+    etag: Text = field(
+        "Version of the content. An update that sends an older one is refused.", output_only=True
+    )
+    invalid: proto.Bool = field("Whether it refers to a deleted tool, toolset or agent.", output_only=True)
     evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = field(
         "Thresholds of this evaluation in place of the app's."
     )
@@ -353,7 +300,7 @@ class CaseToScore(CaseContent, proto="Evaluation"):
 
     aggregated_metrics: JsonObject | None = field("AggregatedMetrics in JSON.")
     last_completed_result: JsonObject | None = field("An EvaluationResult in JSON.")
-    last_ten_results: Repeated[JsonObject] = field("EvaluationResults in JSON.")
+    last_ten_results: list[JsonObject] = field("EvaluationResults in JSON.")
 
 
 def check_evaluation(evaluation: CaseContent) -> None:
@@ -382,8 +329,8 @@ def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
 
 
 def _check_ranges(message: Message | None) -> None:
-    for name, low, high in () if message is None else message.RANGES:
-        value = getattr(message, name)
+    for name, declared in message.FIELDS.items() if message is not None else ():
+        value, (low, high) = getattr(message, name), declared.bounds
         if value is not None and high is not None and not low <= value <= high:
             raise WireError(f"{to_camel(name)}: {value:g} does not lie between {low} and {high}")
 
@@ -394,7 +341,7 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
         raise WireError(f"{path}.steps: at least one step is needed")
     for i, step in enumerate(turn.steps):
         expectation, where = step.expectation, f"{path}.steps[{i}]"
-        if all(getattr(step, name) is None for name in GoldenStep.ONEOFS[0]):
+        if all(getattr(step, name) is None for name in GoldenStep.ONEOF):
             raise WireError(f"{where}: is empty; userInput, agentTransfer or expectation is needed")
         if expectation is None:
             continue
@@ -408,7 +355,7 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
         _check_ranges(expectation.expectation_level_metrics_thresholds_override)
 
 
-def _has_content(chunk: Chunk) -> bool:
+def _has_content(chunk: ces.Chunk) -> bool:
     """Returns whether a chunk has content other than blank text."""
     stated = [text for text in (chunk.text, chunk.transcript) if text is not None]
     return any(text.strip() for text in stated) if stated else bool(chunk.to_value())

@@ -9,39 +9,33 @@ ANY = "-"
 """Wildcard for all evaluations in the parent of a list."""
 
 _ID = r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}"
-_PLACE = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}"
-_APP = rf"{_PLACE}/apps/{_ID}"
-_PATTERNS = {
-    "app": re.compile(_APP),
-    "evaluation": re.compile(rf"{_APP}/evaluations/{_ID}"),
-    "result": re.compile(rf"{_APP}/evaluations/{_ID}/results/{_ID}"),
-    "run": re.compile(rf"{_APP}/evaluationRuns/{_ID}"),
-    "conversation": re.compile(rf"{_APP}/(?:evaluationRuns/{_ID}/)?conversations/{_ID}"),
-    "parent of results": re.compile(rf"{_APP}/evaluations/(?:{_ID}|{ANY})"),
+_APP = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}/apps/{_ID}"
+_FORM = "projects/{project}/locations/{location}/apps/{app}"
+_KINDS = {
+    "app": ("", ""),
+    "evaluation": (f"/evaluations/{_ID}", "/evaluations/{evaluation}"),
+    "result": (f"/evaluations/{_ID}/results/{_ID}", "/evaluations/{evaluation}/results/{result}"),
+    "run": (f"/evaluationRuns/{_ID}", "/evaluationRuns/{run}"),
+    "conversation": (f"/(?:evaluationRuns/{_ID}/)?conversations/{_ID}", "/conversations/{conversation}"),
+    "parent of results": (f"/evaluations/(?:{_ID}|{ANY})", "/evaluations/{evaluation or -}"),
 }
-_FORMS = {
-    "app": "projects/{project}/locations/{location}/apps/{app}",
-    "evaluation": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}",
-    "result": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}/results/{result}",
-    "run": "projects/{project}/locations/{location}/apps/{app}/evaluationRuns/{run}",
-    "conversation": "projects/{project}/locations/{location}/apps/{app}/conversations/{conversation}",
-    "parent of results": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation or -}",
-}
+"""Kind of a name -> pattern of what follows its app, and the form of that in messages."""
 _WHOLE_ID = re.compile(_ID)
 _IN_APP = re.compile(rf"{_APP}/.")
 
 
 def is_name(kind: str, name: str) -> bool:
     """Returns whether a text is the full name of a kind: `app`, `run`, `evaluation`, `result` ..."""
-    return _PATTERNS[kind].fullmatch(name) is not None
+    return re.fullmatch(_APP + _KINDS[kind][0], name) is not None
 
 
 def checked_name(kind: str, name: str) -> str:
     """Returns a valid name; raises ValueError for another one, with the expected form in one line."""
+    form = _FORM + _KINDS[kind][1]
     if not name:
-        raise ValueError(f"is missing; its form is {_FORMS[kind]}")
+        raise ValueError(f"is missing; its form is {form}")
     if not is_name(kind, name):
-        raise ValueError(f"{shown(name)} is not of the form {_FORMS[kind]}")
+        raise ValueError(f"{shown(name)} is not of the form {form}")
     return name
 
 
@@ -73,8 +67,3 @@ def app_in(*names: str | None) -> str | None:
 def version_id(app_version: str) -> str:
     """Returns the last part of an app version's name; "" is the draft."""
     return app_version.rsplit("/", 1)[-1]
-
-
-def parent_of(name: str) -> str:
-    """Returns the parent of a full name."""
-    return name.rsplit("/", 2)[0]

@@ -1,47 +1,22 @@
 """Results: one execution of one case in one run, its parts, and the figures of many."""
 
+from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.ces import evaluation
-from turnwise.schemas.ces.conversation import (
-    AgentTransfer,
-    CesToolCall,
-    CesToolResponse,
-    ConversationMessage,
-    ToolsetTool,
-)
-from turnwise.schemas.proto.message import (
-    AnyMessage,
-    Bool,
-    Double,
-    Duration,
-    Float32,
-    Implicit,
-    Int32,
-    Message,
-    OpenEnum,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, field
 
 
 class EvaluationErrorType(OpenEnum):
     """Class of an execution error."""
 
-    ERROR_TYPE_UNSPECIFIED = 0
-    RUNTIME_FAILURE = 1
-    CONVERSATION_RETRIEVAL_FAILURE = 2
-    METRIC_CALCULATION_FAILURE = 3
-    EVALUATION_UPDATE_FAILURE = 4
-    QUOTA_EXHAUSTED = 5
-    USER_SIMULATION_FAILURE = 6
+    (ERROR_TYPE_UNSPECIFIED, RUNTIME_FAILURE, CONVERSATION_RETRIEVAL_FAILURE, METRIC_CALCULATION_FAILURE,
+     EVALUATION_UPDATE_FAILURE, QUOTA_EXHAUSTED, USER_SIMULATION_FAILURE) = range(7)  # fmt: skip
 
 
 class EvaluationErrorInfo(Message):
     """Why something could not be evaluated."""
 
-    error_type: Implicit[EvaluationErrorType] = field("Class of the error.")
+    error_type: EvaluationErrorType = field("Class of the error.")
     error_message: Text = field("Message for developers.")
     session_id: Text = field("The session that failed.")
     user_facing_error_message: Text = field("Message for users.")
@@ -56,20 +31,18 @@ class EvaluationOutcome(OpenEnum):
 class SemanticSimilarityResult(Message, inside="EvaluationResult"):
     """Judgement of semantic similarity."""
 
-    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
-
-    score: Int32 | None = field("4: same meaning, 0: contradiction.")
+    score: Int32 | None = field(
+        "4: same meaning, 0: contradiction.", bounds=(0, evaluation.HIGHEST_SIMILARITY)
+    )
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
-    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
+    outcome: EvaluationOutcome = field("Score against its threshold.")
 
 
 class HallucinationResult(Message, inside="EvaluationResult"):
     """Whether the agent's claims are justified by its context."""
 
-    RANGES = (("score", -1, 1),)
-
-    score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.")
+    score: Int32 | None = field("1: justified, 0: not justified, -1: nothing to assess.", bounds=(-1, 1))
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -77,10 +50,10 @@ class HallucinationResult(Message, inside="EvaluationResult"):
 class OverallToolInvocationResult(Message, inside="EvaluationResult"):
     """The tool check of a turn."""
 
-    RANGES = (("tool_invocation_score", 0, 1),)
-
-    tool_invocation_score: Float32 | None = field("Share of expected tools that were called.")
-    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
+    tool_invocation_score: proto.Float32 | None = field(
+        "Share of expected tools that were called.", bounds=(0, 1)
+    )
+    outcome: EvaluationOutcome = field("Score against its threshold.")
 
 
 class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
@@ -88,9 +61,9 @@ class CesToolCallLatency(Message, proto="EvaluationResult.ToolCallLatency"):
 
     tool: Text = field("Name of the tool.")
     display_name: Text = field("Display name of the tool.")
-    start_time: Timestamp | None = field("Start.")
-    end_time: Timestamp | None = field("End.")
-    execution_latency: Duration | None = field("Length of the execution.")
+    start_time: proto.Timestamp | None = field("Start.")
+    end_time: proto.Timestamp | None = field("End.")
+    execution_latency: proto.Duration | None = field("Length of the execution.")
 
 
 class SpanType(OpenEnum):
@@ -102,17 +75,15 @@ class SpanType(OpenEnum):
 class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
     """One span, without its children."""
 
-    ONEOFS = (("resource", "toolset", "model", "callback"),)
-
-    resource: Text | None = field("Name of the tool or guardrail.")
-    toolset: ToolsetTool | None = field("Tool of a toolset.")
-    model: Text | None = field("Model of an LLM span.")
-    callback: Text | None = field("The callback.")
-    type: Implicit[SpanType] = field("Kind of the span.")
+    resource: OneOf[Text] = field("Name of the tool or guardrail.")
+    toolset: OneOf[ces.ToolsetTool] = field("Tool of a toolset.")
+    model: OneOf[Text] = field("Model of an LLM span.")
+    callback: OneOf[Text] = field("The callback.")
+    type: SpanType = field("Kind of the span.")
     display_name: Text = field("Display name of the tool or guardrail.")
-    start_time: Timestamp | None = field("Start.")
-    end_time: Timestamp | None = field("End.")
-    execution_latency: Duration | None = field("Length.")
+    start_time: proto.Timestamp | None = field("Start.")
+    end_time: proto.Timestamp | None = field("End.")
+    execution_latency: proto.Duration | None = field("Length.")
 
 
 class EvaluationExpectationResult(Message, inside="EvaluationResult"):
@@ -120,16 +91,14 @@ class EvaluationExpectationResult(Message, inside="EvaluationResult"):
 
     evaluation_expectation: Text = field("Name of the expectation.")
     prompt: Text = field("Prompt that was used.")
-    outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
+    outcome: EvaluationOutcome = field("Whether it is met.")
     explanation: Text = field("Reason of the judge.")
 
 
 class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
     """Whether the simulated user got what it wanted."""
 
-    RANGES = (("score", -1, 1),)
-
-    score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.")
+    score: Int32 | None = field("1: satisfied, 0: not satisfied, -1: the goal is too vague.", bounds=(-1, 1))
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
 
@@ -137,7 +106,7 @@ class UserGoalSatisfactionResult(Message, inside="EvaluationResult"):
 class TaskCompletionResult(UserGoalSatisfactionResult, inside="EvaluationResult"):
     """Older form of the user goal's result."""
 
-    score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.")
+    score: Int32 | None = field("1: completed, 0: not completed, -1: the goal is undefined.", bounds=(-1, 1))
 
 
 class Status(Message):
@@ -145,7 +114,7 @@ class Status(Message):
 
     code: Int32 = field("Code of google.rpc.Code.")
     message: Text = field("Message for developers.")
-    details: Repeated[AnyMessage] = field("Further details.")
+    details: list[proto.AnyMessage] = field("Further details.")
 
 
 class ToolMetrics(Message, inside="AggregatedMetrics"):
@@ -159,67 +128,57 @@ class ToolMetrics(Message, inside="AggregatedMetrics"):
 class SemanticSimilarityMetrics(Message, inside="AggregatedMetrics"):
     """Mean semantic similarity."""
 
-    RANGES = (("score", 0, evaluation.HIGHEST_SIMILARITY),)
-
-    score: Float32 = field("Mean score.")
+    score: proto.Float32 = field("Mean score.", bounds=(0, evaluation.HIGHEST_SIMILARITY))
 
 
 class HallucinationMetrics(Message, inside="AggregatedMetrics"):
     """Mean hallucination score."""
 
-    RANGES = (("score", 0, 1),)
-
-    score: Float32 = field("Mean score; 1: all is justified.")
+    score: proto.Float32 = field("Mean score; 1: all is justified.", bounds=(0, 1))
 
 
 class ToolCallLatencyMetrics(Message, inside="AggregatedMetrics"):
     """Mean latency of one tool."""
 
     tool: Text = field("Name of the tool.")
-    average_latency: Duration | None = field("Mean latency of its calls.")
+    average_latency: proto.Duration | None = field("Mean latency of its calls.")
 
 
 class TurnLatencyMetrics(Message, inside="AggregatedMetrics"):
     """Mean latency of turns."""
 
-    average_latency: Duration | None = field("Mean latency.")
+    average_latency: proto.Duration | None = field("Mean latency.")
 
 
 class MetricsByTurn(Message, inside="AggregatedMetrics"):
     """Figures of one turn index."""
 
     turn_index: Int32 = field("Index of the turn, from 0.")
-    tool_metrics: Repeated[ToolMetrics] = field("By tool.")
-    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = field(
-        "Semantic similarity; one entry."
-    )
-    hallucination_metrics: Repeated[HallucinationMetrics] = field("Hallucination; one entry.")
-    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = field("Latency by tool.")
-    turn_latency_metrics: Repeated[TurnLatencyMetrics] = field("Latency of turns; one entry.")
+    tool_metrics: list[ToolMetrics] = field("By tool.")
+    semantic_similarity_metrics: list[SemanticSimilarityMetrics] = field("Semantic similarity; one entry.")
+    hallucination_metrics: list[HallucinationMetrics] = field("Hallucination; one entry.")
+    tool_call_latency_metrics: list[ToolCallLatencyMetrics] = field("Latency by tool.")
+    turn_latency_metrics: list[TurnLatencyMetrics] = field("Latency of turns; one entry.")
 
 
 class MetricsByAppVersion(Message, inside="AggregatedMetrics"):
     """Figures of one app version."""
 
     app_version_id: Text = field("Last part of the version's name.")
-    tool_metrics: Repeated[ToolMetrics] = field("By tool.")
-    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = field(
-        "Semantic similarity; one entry."
-    )
-    hallucination_metrics: Repeated[HallucinationMetrics] = field("Hallucination; one entry.")
-    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = field("Latency by tool.")
-    turn_latency_metrics: Repeated[TurnLatencyMetrics] = field("Latency of turns; one entry.")
+    tool_metrics: list[ToolMetrics] = field("By tool.")
+    semantic_similarity_metrics: list[SemanticSimilarityMetrics] = field("Semantic similarity; one entry.")
+    hallucination_metrics: list[HallucinationMetrics] = field("Hallucination; one entry.")
+    tool_call_latency_metrics: list[ToolCallLatencyMetrics] = field("Latency by tool.")
+    turn_latency_metrics: list[TurnLatencyMetrics] = field("Latency of turns; one entry.")
     pass_count: Int32 = field("Results that passed.")
     fail_count: Int32 = field("Results that failed.")
-    metrics_by_turn: Repeated[MetricsByTurn] = field("The same by index of the turn.")
+    metrics_by_turn: list[MetricsByTurn] = field("The same by index of the turn.")
 
 
 class AggregatedMetrics(Message):
     """Figures of a case or a dataset over all their runs."""
 
-    metrics_by_app_version: Repeated[MetricsByAppVersion] = field(
-        "One entry per app version that has results."
-    )
+    metrics_by_app_version: list[MetricsByAppVersion] = field("One entry per app version that has results.")
 
 
 class AudioEncoding(OpenEnum):
@@ -231,7 +190,7 @@ class AudioEncoding(OpenEnum):
 class OutputAudioConfig(Message):
     """Audio that the agent's side produces."""
 
-    audio_encoding: Implicit[AudioEncoding] = field("Encoding.")
+    audio_encoding: AudioEncoding = field("Encoding.")
     sample_rate_hertz: Int32 = field("Samples per second.")
 
 
@@ -256,12 +215,10 @@ class EvaluationToolCallBehaviour(OpenEnum):
 class EvaluationConfig(Message):
     """Settings of a run."""
 
-    DEPRECATED = frozenset({"input_audio_config", "output_audio_config"})
-
-    input_audio_config: InputAudioConfig | None = field("Audio of the user's side.")
-    output_audio_config: OutputAudioConfig | None = field("Audio of the agent's side.")
-    evaluation_channel: Implicit[EvaluationChannel] = field("Text or audio.")
-    tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = field("Whether real tools are called.")
+    input_audio_config: InputAudioConfig | None = field("Audio of the user's side.", deprecated=True)
+    output_audio_config: OutputAudioConfig | None = field("Audio of the agent's side.", deprecated=True)
+    evaluation_channel: EvaluationChannel = field("Text or audio.")
+    tool_call_behaviour: EvaluationToolCallBehaviour = field("Whether real tools are called.")
 
 
 class GoldenRunMethod(OpenEnum):
@@ -283,8 +240,8 @@ class BackgroundEnvironment(OpenEnum):
 class SpeechConfig(Message, inside="EvaluationPersona"):
     """Voice of a persona."""
 
-    speaking_rate: Double = field("Speed; 1 is normal.")
-    environment: Implicit[BackgroundEnvironment] = field("Background noise.")
+    speaking_rate: proto.Double = field("Speed; 1 is normal.")
+    environment: BackgroundEnvironment = field("Background noise.")
     voice_id: Text = field("Id of the voice.")
 
 
@@ -301,31 +258,27 @@ class EvaluationPersona(Message):
 class ToolInvocationResult(Message, inside="EvaluationResult.GoldenExpectationOutcome"):
     """Parameter check of one tool call."""
 
-    RANGES = (("parameter_correctness_score", 0, 1),)
-
-    parameter_correctness_score: Float32 | None = field("Share of the expected parameters that the call has.")
-    outcome: Implicit[EvaluationOutcome] = field("Score against its threshold.")
+    parameter_correctness_score: proto.Float32 | None = field(
+        "Share of the expected parameters that the call has.", bounds=(0, 1)
+    )
+    outcome: EvaluationOutcome = field("Score against its threshold.")
     explanation: Text = field("Which parameters differ.")
 
 
 class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one expectation and the observed value."""
 
-    ONEOFS = (("observed_tool_call", "observed_tool_response", "observed_agent_response",
-               "observed_agent_transfer", "observed_payload"),)  # fmt: skip
-    DEPRECATED = frozenset({"semantic_similarity_result"})
-
-    observed_tool_call: CesToolCall | None = field("The observed call.")
-    observed_tool_response: CesToolResponse | None = field("The observed answer of a tool.")
-    observed_agent_response: ConversationMessage | None = field("The observed response of the agent.")
-    observed_agent_transfer: AgentTransfer | None = field("The observed hand-over.")
-    observed_payload: Struct | None = field("A custom payload; never expected, always SKIPPED.")
+    observed_tool_call: OneOf[ces.CesToolCall] = field("The observed call.")
+    observed_tool_response: OneOf[ces.CesToolResponse] = field("The observed answer of a tool.")
+    observed_agent_response: OneOf[ces.ConversationMessage] = field("The observed response of the agent.")
+    observed_agent_transfer: OneOf[ces.AgentTransfer] = field("The observed hand-over.")
+    observed_payload: OneOf[Struct] = field("A custom payload; never expected, always SKIPPED.")
     expectation: evaluation.GoldenExpectation | None = field(
         "The expectation; absent: this was observed and not expected."
     )
-    outcome: Implicit[EvaluationOutcome] = field("Whether the expectation is met.")
+    outcome: EvaluationOutcome = field("Whether the expectation is met.")
     semantic_similarity_result: SemanticSimilarityResult | None = field(
-        "Older form of the turn's semanticSimilarityResult."
+        "Older form of the turn's semanticSimilarityResult.", deprecated=True
     )
     tool_invocation_result: ToolInvocationResult | None = field("Check of the parameters of a call.")
 
@@ -333,20 +286,19 @@ class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
 class TurnReplayResult(Message, inside="EvaluationResult.GoldenResult"):
     """Outcome of one turn."""
 
-    DEPRECATED = frozenset({"tool_invocation_score"})
-    RANGES = (("tool_invocation_score", 0, 1), ("tool_ordered_invocation_score", 0, 1))
-
     conversation: Text = field("Name of the conversation; with STABLE every turn has its own.")
-    expectation_outcome: Repeated[GoldenExpectationOutcome] = field(
+    expectation_outcome: list[GoldenExpectationOutcome] = field(
         "One per expectation, and one per observation that nothing expects."
     )
     hallucination_result: HallucinationResult | None = field("Whether the claims of the turn are justified.")
-    tool_invocation_score: Float32 = field("Older form of overallToolInvocationResult; absent may mean 0.")
-    tool_ordered_invocation_score: Float32 | None = field(
-        "Share of expected tools called in the expected order; it has no threshold."
+    tool_invocation_score: proto.Float32 = field(
+        "Older form of overallToolInvocationResult; absent may mean 0.", deprecated=True, bounds=(0, 1)
     )
-    turn_latency: Duration | None = field("Time that the turn took.")
-    tool_call_latencies: Repeated[CesToolCallLatency] = field("One per executed call.")
+    tool_ordered_invocation_score: proto.Float32 | None = field(
+        "Share of expected tools called in the expected order; it has no threshold.", bounds=(0, 1)
+    )
+    turn_latency: proto.Duration | None = field("Time that the turn took.")
+    tool_call_latencies: list[CesToolCallLatency] = field("One per executed call.")
     semantic_similarity_result: SemanticSimilarityResult | None = field(
         "Similarity of the agent's responses with the expected ones."
     )
@@ -354,14 +306,14 @@ class TurnReplayResult(Message, inside="EvaluationResult.GoldenResult"):
         "Share of expected tools that were called."
     )
     error_info: EvaluationErrorInfo | None = field("Error in this turn.")
-    span_latencies: Repeated[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
+    span_latencies: list[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
 
 
 class GoldenResult(Message, inside="EvaluationResult"):
     """Outcome of a golden case."""
 
-    turn_replay_results: Repeated[TurnReplayResult] = field("One per turn of the golden, in order.")
-    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = field(
+    turn_replay_results: list[TurnReplayResult] = field("One per turn of the golden, in order.")
+    evaluation_expectation_results: list[EvaluationExpectationResult] = field(
         "One per expectation on the whole conversation."
     )
 
@@ -369,49 +321,49 @@ class GoldenResult(Message, inside="EvaluationResult"):
 class ObservedToolCall(Message, inside="EvaluationResult.ScenarioExpectationOutcome"):
     """A call with its answer."""
 
-    tool_call: CesToolCall | None = field("The call.")
-    tool_response: CesToolResponse | None = field("Its answer.")
+    tool_call: ces.CesToolCall | None = field("The call.")
+    tool_response: ces.CesToolResponse | None = field("Its answer.")
 
 
 class ScenarioExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one scenario expectation."""
 
-    ONEOFS = (("observed_tool_call", "observed_agent_response"),)
-
-    observed_tool_call: ObservedToolCall | None = field("The observed call, with its answer.")
-    observed_agent_response: ConversationMessage | None = field("The observed response.")
+    observed_tool_call: OneOf[ObservedToolCall] = field("The observed call, with its answer.")
+    observed_agent_response: OneOf[ces.ConversationMessage] = field("The observed response.")
     expectation: evaluation.ScenarioExpectation | None = field("The expectation.")
-    outcome: Implicit[EvaluationOutcome] = field("Whether it is met.")
+    outcome: EvaluationOutcome = field("Whether it is met.")
 
 
 class ScenarioRubricOutcome(Message, inside="EvaluationResult"):
     """Score for one rubric."""
 
     rubric: Text = field("The rubric.")
-    score: Float32 | None = field("Score of the rubric.")
+    score: proto.Float32 | None = field("Score of the rubric.")
     score_explanation: Text = field("Reason of the judge.")
 
 
 class ScenarioResult(Message, inside="EvaluationResult"):
     """Outcome of a scenario case."""
 
-    DEPRECATED = frozenset({"task_completion_result"})
-
     conversation: Text = field("Name of the simulated conversation.")
     task: Text = field("The task at the time of the run.")
-    user_facts: Repeated[evaluation.CesUserFact] = field("The facts at the time of the run.")
-    expectation_outcomes: Repeated[ScenarioExpectationOutcome] = field("One per expectation of the scenario.")
-    rubric_outcomes: Repeated[ScenarioRubricOutcome] = field("One per rubric.")
-    hallucination_result: Repeated[HallucinationResult] = field("One per turn.")
-    task_completion_result: TaskCompletionResult | None = field("Older form of userGoalSatisfactionResult.")
-    tool_call_latencies: Repeated[CesToolCallLatency] = field("One per executed call.")
+    user_facts: list[evaluation.CesUserFact] = field("The facts at the time of the run.")
+    expectation_outcomes: list[ScenarioExpectationOutcome] = field("One per expectation of the scenario.")
+    rubric_outcomes: list[ScenarioRubricOutcome] = field("One per rubric.")
+    hallucination_result: list[HallucinationResult] = field("One per turn.")
+    task_completion_result: TaskCompletionResult | None = field(
+        "Older form of userGoalSatisfactionResult.", deprecated=True
+    )
+    tool_call_latencies: list[CesToolCallLatency] = field("One per executed call.")
     user_goal_satisfaction_result: UserGoalSatisfactionResult | None = field(
         "Whether the user got what it wanted."
     )
-    all_expectations_satisfied: Bool | None = field("Whether every expectation of the scenario is met.")
-    task_completed: Bool | None = field("Whether goal and expectations are met without a hallucination.")
-    span_latencies: Repeated[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
-    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = field(
+    all_expectations_satisfied: proto.Bool | None = field("Whether every expectation of the scenario is met.")
+    task_completed: proto.Bool | None = field(
+        "Whether goal and expectations are met without a hallucination."
+    )
+    span_latencies: list[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
+    evaluation_expectation_results: list[EvaluationExpectationResult] = field(
         "One per expectation on the whole conversation."
     )
 
@@ -425,39 +377,36 @@ class ExecutionState(OpenEnum):
 class EvaluationResult(Message):
     """One execution of one case in one run; its result is there only when it is COMPLETED."""
 
-    ONEOFS = (("golden_result", "scenario_result"),)
-    DEPRECATED = frozenset({"error"})
-
-    golden_result: GoldenResult | None = field("Outcome of a golden.")
-    scenario_result: ScenarioResult | None = field("Outcome of a scenario.")
+    golden_result: OneOf[GoldenResult] = field("Outcome of a golden.")
+    scenario_result: OneOf[ScenarioResult] = field("Outcome of a scenario.")
     name: Text = field("projects/P/locations/L/apps/A/evaluations/E/results/R.")
     display_name: Text = field("Name for people.")
-    create_time: Timestamp | None = field("When it was created.")
-    evaluation_status: Implicit[EvaluationOutcome] = field(
-        "Verdict on the whole evaluation; only if COMPLETED."
-    )
+    create_time: proto.Timestamp | None = field("When it was created.")
+    evaluation_status: EvaluationOutcome = field("Verdict on the whole evaluation; only if COMPLETED.")
     evaluation_run: Text = field("Name of the run.")
     persona: EvaluationPersona | None = field("The simulated user.")
     error_info: EvaluationErrorInfo | None = field("Why it could not be evaluated.")
-    error: Status | None = field("Older form of errorInfo.")
+    error: Status | None = field("Older form of errorInfo.", deprecated=True)
     initiated_by: Text = field("Who started the run.")
     app_version: Text = field("Name of the app version; absent: the draft.")
     app_version_display_name: Text = field("Its display name.")
     changelog: Text = field("Changelog entry of the draft.")
-    changelog_create_time: Timestamp | None = field("Time of that entry.")
-    execution_state: Implicit[ExecutionState] = field("How far the execution is.")
+    changelog_create_time: proto.Timestamp | None = field("Time of that entry.")
+    execution_state: ExecutionState = field("How far the execution is.")
     evaluation_metrics_thresholds: evaluation.EvaluationMetricsThresholds | None = field(
         "Thresholds that applied."
     )
     config: EvaluationConfig | None = field("Settings that applied.")
-    golden_run_method: Implicit[GoldenRunMethod] = field("How the golden was replayed.")
+    golden_run_method: GoldenRunMethod = field("How the golden was replayed.")
 
 
 class Evaluation(evaluation.CaseContent):
     """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
 
     aggregated_metrics: AggregatedMetrics | None = field(
-        "Averages and counts over all its results, by app version."
+        "Averages and counts over all its results, by app version.", output_only=True
     )
-    last_completed_result: EvaluationResult | None = field("The newest completed result.")
-    last_ten_results: Repeated[EvaluationResult] = field("The ten newest results; only if requested.")
+    last_completed_result: EvaluationResult | None = field("The newest completed result.", output_only=True)
+    last_ten_results: list[EvaluationResult] = field(
+        "The ten newest results; only if requested.", output_only=True
+    )

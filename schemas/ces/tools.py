@@ -1,21 +1,8 @@
 """Requests and responses of the methods that the store serves, and of the tools that extend them."""
 
-from typing import ClassVar
-
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult, MetricsByAppVersion
-from turnwise.schemas.proto.message import (
-    Bool,
-    Double,
-    FieldMask,
-    Int32,
-    Int64,
-    Message,
-    Repeated,
-    Struct,
-    Text,
-    Timestamp,
-    field,
-)
+from turnwise.schemas.proto import message as proto
+from turnwise.schemas.proto.message import Int32, Message, Struct, Text, field
 
 _WANTED = "Comma-separated paths of the wanted fields; *: all; absent: "
 _REJECTED = field(
@@ -27,10 +14,10 @@ _REJECTED = field(
 class UpdateEvaluationRequest(Message):
     """Change a case."""
 
-    REQUIRED = ("evaluation",)
-
-    evaluation: Evaluation | None = field("The new values; its name says which evaluation changes.")
-    update_mask: FieldMask | None = field(
+    evaluation: Evaluation | None = field(
+        "The new values; its name says which evaluation changes.", required=True
+    )
+    update_mask: proto.FieldMask | None = field(
         "Comma-separated paths of the fields to change; absent: all fields."
     )
 
@@ -38,20 +25,16 @@ class UpdateEvaluationRequest(Message):
 class CreateEvaluationRequest(Message):
     """Add a case to an app."""
 
-    REQUIRED = ("parent", "evaluation")
-
-    parent: Text = field("The app: projects/P/locations/L/apps/A.")
+    parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
     evaluation_id: Text = field("Last part of the name; absent: generated.")
-    evaluation: Evaluation | None = field("The evaluation.")
+    evaluation: Evaluation | None = field("The evaluation.", required=True)
 
 
 class DeleteEvaluationRequest(Message):
     """Delete a case; its history stays."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the evaluation.")
-    force: Bool = field(
+    name: Text = field("Name of the evaluation.", required=True)
+    force: proto.Bool = field(
         "Whether it is also removed from its datasets; otherwise one that is in a dataset is not deleted."
     )
     etag: Text = field("The etag that it must have; absent: any.")
@@ -60,53 +43,46 @@ class DeleteEvaluationRequest(Message):
 class PageRequest(Message):
     """Base of requests for a page of what an app has."""
 
-    REQUIRED: ClassVar[tuple[str, ...]] = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = field("The app: projects/P/locations/L/apps/A.")
-    page_size: Int32 = field("Most entries of a page.")
+    parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
+    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
 
 
 class ListEvaluationsRequest(PageRequest):
     """List the cases of an app."""
 
-    DEPRECATED = frozenset({"filter"})
-
-    filter: Text = field("Older form of evaluationFilter.")
+    filter: Text = field("Older form of evaluationFilter.", deprecated=True)
     evaluation_filter: Text = field("Condition on evaluations, such as tags:slow AND display_name:refund.")
     evaluation_run_filter: Text = field("Condition on the runs of their results, such as app_version = v8.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
-    last_ten_results: Bool = field("Whether the ten newest results are added.")
+    last_ten_results: proto.Bool = field("Whether the ten newest results are added.")
 
 
 class ListEvaluationsResponse(Message):
     """A page of cases."""
 
-    evaluations: Repeated[Evaluation] = field("The evaluations.")
+    evaluations: list[Evaluation] = field("The evaluations.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
 class GetEvaluationRequest(Message):
     """Read a case."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the evaluation.")
+    name: Text = field("Name of the evaluation.", required=True)
 
 
 class GetEvaluationResultRequest(Message):
     """Read a result."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R.")
+    name: Text = field(
+        "Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R.", required=True
+    )
 
 
 class ListEvaluationResultsRequest(PageRequest):
     """List the results of a case."""
 
-    parent: Text = field("The evaluation; .../evaluations/- stands for all of the app.")
+    parent: Text = field("The evaluation; .../evaluations/- stands for all of the app.", required=True)
     filter: Text = field("Condition, such as evaluation_status = FAIL AND app_version = v8.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
@@ -114,16 +90,14 @@ class ListEvaluationResultsRequest(PageRequest):
 class ListEvaluationResultsResponse(Message):
     """A page of results."""
 
-    evaluation_results: Repeated[EvaluationResult] = field("The results.")
+    evaluation_results: list[EvaluationResult] = field("The results.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
 class GetEvaluationRunRequest(Message):
     """Read a run."""
 
-    REQUIRED = ("name",)
-
-    name: Text = field("Name of the run.")
+    name: Text = field("Name of the run.", required=True)
 
 
 # Tools that CES does not have.
@@ -141,7 +115,7 @@ class UpdateEvaluationTool(Message):
 class GetEvaluationWithResults(GetEvaluationRequest):
     """Read a case, with its results."""
 
-    last_ten_results: Bool = field("Whether the ten newest results are added.")
+    last_ten_results: proto.Bool = field("Whether the ten newest results are added.")
 
 
 class GetEvaluationTool(GetEvaluationWithResults):
@@ -175,7 +149,7 @@ class RunFailure(Message):
 
     name: Text = field("Name of the failure.")
     evaluation_run: Text = field("Name of the run.")
-    update_time: Timestamp | None = field("When it was written.")
+    update_time: proto.Timestamp | None = field("When it was written.")
     stage: Text = field("`read`, `parse`, `parse_case`, `match` or `score`; `write`: results were replaced.")
     error_type: Text = field("Class of the error.")
     message: Text = field("What is wrong.")
@@ -191,14 +165,14 @@ class RunFailure(Message):
 class GetFailuresResponse(Message):
     """A page of failures."""
 
-    failures: Repeated[RunFailure] = field("The failures.")
+    failures: list[RunFailure] = field("The failures.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
 class ListEvaluationRunsRequest(PageRequest):
     """List the runs of an app."""
 
-    page_size: Int32 = field("Number of runs, at most 200.")
+    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
     filter: Text = field("By name, display_name (the run id), state, create_time and update_time.")
     order_by: Text = field("name (default), create_time or update_time; times from the newest on.")
 
@@ -222,12 +196,12 @@ class RunSummary(Message):
     update_time: Text = field("When it wrote last.")
     end_time: Text = field("End; absent: it has not ended, or it is not known.")
     day: Text = field("Date of the run.")
-    app_versions: Repeated[Text] = field("Ids of the app versions with results.")
-    criteria: Repeated[Text] = field("Names of the criteria of the config.")
+    app_versions: list[Text] = field("Ids of the app versions with results.")
+    criteria: list[Text] = field("Names of the criteria of the config.")
     config_digest: Text = field("The same where what decides the scores is equal.")
     judge: Text = field("Kind of judge; `none`: there was none.")
     judge_model: Text = field("Model of the judge.")
-    cost: Double | None = field("Of the judge, for the whole run, at the prices of the config.")
+    cost: proto.Double | None = field("Of the judge, for the whole run, at the prices of the config.")
     conversation_count: Int32 = field("Conversations in the app.")
     result_count: Int32 = field("Their results.")
     pass_count: Int32 = field("Results with the verdict PASS.")
@@ -239,7 +213,7 @@ class RunSummary(Message):
 class ListRunSummariesResponse(Message):
     """A page of runs."""
 
-    evaluation_runs: Repeated[RunSummary] = field("The runs.")
+    evaluation_runs: list[RunSummary] = field("The runs.")
     next_page_token: Text = field("Reads on as pageToken; absent: this is the last page.")
 
 
@@ -251,13 +225,11 @@ class GetCriterionTrendRequest(PageRequest):
     filter: Text = field(
         "Of the runs: by name, display_name (the run id), state, create_time and update_time."
     )
-    page_size: Int32 = field("Number of runs, at most 200.")
+    page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
 
 
 class TrendPoint(Message):
     """The figures of one criterion over one app version in one run."""
-
-    RANGES = (("pass_rate", 0, 1), ("pass_rate_low", 0, 1), ("pass_rate_high", 0, 1))
 
     app_version_id: Text = field("Id of the version; absent: the logs do not state it.")
     criterion: Text = field("Name of the criterion.")
@@ -270,26 +242,28 @@ class TrendPoint(Message):
     error_count: Int32 = field("How often the criterion failed with an error.")
     pass_count: Int32 = field("Scores with the outcome PASS.")
     fail_count: Int32 = field("Scores with the outcome FAIL.")
-    pass_rate: Double | None = field("Share of PASS in all outcomes; absent: there is no outcome.")
-    pass_rate_low: Double | None = field(
-        "Lower bound with 95 % confidence (Wilson), as of independent scores."
+    pass_rate: proto.Double | None = field(
+        "Share of PASS in all outcomes; absent: there is no outcome.", bounds=(0, 1)
     )
-    pass_rate_high: Double | None = field("Upper bound.")
-    mean: Double | None = field("Mean of the values.")
-    mean_interval_low: Double | None = field(
+    pass_rate_low: proto.Double | None = field(
+        "Lower bound with 95 % confidence (Wilson), as of independent scores.", bounds=(0, 1)
+    )
+    pass_rate_high: proto.Double | None = field("Upper bound.", bounds=(0, 1))
+    mean: proto.Double | None = field("Mean of the values.")
+    mean_interval_low: proto.Double | None = field(
         "Lower bound with 95 % confidence (Student), as of independent values; absent: no spread was seen."
     )
-    mean_interval_high: Double | None = field("Upper bound.")
-    mean_low: Double | None = field(
+    mean_interval_high: proto.Double | None = field("Upper bound.")
+    mean_low: proto.Double | None = field(
         "Mean if everything without a score had the lowest value of the scale; absent: it has none."
     )
-    mean_high: Double | None = field(
+    mean_high: proto.Double | None = field(
         "Mean if everything without a score had the highest value of the scale; absent: it has none."
     )
-    stddev: Double | None = field("Standard deviation of the values; absent: fewer than two.")
-    p50: Double | None = field("Median, of latencies only.")
-    p90: Double | None = field("90th percentile, of latencies only.")
-    p99: Double | None = field("99th percentile, of latencies only.")
+    stddev: proto.Double | None = field("Standard deviation of the values; absent: fewer than two.")
+    p50: proto.Double | None = field("Median, of latencies only.")
+    p90: proto.Double | None = field("90th percentile, of latencies only.")
+    p99: proto.Double | None = field("99th percentile, of latencies only.")
     conversation_count: Int32 = field("Conversations of the version in the run.")
     turn_count: Int32 = field("Their turns.")
 
@@ -303,23 +277,21 @@ class TrendRun(Message):
     gap: Text = field(
         "Why the run has no points: it has not ended, broke off, or kept no metrics; it is not 0."
     )
-    points: Repeated[TrendPoint] = field("By criterion, app version and level.")
+    points: list[TrendPoint] = field("By criterion, app version and level.")
 
 
 class GetCriterionTrendResponse(Message):
     """A page of runs, the newest first."""
 
-    runs: Repeated[TrendRun] = field("The runs.")
+    runs: list[TrendRun] = field("The runs.")
     next_page_token: Text = field("Reads older runs as pageToken; absent: this is the last page.")
 
 
 class CompareAppVersionsRequest(PageRequest):
     """Compare the results of two versions of an app."""
 
-    REQUIRED = ("parent", "baseline_version", "candidate_version")
-
-    baseline_version: Text = field("Name or id of the app version to compare with.")
-    candidate_version: Text = field("Name or id of the app version to judge.")
+    baseline_version: Text = field("Name or id of the app version to compare with.", required=True)
+    candidate_version: Text = field("Name or id of the app version to judge.", required=True)
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
     read_mask: Text = field(_WANTED + "all but metrics by turn.")
 
@@ -327,26 +299,22 @@ class CompareAppVersionsRequest(PageRequest):
 class CompareEvaluationRunsRequest(PageRequest):
     """Compare two runs of an app."""
 
-    REQUIRED = ("parent", "baseline_run", "candidate_run")
-
-    baseline_run: Text = field("Name or id of the run to compare with.")
-    candidate_run: Text = field("Name or id of the run to judge.")
+    baseline_run: Text = field("Name or id of the run to compare with.", required=True)
+    candidate_run: Text = field("Name or id of the run to judge.", required=True)
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
 
 
 class VersionSummary(Message):
     """The results of a version."""
 
-    RANGES = (("pass_rate", 0, 1), ("pass_rate_low", 0, 1), ("pass_rate_high", 0, 1))
-
     app_version_id: Text = field("Id of the version.")
     evaluation_count: Int32 = field("Evaluations that have a result.")
     pass_count: Int32 = field("Results that passed.")
     fail_count: Int32 = field("Results that failed.")
     no_verdict_count: Int32 = field("Results without a verdict.")
-    pass_rate: Double | None = field("Share that passed of the results with a verdict.")
-    pass_rate_low: Double | None = field("Lower bound with 95 % confidence (Wilson).")
-    pass_rate_high: Double | None = field("Upper bound.")
+    pass_rate: proto.Double | None = field("Share that passed of the results with a verdict.", bounds=(0, 1))
+    pass_rate_low: proto.Double | None = field("Lower bound with 95 % confidence (Wilson).", bounds=(0, 1))
+    pass_rate_high: proto.Double | None = field("Upper bound.", bounds=(0, 1))
     metrics: MetricsByAppVersion | None = field("Averages and counts.")
 
 
@@ -372,15 +340,15 @@ class MeasuredDifference(Message):
     measure: Text = field("`pass_rate` or `mean`.")
     unit: Text = field("`score`, `seconds` or `count`.")
     pair_count: Int32 = field("Cases with a value on both sides.")
-    baseline_value: Double | None = field("Pass rate or mean of the baseline over the pairs.")
-    candidate_value: Double | None = field("Pass rate or mean of the candidate over the pairs.")
-    difference: Double | None = field("Value of the candidate minus that of the baseline.")
-    difference_low: Double | None = field("Lower bound with 95 % confidence.")
-    difference_high: Double | None = field("Upper bound.")
-    p_value: Double | None = field("Adjusted (Holm) over the criteria that decide.")
+    baseline_value: proto.Double | None = field("Pass rate or mean of the baseline over the pairs.")
+    candidate_value: proto.Double | None = field("Pass rate or mean of the candidate over the pairs.")
+    difference: proto.Double | None = field("Value of the candidate minus that of the baseline.")
+    difference_low: proto.Double | None = field("Lower bound with 95 % confidence.")
+    difference_high: proto.Double | None = field("Upper bound.")
+    p_value: proto.Double | None = field("Adjusted (Holm) over the criteria that decide.")
     fixed_count: Int32 = field("Pairs that fail in the baseline and pass in the candidate.")
     regressed_count: Int32 = field("Pairs that pass in the baseline and fail in the candidate.")
-    detectable_difference: Double | None = field(
+    detectable_difference: proto.Double | None = field(
         "Smallest difference that would have been seen with a power of 80 %."
     )
     needed_pair_count: Int32 = field(
@@ -422,14 +390,12 @@ class VersionVerdict(MeasuredDifference):
     )
     headline: Text = field("What it means for the decision, in one sentence, by the leading criterion.")
     detail: Text = field("What is left out or missing, as far as it could change the answer.")
-    open_reasons: Repeated[ReasonCount] = field(
-        "Why conversations of the candidate most often have no verdict."
-    )
+    open_reasons: list[ReasonCount] = field("Why conversations of the candidate most often have no verdict.")
     paired_by: Text = field("`eval_id`, `conversation_id`, `task` or `nothing` (two groups).")
     changed_case_count: Int32 = field(
         "Cases left out, because the versions were not held against the same expectation."
     )
-    changed_cases: Repeated[Text] = field("The first of them.")
+    changed_cases: list[Text] = field("The first of them.")
     baseline_only_case_count: Int32 = field("Cases of the baseline alone.")
     candidate_only_case_count: Int32 = field("Cases of the candidate alone.")
     baseline_conversation_count: Int32 = field("Conversations of the baseline.")
@@ -440,22 +406,22 @@ class VersionVerdict(MeasuredDifference):
         "Records, conversations and cases that the runs of the baseline rejected, whatever their version."
     )
     candidate_rejected_record_count: Int32 = field("The same of the candidate.")
-    baseline_problems: Repeated[Text] = field(
+    baseline_problems: list[Text] = field(
         "Runs of the baseline that have not ended or broke off: what is newest is not compared."
     )
-    candidate_problems: Repeated[Text] = field(
+    candidate_problems: list[Text] = field(
         "The same of the candidate; conclude nothing good from the figures."
     )
-    criteria: Repeated[CriterionDifference] = field("By the other criteria that both versions have.")
-    not_compared: Repeated[CriterionNotCompared] = field("Criteria of which nothing may be said.")
-    notes: Repeated[Text] = field("What must be read before believing the figures.")
+    criteria: list[CriterionDifference] = field("By the other criteria that both versions have.")
+    not_compared: list[CriterionNotCompared] = field("Criteria of which nothing may be said.")
+    notes: list[Text] = field("What must be read before believing the figures.")
 
 
 class CasesChanged(Message):
     """What comparisons share: what they say, and the changed cases."""
 
     verdict: VersionVerdict | None = field("What may be said of the candidate against the baseline.")
-    changes: Repeated[VersionChange] = field(
+    changes: list[VersionChange] = field(
         "Evaluations whose share of passed results changed by half or more, regressed ones first."
     )
     regressed_count: Int32 = field("Evaluations whose share fell by half or more.")
@@ -483,11 +449,8 @@ class CompareEvaluationRunsResponse(CasesChanged):
 class ListEvaluationRevisionsRequest(Message):
     """List the revisions of an evaluation."""
 
-    REQUIRED = ("name",)
-    RANGES = (("page_size", 0, None),)
-
-    name: Text = field("Name of the evaluation.")
-    page_size: Int32 = field("Most entries of a page.")
+    name: Text = field("Name of the evaluation.", required=True)
+    page_size: Int32 = field("Most entries of a page.", bounds=(0, None))
     page_token: Text = field("nextPageToken of the page before.")
     read_mask: Text = field(_WANTED + "all but the content.")
 
@@ -497,41 +460,35 @@ class EvaluationRevision(Message):
 
     revision: Int32 = field("Number of the revision, from 1.")
     etag: Text = field("Its etag.")
-    change_time: Timestamp | None = field("When it was made.")
+    change_time: proto.Timestamp | None = field("When it was made.")
     changed_by: Text = field("Who made it.")
     update_mask: Text = field("Mask of the update that made it; absent: all fields were written.")
-    deleted: Bool = field("Whether the evaluation was deleted here; `evaluation` is what it held.")
+    deleted: proto.Bool = field("Whether the evaluation was deleted here; `evaluation` is what it held.")
     evaluation: Evaluation | None = field("Its content, without what is computed.")
 
 
 class ListEvaluationRevisionsResponse(Message):
     """A page of revisions, the newest first."""
 
-    revisions: Repeated[EvaluationRevision] = field("The revisions.")
+    revisions: list[EvaluationRevision] = field("The revisions.")
     next_page_token: Text = field("pageToken of the next page; absent: this is the last.")
 
 
 class RestoreEvaluationRequest(Message):
     """Give an evaluation the content of one of its revisions."""
 
-    REQUIRED = ("name", "revision")
-    RANGES = (("revision", 1, None),)
-
-    name: Text = field("Name of the evaluation.")
-    revision: Int32 = field("Number of the revision.")
+    name: Text = field("Name of the evaluation.", required=True)
+    revision: Int32 = field("Number of the revision.", required=True, bounds=(1, None))
     etag: Text = field("The etag that the evaluation must have; absent: any.")
 
 
 class ListConversationsToReadRequest(Message):
     """List the conversations of a run that should be read first."""
 
-    REQUIRED = ("parent",)
-    RANGES = (("page_size", 0, None),)
-
-    parent: Text = field("The app: projects/P/locations/L/apps/A.")
+    parent: Text = field("The app: projects/P/locations/L/apps/A.", required=True)
     evaluation_run: Text = field("Name or id of the run; absent: the run that was written last.")
     app_version: Text = field("Name or id of an app version; absent: all versions.")
-    page_size: Int32 = field("Number of conversations, at most 50; absent: 10.")
+    page_size: Int32 = field("Number of conversations, at most 50; absent: 10.", bounds=(0, None))
 
 
 class ConversationFields(Message):
@@ -541,11 +498,11 @@ class ConversationFields(Message):
     conversation_id: Text = field("Its id in the log.")
     app_version: Text = field("App version.")
     language: Text = field("Language.")
-    tags: Repeated[Text] = field("Tags.")
+    tags: list[Text] = field("Tags.")
     verdict: Text = field("PASS or FAIL; absent: no verdict.")
     why: Text = field("Why it should be read, in one line; turns are counted from 1.")
     severity: Text = field("How bad what went wrong is: critical, high, medium or low; absent: nothing.")
-    severity_score: Double = field("Order of reading, first of what failed: the greater, the earlier.")
+    severity_score: proto.Double = field("Order of reading, first of what failed: the greater, the earlier.")
     severity_reason: Text = field("What most of the severity comes from; absent: nothing failed.")
     worst_criterion: Text = field("Criterion of the worst score.")
     worst_turn: Int32 | None = field("Turn of the worst score, from 0.")
@@ -566,10 +523,10 @@ class ListConversationsToReadResponse(Message):
     run_state: Text = field(
         "COMPLETED. RUNNING: it has not ended, or was killed; more may come. ERROR, CANCELLED: it broke off."
     )
-    unread_runs: Repeated[Text] = field(
+    unread_runs: list[Text] = field(
         "Where no run was named: runs that wrote later, and have not ended or broke off, one line each."
     )
-    conversations: Repeated[ConversationBrief] = field("The conversations, the worst first.")
+    conversations: list[ConversationBrief] = field("The conversations, the worst first.")
     conversation_count: Int32 = field("All conversations of the run and version.")
     fail_count: Int32 = field("Of them, those that failed.")
     no_verdict_count: Int32 = field("Of them, those without a verdict.")
@@ -591,9 +548,9 @@ class ConversationScore(Message):
     score_id: Text = field("Id of the score.")
     turn_index: Int32 | None = field("0-based; absent: the whole conversation.")
     criterion: Text = field("Name of the criterion.")
-    value: Double | None = field("Absent: no score.")
+    value: proto.Double | None = field("Absent: no score.")
     outcome: Text = field("PASS, FAIL or SKIPPED; absent: no outcome.")
-    threshold: Double | None = field("Threshold of the criterion.")
+    threshold: proto.Double | None = field("Threshold of the criterion.")
     label: Text = field("Label of the score.")
     reason: Text = field("Why there is no value or no outcome.")
     explanation: Text = field("Why it fails.")
@@ -610,14 +567,16 @@ class RecordedConversation(ConversationFields):
     tool_calls: Int32 = field("Number of calls.")
     tool_errors: Int32 = field("Number of those that failed.")
     destructive_calls: Int32 = field("Number of successful calls that cannot be undone.")
-    latency_seconds: Double | None = field("Sum over the turns; absent: not logged of every turn.")
-    tokens_in: Int64 | None = field("Tokens read by the agent's models; absent: not logged of every turn.")
-    tokens_out: Int64 | None = field("Tokens written by them; absent: not logged of every turn.")
+    latency_seconds: proto.Double | None = field("Sum over the turns; absent: not logged of every turn.")
+    tokens_in: proto.Int64 | None = field(
+        "Tokens read by the agent's models; absent: not logged of every turn."
+    )
+    tokens_out: proto.Int64 | None = field("Tokens written by them; absent: not logged of every turn.")
     source: Text = field("File that it came from.")
-    position: Int64 | None = field("Its line or index in the file, from 1.")
+    position: proto.Int64 | None = field("Its line or index in the file, from 1.")
     transcript: Struct | None = field("What was said and called, at most 64 KiB; absent: the run kept none.")
-    scores: Repeated[ConversationScore] = field("Failed ones first, then those without a score; at most 200.")
+    scores: list[ConversationScore] = field("Failed ones first, then those without a score; at most 200.")
     omitted_score_count: Int32 = field("Scores that are left out here.")
-    other_names: Repeated[Text] = field(
+    other_names: list[Text] = field(
         "Names of the same conversation in the run, with another case or app version; at most 20."
     )

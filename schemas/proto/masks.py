@@ -4,7 +4,7 @@ A path is a field by its JSON or proto name, followed, after a dot, by a field o
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args, get_origin
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args, get_orig
 from msgspec import Struct
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import shown
 
@@ -93,12 +93,10 @@ def _holder(value: JsonObject, path: FieldPath) -> JsonObject:
 
 def _set(message: type[Message], target: JsonObject, path: FieldPath, value: JsonValue) -> None:
     name = path[0]
-    for members in message.ONEOFS:
-        others = [to_camel(member) for member in members]
-        if name in others:
-            for other in others:
-                if other != name:
-                    target.pop(other, None)
+    members = [to_camel(member) for member in message.ONEOF]
+    for other in members if name in members else ():
+        if other != name:
+            target.pop(other, None)
     inside = mask_fields(message)[name].message
     if len(path) == 1 or inside is None:
         target[name] = deepcopy(value)
@@ -108,32 +106,27 @@ def _set(message: type[Message], target: JsonObject, path: FieldPath, value: Jso
 
 def all_but(message: type[Message], mask: str) -> tuple[FieldPath, ...]:
     """Returns the paths of a message except those of a mask."""
-    return tuple(_others(message, parse_mask(message, mask, through_lists=True) or ()))
+    return tuple(_others(message, _tree(parse_mask(message, mask, through_lists=True) or ())))
 
 
-def _others(message: type[Message], excluded: Iterable[FieldPath]) -> Iterator[FieldPath]:
-    for field in dict.fromkeys(mask_fields(message).values()):
-        inside = [path[1:] for path in excluded if path[0] == field.name]
-        if () in inside:
-            continue
-        if inside and field.message is not None:
-            yield from ((field.name, *path) for path in _others(field.message, inside))
-        else:
-            yield (field.name,)
+def _others(message: type[Message], excluded: JsonObject | None) -> Iterator[FieldPath]:
+    if excluded is not None:
+        for field in dict.fromkeys(mask_fields(message).values()):
+            if field.message is not None and excluded.get(field.name):
+                yield from ((field.name, *path) for path in _others(field.message, excluded[field.name]))
+            elif field.name not in excluded:
+                yield (field.name,)
 
 
-def select_fields(value: JsonObject, paths: Iterable[FieldPath]) -> JsonObject:
+def select_fields(value: JsonObject, paths: Sequence[FieldPath]) -> JsonObject:
     """Returns the parts of a canonical proto3 JSON message at the paths."""
-    tree: JsonObject = {}
-    for path in sorted(set(paths), key=len):
-        inner = tree
-        for name in path[:-1]:
-            inner = inner.setdefault(name, {})
-            if inner is None:  # a shorter path selects all of it
-                break
-        else:
-            inner[path[-1]] = None
-    return _pruned(value, tree)
+    return _pruned(value, _tree(paths))
+
+
+def _tree(paths: Sequence[FieldPath]) -> JsonObject | None:
+    """Returns the first fields of paths, each with a tree of those inside it; None: all of them."""
+    inside = grouped((path[0], path[1:]) for path in paths if path)
+    return None if () in paths else {name: _tree(inner) for name, inner in inside.items()}
 
 
 def _pruned(value: JsonValue, tree: JsonObject | None) -> JsonValue:

@@ -2,10 +2,10 @@
 
 A message class lists its fields by their proto names, `name: Text = field("What it is.")`, with these types:
 
-    Text, Bool, Int32, Float32, ...   a scalar without presence: its default is not printed
-    Implicit[SomeEnum]                the same for an enum
-    X | None                          a message, a oneof member, an `optional` scalar: printed when set
-    Repeated[X], Map[X]               printed unless empty
+    Text, Int32, SomeEnum, ...        a field without presence: its default is not printed
+    X | None                          a message, an `optional` scalar: printed when set
+    OneOf[X]                          the same; of all such fields of a message at most one may be set
+    list[X], dict[Text, X]            printed unless empty
 """
 
 import builtins
@@ -42,28 +42,30 @@ def _refuse_constant(name: str) -> JsonValue:
     raise ValueError(f"{name} is not JSON (quote it)")
 
 
-class _Declared(NamedTuple):
-    description: str
+class Declared(NamedTuple):
+    """What is declared of a field; `bounds`: of a number, or of the length of a list, None: no limit."""
+
+    description: str = ""
+    required: bool = False  # in requests
+    output_only: bool = False  # only the service sets it
+    deprecated: bool = False  # it has a successor
+    bounds: tuple[float | None, float | None] = (None, None)
 
 
-def field(description: str = "") -> Any:
-    """Declares a field of a message: its description in JSON Schemas; its default follows from its type."""
-    return _Declared(description)
+field: Any = Declared
+"""Declares a field of a message; its default follows from its type."""
 
 
 class Message(pydantic.BaseModel):
     """Base of all protobuf messages.
 
     Attributes:
-        ONEOFS: Groups of fields of which at most one may be set.
-        NEEDS_ONE: Whether a request must set one of each group.
-        REQUIRED: Fields that a request must hold.
+        NEEDS_ONE: Whether a request must set one of `ONEOF`.
         IDENTIFIER: The field that a request with a mask must hold; "": none.
-        OUTPUT_ONLY: JSON names of the fields that only the service sets.
-        DEPRECATED: Fields that have a successor.
-        RANGES: Fields with the least and greatest value of a number, or length of a list (None: no limit).
         PROTO: Name inside its package, nested messages with dots.
-        DESCRIPTIONS: Name of a field -> its description.
+        FIELDS: Name of a field -> what is declared of it.
+        ONEOF: Fields of which at most one may be set.
+        OUTPUT_ONLY: JSON names of the fields that only the service sets.
     """
 
     model_config = pydantic.ConfigDict(
@@ -75,26 +77,23 @@ class Message(pydantic.BaseModel):
         defer_build=True,
     )
 
-    ONEOFS: ClassVar[tuple[tuple[str, ...], ...]] = ()
     NEEDS_ONE: ClassVar[bool] = False
-    REQUIRED: ClassVar[tuple[str, ...]] = ()
     IDENTIFIER: ClassVar[str] = ""
-    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset()
-    DEPRECATED: ClassVar[frozenset[str]] = frozenset()
-    RANGES: ClassVar[tuple[tuple[str, float, float | None], ...]] = ()
     PROTO: ClassVar[str] = ""
-    DESCRIPTIONS: ClassVar[dict[str, str]] = {}
+    FIELDS: ClassVar[dict[str, Declared]] = {}
+    ONEOF: ClassVar[tuple[str, ...]] = ()
+    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset()
     _names: ClassVar[dict[str, str]] = {}
     _json_names: ClassVar[frozenset[str]] = frozenset()
-    _oneofs: ClassVar[tuple[frozenset[str], ...]] = ()
+    _oneof: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, proto: str = "", inside: str = "", **kwargs: Any) -> None:
         """Gives pydantic the defaults; `proto`: name inside the package, `inside`: message that holds it."""
         super().__init_subclass__(**kwargs)
         cls.PROTO = f"{inside}.{cls.__name__}" if inside else proto or cls.__name__
-        declared = {name: value for name, value in vars(cls).items() if isinstance(value, _Declared)}
-        stated = {name: value.description for name, value in declared.items() if value.description}
-        cls.DESCRIPTIONS = cls.DESCRIPTIONS | stated
+        declared = {name: value for name, value in vars(cls).items() if isinstance(value, Declared)}
+        cls.FIELDS = cls.FIELDS | declared
+        cls.OUTPUT_ONLY = frozenset(to_camel(name) for name, item in cls.FIELDS.items() if item.output_only)
         for name in declared:
             setattr(cls, name, _default(cls.__annotations__[name]))
 
@@ -105,7 +104,8 @@ class Message(pydantic.BaseModel):
         in_python = {f"{name}_": json for name, json in names.items() if name in _PYTHON_WORDS}
         cls._names = names | {name: name for name in names.values()} | in_python
         cls._json_names = frozenset(names.values())
-        cls._oneofs = tuple(frozenset(map(to_camel, members)) for members in cls.ONEOFS)
+        cls.ONEOF = tuple(name for name, info in cls.model_fields.items() if _MEMBER in info.metadata)
+        cls._oneof = frozenset(map(to_camel, cls.ONEOF))
 
     @pydantic.model_validator(mode="wrap")
     @classmethod
@@ -116,9 +116,7 @@ class Message(pydantic.BaseModel):
             if isinstance(value, cls):
                 return value
             raise ValueError(f"a message must be a JSON object, not {shown(value)}")
-        state: ParseState | None = info.context
-        if state is None:
-            return handler(cls._fields_of(value, lenient=False))
+        state: ParseState = info.context or ParseState(lenient=False)
         state.depth += 1
         try:
             if state.depth > MAX_DEPTH:
@@ -130,24 +128,21 @@ class Message(pydantic.BaseModel):
     @classmethod
     def _fields_of(cls, value: JsonObject, lenient: bool) -> JsonObject:
         """Returns the object by JSON names, without nulls (if lenient, also without unknown fields)."""
-        clean = value.keys() <= cls._json_names and None not in value.values()
-        fields = value if clean else cls._cleaned(value, lenient)
-        for members in cls._oneofs:
-            if len(members & fields.keys()) > 1:
-                raise ValueError(f"at most one may be set of {', '.join(sorted(members))}")
-        return fields
-
-    @classmethod
-    def _cleaned(cls, value: JsonObject, lenient: bool) -> JsonObject:
-        names = cls._names
-        fields = {names.get(key, key): item for key, item in value.items()}
-        if lenient:
-            if any(isinstance(key, str) and key[:1] == "[" and key[-1:] == "]" for key in fields):
+        fields, names = value, cls._names
+        if not value.keys() <= cls._json_names or None in value.values():
+            named = {names.get(key, key): item for key, item in value.items()}
+            if lenient and any(isinstance(key, str) and key[:1] == "[" and key[-1:] == "]" for key in named):
                 raise ValueError("a key in brackets names an extension; the message has none")
-            return {key: item for key, item in fields.items() if key in names and item is not None}
-        if len(fields) != len(value):
-            raise ValueError("a field is given under both of its names")
-        return {key: item for key, item in fields.items() if item is not None or key not in names}
+            if not lenient and len(named) != len(value):
+                raise ValueError("a field is given under both of its names")
+            fields = {
+                key: item
+                for key, item in named.items()
+                if (item is not None if key in names else not lenient)  # unknown ones are errors
+            }
+        if cls._oneof and len(cls._oneof & fields.keys()) > 1:
+            raise ValueError(f"at most one may be set of {', '.join(sorted(cls._oneof))}")
+        return fields
 
     @classmethod
     def from_json(cls, text: str | bytes, *, lenient: bool = False) -> Self:
@@ -182,13 +177,16 @@ class Message(pydantic.BaseModel):
 
 
 def _default(hint: Any) -> Any:
-    """Returns what proto3 takes for a field of a type that is not set."""
-    if NoneType in get_args(hint):
+    """Returns what proto3 takes for a field that is not set, which is not printed."""
+    bare = hint.__origin__ if get_origin(hint) is Annotated else hint
+    if NoneType in get_args(bare):
         return None
-    kind = get_origin(hint.__origin__) or hint.__origin__
+    kind = get_origin(bare) or bare
     if kind in (list, dict):
-        return pydantic.Field(default_factory=no_items if kind is list else dict)
-    return kind(0) if issubclass(kind, int) else kind()
+        return pydantic.Field(default_factory=no_items if kind is list else dict, exclude_if=not_)
+    if kind is float:
+        return pydantic.Field(default=0.0, exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
+    return pydantic.Field(default=kind(0) if issubclass(kind, int) else kind(), exclude_if=not_)
 
 
 Message.__annotations__.clear()  # pydantic would evaluate them again for each message
@@ -315,8 +313,7 @@ class ParseState(msgspec.Struct):
     keeps_names: bool = False
 
 
-def _is_lenient(info: pydantic.ValidationInfo) -> bool:
-    return info.context is not None and info.context.lenient
+_STRICT = ParseState(lenient=False)
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -336,11 +333,11 @@ class Reading(msgspec.Struct, frozen=True):
 def _reading(
     read: Callable[[JsonValue, bool], Any], write: Callable[[Any], JsonValue] | None = None
 ) -> Reading:
-    return Reading(lambda value, info: read(value, _is_lenient(info)), write)
+    return Reading(lambda value, info: read(value, (info.context or _STRICT).lenient), write)
 
 
 def _read_struct(value: JsonValue, info: pydantic.ValidationInfo) -> JsonObject:
-    return read_struct(value, info.context.depth + 1 if info.context else 1)
+    return read_struct(value, (info.context or _STRICT).depth + 1)
 
 
 def _print_float(value: float) -> float | str:
@@ -350,24 +347,24 @@ def _print_float(value: float) -> float | str:
 
 
 # The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
-Text = Annotated[str, pydantic.StringConstraints(strict=True, pattern=""), pydantic.Field(exclude_if=not_)]
-Bool = Annotated[bool, pydantic.Strict(), pydantic.Field(exclude_if=not_)]
-Int32 = Annotated[int, _reading(scalars.read_int), pydantic.Field(exclude_if=not_)]
-Int64 = Annotated[int, _reading(partial(scalars.read_int, bits=64), str), pydantic.Field(exclude_if=not_)]
-_UNLESS_ZERO = pydantic.Field(exclude_if=lambda value: repr(value) == "0.0")  # -0.0 is printed
-Double = Annotated[float, _reading(scalars.read_double, _print_float), _UNLESS_ZERO]
-Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), _UNLESS_ZERO]
+Text = Annotated[str, pydantic.StringConstraints(strict=True, pattern="")]
+Bool = Annotated[bool, pydantic.Strict()]
+Int32 = Annotated[int, _reading(scalars.read_int)]
+Int64 = Annotated[int, _reading(partial(scalars.read_int, bits=64), str)]
+Double = Annotated[float, _reading(read_double, _print_float)]
+Float32 = Annotated[
+    float, _reading(lambda value, lenient: scalars.float32(read_double(value, lenient)), _print_float)
+]
 """A float32, stored as its shortest decimal."""
-Bytes = Annotated[str, _reading(scalars.read_bytes), pydantic.Field(exclude_if=not_)]
+Bytes = Annotated[str, _reading(scalars.read_bytes)]
 """Bytes, stored as standard base64 text."""
 Timestamp = Annotated[str, _reading(scalars.read_timestamp)]
 Duration = Annotated[str, _reading(scalars.read_duration)]
 FieldMask = Annotated[str, _reading(scalars.read_field_mask)]
 Struct = Annotated[JsonObject, Reading(_read_struct)]
 """Any JSON object; its numbers are doubles."""
-Implicit = Annotated[T, pydantic.Field(exclude_if=not_)]
-Repeated = Annotated[list[T], pydantic.Field(exclude_if=not_)]
-Map = Annotated[dict[Text, T], pydantic.Field(exclude_if=not_)]
+_MEMBER = "oneof member"
+OneOf = Annotated[T | None, _MEMBER]
 
 _NO_NUMBER = -(2**31)
 _LONGEST_NAME = 100
@@ -392,10 +389,11 @@ class OpenEnum(IntEnum):
         named = cls.__members__.get(value) if isinstance(value, str) else value
         if isinstance(named, cls):
             return named
+        state: ParseState = info.context or _STRICT
         try:
-            return cls(scalars.read_enum_number(value, _is_lenient(info)))
+            return cls(scalars.read_enum_number(value, state.lenient))
         except ValueError:
-            if info.context is not None and info.context.keeps_names and isinstance(value, str):
+            if state.keeps_names and isinstance(value, str):
                 return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
             raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
 

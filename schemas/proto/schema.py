@@ -69,40 +69,38 @@ class _SchemaWriter:
         return {**root, "$defs": parts} if parts else root
 
     def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
-        hints = _hints(message)
+        hints, declared = _hints(message), message.FIELDS.items()
         fields = {
             to_camel(name): self._property(message, name, hints[name], are_fields_partial)
             for name in message.model_fields
         }
-        required = message.REQUIRED if self._use != "answer" else ()
-        if is_partial and self._use != "answer":
-            required = (message.IDENTIFIER,) if message.IDENTIFIER else ()
+        required = [message.IDENTIFIER] if is_partial else [name for name, item in declared if item.required]
+        is_stated = self._use != "answer" and any(required)
         return {
             **_OBJECT,
             "properties": fields,
             "additionalProperties": False,
             **_alternatives(message, self._use != "answer" and not is_partial),
-            **({"required": list(map(to_camel, required))} if required else {}),
+            **({"required": list(map(to_camel, required))} if is_stated else {}),
         }
 
     def _property(self, message: type[Message], name: str, hint: Any, is_partial: bool) -> JsonObject:
-        text, inner = message.DESCRIPTIONS[name], mask_fields(message)[name].message
-        is_read_only = to_camel(name) in message.OUTPUT_ONLY
-        is_hidden = is_read_only and self._use != "answer"
+        declared, inner = message.FIELDS[name], mask_fields(message)[name].message
+        text = declared.description
+        is_hidden = declared.output_only and self._use != "answer"
         if inner is not None and inner in self._elsewhere:
             is_hidden, text = True, f"{text} Its fields: see the answer of {self._elsewhere[inner]}."
         schema = self._field(hint, is_partial, is_hidden)
-        limits = next((limits for field, *limits in message.RANGES if field == name), None)
-        if limits is not None:
+        if declared.bounds != (None, None):
             schema = {"type": "number"} if "$ref" in schema else schema  # NaN lies in no bounds
             keys = ("minItems", "maxItems") if schema["type"] == "array" else ("minimum", "maximum")
-            bounds = zip(keys, limits, strict=True)
+            bounds = zip(keys, declared.bounds, strict=True)
             schema = {**schema, **{key: bound for key, bound in bounds if bound is not None}}
         return {
             "description": text,
             **schema,
-            **({"readOnly": True} if is_read_only else {}),
-            **({"deprecated": True} if name in message.DEPRECATED else {}),
+            **({"readOnly": True} if declared.output_only else {}),
+            **({"deprecated": True} if declared.deprecated else {}),
         }
 
     def _field(self, hint: Any, is_partial: bool, is_hidden: bool) -> JsonObject:
@@ -136,13 +134,11 @@ _hints = cache(partial(get_type_hints, include_extras=True))
 
 
 def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
-    """Returns the keywords of the groups of which one field at most may be set."""
-    if (tuple(message.model_fields),) == message.ONEOFS:
+    """Returns the keywords of the fields of which at most one may be set."""
+    if tuple(message.model_fields) == message.ONEOF:
         return {"maxProperties": 1, **({"minProperties": 1} if is_needed and message.NEEDS_ONE else {})}
-    groups: list[JsonObject] = []
-    for names in (list(map(to_camel, group)) for group in message.ONEOFS):
-        options: list[JsonObject] = [{"required": [name]} for name in names]
-        if not (is_needed and message.NEEDS_ONE):
-            options.append({"properties": dict.fromkeys(names, _NOTHING)})
-        groups.append({"oneOf": options})
-    return groups[0] if len(groups) == 1 else {"allOf": groups} if groups else {}
+    names = list(map(to_camel, message.ONEOF))
+    options: list[JsonObject] = [{"required": [name]} for name in names]
+    if not (is_needed and message.NEEDS_ONE):
+        options.append({"properties": dict.fromkeys(names, _NOTHING)})
+    return {"oneOf": options} if names else {}

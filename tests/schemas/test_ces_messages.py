@@ -70,13 +70,12 @@ def our_shape(message):
 
 def field_shape(hint):
     arguments = get_args(hint)
-    if NoneType in arguments:
+    if arguments and NoneType in (*arguments, *get_args(arguments[0])):  # the latter of a oneof
         return kind_of(arguments[0]), "present"
-    container = get_origin(arguments[0]) if arguments else None
-    if container is list:
-        return kind_of(get_args(arguments[0])[0]), "repeated"
-    if container is dict:
-        return kind_of(get_args(arguments[0])[1]), "map"
+    if get_origin(hint) is list:
+        return kind_of(arguments[0]), "repeated"
+    if get_origin(hint) is dict:
+        return kind_of(arguments[1]), "map"
     return kind_of(hint), "implicit"
 
 
@@ -113,7 +112,7 @@ def test_a_message_is_the_real_one(message):
     assert our_shape(message) == real_shape(real)
     assert set(message.model_fields) == {field.name.rstrip("_") for field in real.fields}
     oneofs = [sorted(f.name for f in one.fields) for one in real.oneofs if not one.name.startswith("_")]
-    assert sorted(map(sorted, message.ONEOFS)) == sorted(oneofs)
+    assert [sorted(message.ONEOF)] * bool(message.ONEOF) == oneofs
 
 
 def test_no_two_messages_share_a_name():

@@ -20,14 +20,9 @@ from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
 from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
-from turnwise.transforms.beam.steps import CountingDoFn
-from turnwise.transforms.formats.events import (
-    ConversationEvent,
-    in_order,
-    is_of_endless_group,
-    join_events,
-    named_events,
-)
+from turnwise.transforms.beam.steps import TIMESTAMP, CountingDoFn
+from turnwise.transforms.formats import events as event_formats
+from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
 MAX_EVENTS = 2_000
@@ -102,10 +97,8 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         number, size = len(self.fresh) + len(self.settled), self.size + len(event.record.data)
         is_full, is_endless = number >= MAX_EVENTS or size > MAX_BYTES, is_of_endless_group(event)
         if is_full and not is_endless:
-            raise SessionFullError(
-                f"the session is full: it has {number} events, {self.size} bytes"
-                f" (at most {MAX_EVENTS} and {MAX_BYTES})"
-            )
+            held, most = f"{number} events, {self.size} bytes", f"at most {MAX_EVENTS} and {MAX_BYTES}"
+            raise SessionFullError(f"the session is full: it has {held} ({most})")
         opened_at = min(self.opened_at, time if self.settled else max(time, event.watermark))
         closes_at = self._deadline(event, time, rules)
         if is_endless:
@@ -140,11 +133,11 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
 
     def events(self) -> list[ConversationEvent]:
         """Returns all events in the order in which they are joined."""
-        return in_order([*self.settled.values(), *self.fresh.values()])
+        return event_formats.in_order([*self.settled.values(), *self.fresh.values()])
 
     def joined(self, session_id: str) -> Conversation:
         """Returns the whole conversation; raises ValueError, in one line, if they form none."""
-        conversation = join_events(session_id, self.events())
+        conversation = event_formats.join_events(session_id, self.events())
         conversation.revision = self.revision
         return conversation
 
@@ -351,7 +344,7 @@ class Sessions(msgspec.Struct, array_like=True):
     ) -> tuple[list[ConversationEvent], list[Failure]]:
         """Closes a due group; returns its new events with the ids of their conversations, and failures."""
         given = session.events()
-        named = named_events(name, given, counts)
+        named = event_formats.named_events(name, given, counts)
         kept = session.going_on(named.events, rules) if is_of_endless_group(given[0]) else session
         record = kept.record(name, max(self.now, session.last_time))
         self._keep(name, closed_session(record, is_rejected=False), rules)
@@ -394,6 +387,7 @@ _SESSIONS = ReadModifyWriteStateSpec("sessions", BytesCoder())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
 _STATE: Any = beam.DoFn.StateParam(_SESSIONS)
 _TIMER: Any = beam.DoFn.TimerParam(_CLOSING)
+_Keyed = tuple[str, ConversationEvent]
 
 
 class _SessionsFn(CountingDoFn):
@@ -415,15 +409,11 @@ class _SessionsFn(CountingDoFn):
         return super().finish_bundle()
 
     def process(
-        self,
-        element: tuple[str, ConversationEvent],
-        timestamp: Any = beam.DoFn.TimestampParam,
-        state: Any = _STATE,
-        timer: Any = _TIMER,
+        self, element: _Keyed, at: Any = TIMESTAMP, state: Any = _STATE, timer: Any = _TIMER
     ) -> Iterator[Any]:
         key, event = element
-        sessions, time = self._sessions(key, state), timestamp.micros / 1e6
-        held, rejected = sessions.add(event, time, self._reader, self.rules)
+        sessions = self._sessions(key, state)
+        held, rejected = sessions.add(event, at.micros / 1e6, self._reader, self.rules)
         self._held += held
         if rejected is not None:
             yield self.rejected(rejected)
@@ -431,14 +421,10 @@ class _SessionsFn(CountingDoFn):
 
     @on_timer(_CLOSING)
     def close(
-        self,
-        key: Any = beam.DoFn.KeyParam,
-        timestamp: Any = beam.DoFn.TimestampParam,
-        state: Any = _STATE,
-        timer: Any = _TIMER,
+        self, key: Any = beam.DoFn.KeyParam, at: Any = TIMESTAMP, state: Any = _STATE, timer: Any = _TIMER
     ) -> Iterator[Any]:
         sessions = self._sessions(key, state)
-        for name, session in sessions.take_due(timestamp.micros / 1e6, self.rules):
+        for name, session in sessions.take_due(at.micros / 1e6, self.rules):
             self._held -= session.held()
             yield from self.closed(sessions, name, session)
         self._write(sessions, state, timer)
@@ -514,7 +500,7 @@ class _NameGroupsFn(_SessionsFn):
         return TaggedOutput(_REST, rejected)
 
 
-def _as_session(entry: tuple[str, ConversationEvent]) -> tuple[str, ConversationEvent]:
+def _as_session(entry: _Keyed) -> _Keyed:
     return entry[0], entry[1]._replace(session_id=entry[0])
 
 
@@ -540,9 +526,7 @@ class MessagePackCoder(Coder):
         self._kind = kind
 
     def encode(self, value: Any) -> bytes:
-        """Returns the encoded value."""
         return msgspec.msgpack.encode(value)
 
     def decode(self, encoded: bytes) -> Any:
-        """Returns the decoded value."""
         return msgspec.msgpack.decode(encoded, type=self._kind)

@@ -32,16 +32,8 @@ from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_judge
-from turnwise.transforms.matching.sample import (
-    USED_CASE,
-    CaseIndex,
-    PackedCase,
-    Sample,
-    decode_cases,
-    encode_cases,
-    match_case,
-    packed_case,
-)
+from turnwise.transforms.matching import sample as matching
+from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation, packed, unpacked
 from turnwise.transforms.review.problems import add_candidates, to_read
 from turnwise.transforms.review.row import EvaluatedConversation, decide
@@ -59,11 +51,9 @@ class MetricsFn(beam.CombineFn):
     """Adds up sums; those of one bundle alone stay compressed, which is a fifteenth of their size."""
 
     def create_accumulator(self) -> AnySums:
-        """Returns the sums of no conversation."""
         return b""
 
     def add_input(self, state: AnySums, sums: MetricsState) -> AnySums:
-        """Adds the sums of a bundle."""
         if not state:
             return compress(packed(sums), 1)
         added = self.extract_output(state)
@@ -71,14 +61,12 @@ class MetricsFn(beam.CombineFn):
         return added
 
     def merge_accumulators(self, states: Iterable[AnySums]) -> MetricsState:
-        """Adds up sums."""
         merged = MetricsState()
         for state in states:
             merged.merge(self.extract_output(state))
         return merged
 
     def extract_output(self, state: AnySums) -> MetricsState:
-        """Returns the sums."""
         if isinstance(state, MetricsState):
             return state
         return unpacked(decompress(state)) if state else MetricsState()
@@ -88,21 +76,20 @@ class StateCoder(Coder):
     """Encodes sums for Beam; not deterministically, as equal sums may hold their entries in another order."""
 
     def encode(self, value: MetricsState) -> bytes:
-        """Returns the encoded state."""
         return packed(value)
 
     def decode(self, encoded: bytes) -> MetricsState:
-        """Returns the decoded state."""
         return unpacked(encoded)
 
     def to_type_hint(self) -> type[MetricsState]:
-        """Returns the type hint of the coded values."""
         return MetricsState
 
 
 registry.register_coder(MetricsState, StateCoder)
 
 
+TIMESTAMP: Any = beam.DoFn.TimestampParam
+WINDOW: Any = beam.DoFn.WindowParam
 _HOOK = "_inspect_"
 _Arguments = tuple[list[str], list[Any]]
 
@@ -158,11 +145,9 @@ class CountingDoFn(InspectedDoFn):
         self.counts: Counter[str] = Counter()
 
     def start_bundle(self) -> None:
-        """Discards the counts of an aborted bundle."""
-        self.counts = Counter()
+        self.counts = Counter()  # without those of an aborted bundle
 
     def count(self, name: str, number: int = 1) -> None:
-        """Adds to a counter."""
         self.counts[name] += number
 
     def finish_bundle(self) -> Iterable[Any]:
@@ -208,9 +193,8 @@ class _ParseConversationFn(ParsingDoFn):
 @beam.ptransform_fn
 def ParseConversations(records: "PCollection[Record]", reader: reading.LogReader) -> DoOutputsTuple:
     """Turns records into `conversations`, `events` and `grouped` events, `failures` and `counts`."""
-    return records | "Parse" >> beam.ParDo(_ParseConversationFn(reader)).with_outputs(
-        EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
-    )
+    parse = beam.ParDo(_ParseConversationFn(reader))
+    return records | "Parse" >> parse.with_outputs(EVENTS, GROUPED, FAILURES, COUNTS, main="conversations")
 
 
 def _tagged(content: Any) -> Any:
@@ -243,14 +227,6 @@ def JoinSessions(events: "PCollection[tuple[str, ConversationEvent]]") -> DoOutp
     return events | "GroupBySession" >> beam.GroupByKey() | "Join" >> join
 
 
-class ParsedCases(NamedTuple):
-    """Eval cases with distinct keys, and of each step the failures and counts."""
-
-    cases: "PCollection[bytes]"
-    failures: "tuple[PCollection[Failure], ...]"
-    counts: "tuple[PCollection[tuple[str, dict[str, int]]], ...]"
-
-
 _CASE_GROUPS = 64
 _CASES_TOGETHER = 64
 
@@ -264,26 +240,26 @@ class _ParseCaseFn(CountingDoFn):
 
     def start_bundle(self) -> None:
         super().start_bundle()
-        self._index = CaseIndex(path=self._path)
+        self._index = matching.CaseIndex(path=self._path)
 
     def process(self, record: Record) -> Iterator[Any]:
         for content in reading.parse_case(self._reader, record, self.counts):
             if isinstance(content, Failure):
                 yield _tagged(content)
             else:
-                self._index.add([packed_case(*content)])
+                self._index.add([matching.packed_case(*content)])
 
     def finish_bundle(self) -> Iterator[Any]:
         self._index.finish()
         # Of cases in a file, the next step is given none, and looks there.
-        groups: defaultdict[int, list[PackedCase]] = defaultdict(list, {0: []})
+        groups: defaultdict[int, list[matching.PackedCase]] = defaultdict(list, {0: []})
         for case in () if self._path else self._index:
             group = crc32(f"{case.set_id}{case.eval_id}".encode()) % _CASE_GROUPS
             groups[group].append(case)
             if len(groups[group]) == _CASES_TOGETHER:
-                yield GlobalWindows.windowed_value((group, encode_cases(groups.pop(group))))
+                yield GlobalWindows.windowed_value((group, matching.encode_cases(groups.pop(group))))
         for group, cases in groups.items():
-            yield GlobalWindows.windowed_value((group, encode_cases(cases)))
+            yield GlobalWindows.windowed_value((group, matching.encode_cases(cases)))
         yield from super().finish_bundle()
 
 
@@ -295,34 +271,35 @@ class _DistinctCaseFn(CountingDoFn):
         self._path = path
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        index = CaseIndex(path=self._path)
-        index.add(chain.from_iterable(map(decode_cases, element[1])))
+        index = matching.CaseIndex(path=self._path)
+        index.add(chain.from_iterable(map(matching.decode_cases, element[1])))
         yield from map(_tagged, index.distinct(self.counts))
         if not self._path:
-            yield encode_cases(list(index))
+            yield matching.encode_cases(list(index))
 
 
 @beam.ptransform_fn
-def ParseEvalCases(records: "PCollection[Record]", reader: reading.CaseReader, path: str = "") -> ParsedCases:
+def ParseEvalCases(
+    records: "PCollection[Record]", reader: reading.CaseReader, path: str
+) -> tuple[DoOutputsTuple, DoOutputsTuple]:
     """Turns records into eval cases; of several with one set and id at most one counts, the others fail.
 
     `path`: of a file on the only machine of a run, in which they are instead of in elements.
+    Returns the outputs of two steps, `failures` and `counts` of both; the `cases` of the second count.
     """
     parse, choose = (
         beam.ParDo(step).with_outputs(FAILURES, COUNTS, main="cases")
         for step in (_ParseCaseFn(reader, path), _DistinctCaseFn(path))
     )
     parsed = records | "ParseCase" >> parse
-    distinct = parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
-    failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
-    return ParsedCases(distinct["cases"], failures, counts)
+    return parsed, parsed["cases"] | "GroupCases" >> beam.GroupByKey() | "DistinctCase" >> choose
 
 
 class _MatchFn(CountingDoFn):
     def __init__(self, match_by: MatchCasesBy | None, path: str) -> None:
         super().__init__()
         self._match_by, self._path = match_by, path
-        self._index: CaseIndex | None = None
+        self._index: matching.CaseIndex | None = None
         self._cases: Sequence[bytes] | None = None
 
     def start_bundle(self) -> None:
@@ -333,14 +310,14 @@ class _MatchFn(CountingDoFn):
         yield from super().finish_bundle()
         if self._used:
             # Not among Beam's counters: there may be as many as conversations.
-            yield reported(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
+            yield reported(COUNTS, {f"{matching.USED_CASE}{key.text}": 1 for key in self._used})
 
     def process(self, logged: reading.LoggedConversation, cases: Sequence[bytes] | None = None) -> list[Any]:
         if cases is not None and cases is not self._cases:
-            self._cases, self._index = cases, CaseIndex(self._match_by, self._path)
-            self._index.add(chain.from_iterable(map(decode_cases, cases)))
+            self._cases, self._index = cases, matching.CaseIndex(self._match_by, self._path)
+            self._index.add(chain.from_iterable(map(matching.decode_cases, cases)))
             self._index.finish()
-        matched = match_case(self._index, *logged, self.counts)
+        matched = matching.match_case(self._index, *logged, self.counts)
         if isinstance(matched, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, matched)]
         case = matched.eval_case
@@ -356,10 +333,7 @@ def MatchCases(
     match_by: MatchCasesBy | None = None,
     path: str = "",
 ) -> DoOutputsTuple:
-    """Matches every conversation with its eval case, a side input; an unknown case is a failure.
-
-    `path`: the file in which `ParseEvalCases` kept them.
-    """
+    """Matches conversations with cases, a side input or in the file `path`; an unknown case is a failure."""
     side = () if cases is None else (beam.pvalue.AsList(cases),)
     match = beam.ParDo(_MatchFn(match_by, path), *side)
     return conversations | "Match" >> match.with_outputs(FAILURES, COUNTS, main="matched")
@@ -415,7 +389,6 @@ class BundleSums:
         return outputs
 
     def rejected(self, failure: Failure) -> Any:
-        """Returns the failure."""
         return TaggedOutput(FAILURES, failure)
 
     def finish(self) -> list[Any]:
@@ -444,13 +417,11 @@ class ScoringDoFn(CountingDoFn):
         self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, UsesToolEffects) for c in criteria)
 
     def start_bundle(self) -> None:
-        """Resets the output."""
         super().start_bundle()
         self._emission.start()
         self._guesses = GuessCounts()
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Yields the outputs of the bundle."""
         for key, number in self._guesses.items():
             self.count(key, number)
         yield from super().finish_bundle()
@@ -491,29 +462,12 @@ class MeasuringDoFn(ScoringDoFn):
         self._criteria = Criteria(tuple(criteria))
 
     def process(self, sample: Sample) -> list[Any]:
-        """Returns the outputs of a conversation, or its failure."""
-        return self.measured(sample)
-
-    def measured(self, sample: Sample, timestamp: Timestamp | None = None) -> list[Any]:
-        """Returns them with a timestamp."""
         try:
             scored, _ = evaluate(sample, self._criteria)
             evaluated = decide(scored, self._run)
         except RAISED as error:
             return [self.rejected(sample, error)]
-        return self.emitted(evaluated, timestamp)
-
-
-@beam.ptransform_fn
-def ScoreTurns(
-    matched: "PCollection[Sample]", criteria: Sequence[MeasuredCriterion], run: RunInfo
-) -> DoOutputsTuple:
-    """Fans every conversation out into turns and measured criteria, in one fused step.
-
-    Returns keyed sums, (table, rows), conversations to read, failures, and counts.
-    """
-    score = beam.ParDo(MeasuringDoFn(criteria, run, BundleSums()))
-    return matched | "Score" >> score.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+        return self.emitted(evaluated)
 
 
 JUDGE_USAGE = "judge "
@@ -534,6 +488,7 @@ class JudgeFn(ScoringDoFn):
     """Submits the questions of conversations, and emits the conversations in order when they are answered.
 
     The number of waiting conversations is limited to twice the concurrency, whatever the size of a bundle.
+    Without a criterion that asks a judge, none is opened.
     """
 
     def __init__(
@@ -542,40 +497,39 @@ class JudgeFn(ScoringDoFn):
         super().__init__((*selection.measured, *selection.judged, *selection.of_dialects), run, emission)
         self._selection, self._settings = selection, settings
         self._waiting: deque[_Waiting] = deque()
+        self._judge: JudgeWorker | None = None
 
     def start_bundle(self) -> None:
-        """Opens the judge."""
         super().start_bundle()
         self._waiting = deque()
-        self._judge: JudgeWorker = open_judge(self._settings)
+        if self._selection.needs_judge:
+            self._judge = open_judge(self._settings)
 
-    def process(
-        self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
-    ) -> Iterator[Any]:
-        """Asks about a conversation, and yields those that are answered."""
+    def process(self, sample: Sample, timestamp: Any = TIMESTAMP, window: Any = WINDOW) -> Iterator[Any]:
+        judge = self._judge
         try:
-            scored, asking = evaluate(sample, self._selection.of(sample), self._judge.ask)
+            scored, asking = evaluate(sample, self._selection.of(sample), judge.ask if judge else None)
         except RAISED as error:
             yield self.rejected(sample, error)
             return
-        if asking is None:
+        if asking is None or judge is None:
             yield from self.outputs(scored, timestamp)
             return
-        self._waiting.append(_Waiting(self._judge.submit(asking), scored, timestamp, window))
+        self._waiting.append(_Waiting(judge.submit(asking), scored, timestamp, window))
         most = self._settings.most_waiting
         while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
             yield from self._answered(self._waiting.popleft())
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Waits for all answers."""
         while self._waiting:
             yield from self._answered(self._waiting.popleft())
-        self._judge.rest()
-        for model, usage in self._judge.counts.take().items():
-            faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
-            for name, number in (usage.figures() | faults).items():
-                self.count(f"{JUDGE_USAGE}{model}|{name}", number)
-            JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
+        if self._judge is not None:
+            self._judge.rest()
+            for model, usage in self._judge.counts.take().items():
+                faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
+                for name, number in (usage.figures() | faults).items():
+                    self.count(f"{JUDGE_USAGE}{model}|{name}", number)
+                JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 
     def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
@@ -587,14 +541,16 @@ class JudgeFn(ScoringDoFn):
         """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
         waiting.answered.result()
         for output in self.outputs(waiting.scored, waiting.timestamp):
-            value = WindowedValue(output.value, waiting.timestamp, (waiting.window,))
-            yield TaggedOutput(output.tag, value)
+            yield TaggedOutput(output.tag, WindowedValue(output.value, waiting.timestamp, (waiting.window,)))
 
 
 @beam.ptransform_fn
-def JudgeTurns(
+def ScoreTurns(
     matched: "PCollection[Sample]", selection: Selection, run: RunInfo, settings: JudgeSettings
 ) -> DoOutputsTuple:
-    """Fans every conversation out into turns and criteria, including judged ones; returns the same."""
-    judge = beam.ParDo(JudgeFn(selection, run, settings, BundleSums()))
-    return matched | "Judge" >> judge.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+    """Fans conversations out into turns and criteria: keyed sums, rows, what to read, failures, counts."""
+    step: ScoringDoFn = MeasuringDoFn(selection.measured, run, BundleSums())
+    if selection.needs_judge:
+        step = JudgeFn(selection, run, settings, BundleSums())
+    score = beam.ParDo(step).with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+    return matched | ("Judge" if selection.needs_judge else "Score") >> score

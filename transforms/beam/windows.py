@@ -30,14 +30,8 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import CaseIndex, Sample, match_case
-from turnwise.transforms.metrics.state import (
-    MetricsState,
-    Tally,
-    failure_rows,
-    packed,
-    status_tally,
-    unpacked,
-)
+from turnwise.transforms.metrics import state as metrics
+from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.review.row import EvaluatedConversation
 from turnwise.transforms.scoring.config import judged_counts
 from turnwise.transforms.scoring.evaluate import guessed_tools, redacted_counts
@@ -107,12 +101,9 @@ def WindowedMetrics(
     its end, and then at every change. Changes later than `window_lateness` after its end are dropped.
     """
     early = AfterProcessingTime(max(1, round(rules.pane_every)))
-    windowed = changes | "Window" >> beam.WindowInto(
-        FixedWindows(rules.window),
-        trigger=AfterWatermark(early=early, late=AfterCount(1)),
-        accumulation_mode=AccumulationMode.DISCARDING,
-        allowed_lateness=rules.window_lateness,
-    )
+    panes: Any = {"trigger": AfterWatermark(early=early, late=AfterCount(1))}
+    panes |= {"accumulation_mode": AccumulationMode.DISCARDING, "allowed_lateness": rules.window_lateness}
+    windowed = changes | "Window" >> beam.WindowInto(FixedWindows(rules.window), **panes)
     add_up = beam.ParDo(_AccumulatePanesFn(rules.window_lateness))
     sums = windowed | "SumPane" >> beam.CombinePerKey(steps.MetricsFn())
     return sums | "AddUp" >> add_up.with_input_types(tuple[str, MetricsState])
@@ -168,7 +159,7 @@ class RecordOutcome(NamedTuple):
 
 
 def _failure_rows(failures: Iterable[Failure], run: RunInfo) -> list[FailureRow]:
-    return [row for failure in failures for row in failure_rows(failure, run.run_id, run.redact)]
+    return [row for failure in failures for row in metrics.failure_rows(failure, run.run_id, run.redact)]
 
 
 def failed_outcome(failure: Failure, run: RunInfo) -> RecordOutcome:
@@ -202,15 +193,12 @@ def in_place_of_another(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
 
 
 def _failure(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:
-    receipt = outcome.receipts[0] if outcome.receipts else None
+    source, position = outcome.receipts[0][:2] if outcome.receipts else (None, None)
+    version = outcome.contribution.app_version or None if outcome.contribution else None
     return Failure(
-        stage=stage,
-        error_type=error_type,
-        message=message,
-        source=receipt.source if receipt else None,
-        position=receipt.position if receipt else None,
+        *(stage, error_type, message, source, position),
         conversation_id=outcome.conversation_id,
-        app_version=outcome.contribution.app_version or None if outcome.contribution else None,
+        app_version=version,
         receipts=outcome.receipts,
     )
 
@@ -244,10 +232,11 @@ def revise(known: Counted | None, new: Contribution) -> tuple[Counted, list[Sums
     if known is not None:
         if new.revision < known.revision or (known.revision == new.revision and known.digest == new.digest):
             return known, []
-        changes = [SumsChange(-1, known.event_time, known.app_version, unpacked(known.statistics))]
+        changes = [SumsChange(-1, known.event_time, known.app_version, metrics.unpacked(known.statistics))]
         new = new._replace(event_time=known.event_time)
     changes.append(SumsChange(1, new.event_time, new.app_version, new.statistics))
-    return Counted(new.revision, new.digest, new.event_time, new.app_version, packed(new.statistics)), changes
+    sums = metrics.packed(new.statistics)
+    return Counted(new.revision, new.digest, new.event_time, new.app_version, sums), changes
 
 
 class _CountOnceFn(steps.InspectedDoFn):
@@ -323,22 +312,14 @@ class _Outcomes(steps.BundleSums):
         record, (result,) = scored.sample.record, evaluated.results
         statistics = MetricsState()
         statistics.add(scored, evaluated.verdict, evaluated.parts)
-        contribution = Contribution(
-            name=f"conversation {conversation.conversation_id}" if record.closing else result["name"],
-            revision=conversation.revision,
-            digest=_digest(record),
-            event_time=time() if timestamp is None else timestamp.micros / 1e6,
-            app_version=conversation.app_version or "",
-            statistics=statistics,
-        )
+        name = f"conversation {conversation.conversation_id}" if record.closing else result["name"]
+        event_time = time() if timestamp is None else timestamp.micros / 1e6
+        counted = event_time, conversation.app_version or "", statistics
+        contribution = Contribution(name, conversation.revision, _digest(record), *counted)
         judged = judged_counts(scored, evaluated.verdict.status) | redacted_counts(scored)
         outcome = RecordOutcome(
-            conversation_id=result["conversation_id"],
-            contribution=contribution,
-            scores=evaluated.scores,
-            results=evaluated.results,
-            failures=_failure_rows(scored.failures, self._run),
-            receipts=record.settles(),
+            *(result["conversation_id"], contribution, evaluated.scores, evaluated.results),
+            *(_failure_rows(scored.failures, self._run), record.settles()),
             joined=record if record.closing else None,
             guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
             conversations=evaluated.conversations,
@@ -358,25 +339,14 @@ class _Outcomes(steps.BundleSums):
         return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
 
 
-class _MeasureStreamFn(steps.MeasuringDoFn):
+class _ScoreStreamFn(steps.JudgeFn):
     _emission: _Outcomes
 
-    def process(self, content: Any, timestamp: Any = beam.DoFn.TimestampParam) -> list[Any]:
-        if isinstance(content, Sample):
-            return self.measured(content, timestamp)
-        return [self._emission.other(content)]
-
-
-class _JudgeStreamFn(steps.JudgeFn):
-    _emission: _Outcomes
-
-    def process(
-        self, content: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
-    ) -> Iterator[Any]:
-        if isinstance(content, Sample):
-            yield from super().process(content, timestamp, window)
+    def process(self, sample: Any, at: Any = steps.TIMESTAMP, window: Any = steps.WINDOW) -> Iterator[Any]:
+        if isinstance(sample, Sample):
+            yield from super().process(sample, at, window)
         else:
-            yield self._emission.other(content)
+            yield self._emission.other(sample)
 
 
 @beam.ptransform_fn
@@ -384,22 +354,15 @@ def ScoreArrivals(
     matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
 ) -> "PCollection[RecordOutcome]":
     """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
-    step = _scoring_step(selection, run, judge)
+    step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
     return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
-
-
-def _scoring_step(selection: Selection, run: RunInfo, judge: JudgeSettings) -> Any:
-    outcomes = _Outcomes(run)
-    if selection.needs_judge:
-        return _JudgeStreamFn(selection, run, judge, outcomes)
-    return _MeasureStreamFn(selection.measured, run, outcomes)
 
 
 class StreamScorer:
     """Scores the samples of a bundle without a pipeline, as `ScoreArrivals` does in one."""
 
     def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
-        self._step = _scoring_step(selection, run, judge)
+        self._step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
         self.start = self._step.start_bundle  # of a bundle
 
     def outcomes(self, content: Any, timestamp: Timestamp) -> list[RecordOutcome]:
@@ -428,9 +391,8 @@ def known_watermark(arrival: Arrival) -> float:
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
     """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
-    return arrivals | "Parse" >> beam.ParDo(_ParseArrivalFn(reader)).with_outputs(
-        steps.EVENTS, steps.GROUPED, main="whole"
-    )
+    parse = beam.ParDo(_ParseArrivalFn(reader))
+    return arrivals | "Parse" >> parse.with_outputs(steps.EVENTS, steps.GROUPED, main="whole")
 
 
 CASE_FAILURES = "case_failures"
@@ -528,14 +490,11 @@ class AlertRaiser:
         drops = [rule for rule in self._rules if rule.drop]
         self._needed = frozenset(rule.criterion for rule in drops)
         before = max((rule.drop.baseline for rule in drops if rule.drop), default=0)
-        open_at_once = ceil(rules.window_lateness / rules.window) + 2
-        self._kept = min(MAX_WINDOWS, before + open_at_once)
+        self._kept = min(MAX_WINDOWS, before + ceil(rules.window_lateness / rules.window) + 2)
 
-    def raised(
-        self, window: WindowMetrics, earlier: RaisedWindows | None
-    ) -> tuple[list[Alert], RaisedWindows]:
+    def raised(self, window: WindowMetrics, past: RaisedWindows | None) -> tuple[list[Alert], RaisedWindows]:
         """Returns the alerts of a pane, and the latest windows of its app version with it."""
-        before = earlier or RaisedWindows()
+        before = past or RaisedWindows()
         start, seen = window.window_start, before.latest
         alerts = []
         known = seen.get(start) or _Window(b"", (), before.count + 1)
@@ -549,7 +508,7 @@ class AlertRaiser:
         state = window.state
         tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in self._needed}
         # Of a baseline count verdicts and some criteria, without quantiles.
-        sums = packed(MetricsState(state.conversations, 0, state.passes, state.fails, tallies))
+        sums = metrics.packed(MetricsState(state.conversations, 0, state.passes, state.fails, tallies))
         seen = {**seen, start: _Window(sums, raised, known.number)}
         latest = {time: seen[time] for time in sorted(seen)[-self._kept :]}
         return alerts, RaisedWindows(max(before.count, known.number), latest)
@@ -575,7 +534,7 @@ def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> M
         return None
     merged, number = MetricsState(), 0
     for before in sorted((before for before in seen if before < start), reverse=True):
-        state = unpacked(seen[before].sums)
+        state = metrics.unpacked(seen[before].sums)
         if state.conversations:
             merged.merge(state)
             number += 1
@@ -678,7 +637,7 @@ def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
 
 def _level_tally(state: MetricsState, rule: AlertRule, level: ScoreLevel) -> Tally:
     if rule.criterion == STATUS:
-        return status_tally(state)
+        return metrics.status_tally(state)
     merged = Tally()
     for (name, turn), tally in state.tallies.items():
         if name == rule.criterion and (turn is None) == (level == "conversation"):
@@ -707,9 +666,8 @@ def _p_of_drop(rule: AlertRule, base: Tally, tally: Tally, number: int) -> float
     """Returns the p-value of values being worse than those before, valid at any time; 1 of too few."""
     now, before, evidence = _sample(tally), _sample(base), None
     if rule.measure == "pass_rate":
-        evidence = share_evidence(
-            tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails
-        )
+        counts = tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails
+        evidence = share_evidence(*counts)
     elif now and before:  # enough values for a variance
         kind = CRITERIA.get(rule.criterion)
         is_cost = kind is not None and kind.gate == "at_most"

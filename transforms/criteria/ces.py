@@ -15,27 +15,8 @@ from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, calls_text
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
-from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
-from turnwise.transforms.judging.prompts import (
-    MAX_SECTION,
-    JudgedSection,
-    ReasonedReply,
-    Reply,
-    Section,
-    context_sections,
-    dialogue_sections,
-    facts,
-    judge_statements,
-    left_out,
-    messages_of_user,
-    reply_score,
-    share,
-    share_score,
-    spoken_sections,
-    statement_sections,
-    task_prompt,
-    unjudged_reason,
-)
+from turnwise.transforms.judging import prompts
+from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.local_judge import grounding
 from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
 from turnwise.transforms.matching.expectations import (
@@ -57,7 +38,7 @@ Justification = Literal["justified", "not_justified", "no_claim"]
 _CLAIM_SCORES = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
 
 
-class HallucinationReply(ReasonedReply):
+class HallucinationReply(prompts.ReasonedReply):
     """Verdict on the claims of an answer."""
 
     claim_quote: str = Field(description="The words of the answer that decide; empty if it claims nothing.")
@@ -109,19 +90,16 @@ class Hallucination(JudgedCriterion):
             return no_claim("The agent said nothing.")
         if turn.grounded is not None and turn.grounded.skipped_reasons:
             return no_claim(turn.grounded.skipped_text)
-        context = context_sections(sample.conversation, turn)
+        context = prompts.context_sections(sample.conversation, turn)
         language = sample.conversation.language
         question = Question(
-            task_prompt("hallucination/2", [*context, JudgedSection("answer", answer)]),
+            prompts.task_prompt("hallucination/2", [*context, prompts.JudgedSection("answer", answer)]),
             HallucinationReply,
             self.options,
-            lambda: local_reply(answer, language, facts(context), messages_of_user(context)),
+            lambda: local_reply(answer, language, prompts.facts(context), prompts.messages_of_user(context)),
             lambda reply: [reply.verdict],
         )
-        answers = await ask_all(ask, question)
-        if not answers.replies:
-            return Score(None, reason=answers.reason, judge=answers.use)
-        score, reply = _most_frequent(answers, _CLAIM_SCORES, HALLUCINATION_LABELS)
+        score, reply = await _most_frequent(ask, question, _CLAIM_SCORES, HALLUCINATION_LABELS)
         if isinstance(reply, LocalHallucinationReply) and reply.cannot_tell:
             score.value, score.label, score.explanation, score.reason = None, None, None, reply.reason
         elif isinstance(reply, LocalHallucinationReply) and reply.probability is not None:
@@ -148,36 +126,26 @@ def local_reply(
     identifier that the evidence does not hold; the probability is then 0. Other words can only justify an
     answer, because answers paraphrase tool results.
     """
-    texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)]
-    claims = [
-        (verdict, text, verdict.coverage)
-        for text, verdict in zip(texts, grounding.ground(texts, evidence, asked), strict=True)
-        if verdict.coverage is not None
-    ]
+    texts = [answer[start:end] for start, end in sentences(answer[: prompts.MAX_SECTION], language)]
+    verdicts = zip(grounding.ground(texts, evidence, asked), texts, strict=True)
+    claims = [(item, text, item.coverage) for item, text in verdicts if item.coverage is not None]
     verdict: Justification = "no_claim"
     reason, value, claim, quote, cannot_tell = "No sentence claims anything.", None, "", "", False
     if claims:
         least, claim, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
         quote, reason = least.quote, least.reason
-        value, at_most = grounding.probable_range([item for item, _, _ in claims])
+        items = [item for item, _, _ in claims]
+        value, at_most = grounding.probable_range(items)
         if least.is_certain:
             verdict, value = "not_justified", 0.0
-        elif value >= grounding.PROBABLE and all(
-            item.unsure != grounding.OTHER_POLARITY for item, _, _ in claims
-        ):
+        elif value >= grounding.PROBABLE and all(item.unsure != grounding.OTHER_POLARITY for item in items):
             verdict = "justified"
             if least.label != "supported":
                 reason = f"The evidence holds most of the answer; least of “{claim}”."
         elif at_most >= grounding.PROBABLE:
-            reason, cannot_tell = next(item.unsure for item, _, _ in claims if item.unsure), True
-    return LocalHallucinationReply(
-        claim_quote=claim,
-        context_quote=quote,
-        reason=reason,
-        verdict=verdict,
-        probability=value,
-        cannot_tell=cannot_tell,
-    )
+            reason, cannot_tell = next(item.unsure for item in items if item.unsure), True
+    quotes = {"claim_quote": claim, "context_quote": quote, "reason": reason}
+    return LocalHallucinationReply(**quotes, verdict=verdict, probability=value, cannot_tell=cannot_tell)
 
 
 def in_ces_terms(score: Score) -> Score:
@@ -204,9 +172,8 @@ def no_claim(explanation: str) -> Score:
 def switched_off(expected: ExpectedTurn | None) -> bool:
     """Returns whether a golden turn's expected answers all switch the hallucination check off."""
     key, flag = "agentResponseHallucinationMetricsConfigOverride", "enableHallucinationMetrics"
-    answers = [
-        e.wire or {} for e in (expected.expectations if expected else ()) if e.kind == "agent_response"
-    ]
+    stated = expected.expectations if expected else ()
+    answers = [e.wire or {} for e in stated if e.kind == "agent_response"]
     return bool(answers) and all(key in wire and not wire[key].get(flag) for wire in answers)
 
 
@@ -265,7 +232,7 @@ SIMILARITY_LABELS = (
 )
 
 
-class SimilarityReply(ReasonedReply):
+class SimilarityReply(prompts.ReasonedReply):
     """Verdict on the similarity of two answers."""
 
     expected_quote: str = Field(description="The words of the expected answer that decide.")
@@ -316,14 +283,9 @@ class SemanticSimilarity(JudgedCriterion):
         return overall
 
     async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        wanted = [
-            o
-            for o in sample.replay(pair).outcomes
-            if o.expectation is not None
-            and o.expectation.kind == "agent_response"
-            and o.expectation.comparison == "SEMANTIC_SIMILARITY"
-            and o.outcome != "SKIPPED"
-        ]
+        stated = [(o, o.expectation) for o in sample.replay(pair).outcomes if o.outcome != "SKIPPED"]
+        of_answers = [(o, e) for o, e in stated if e is not None and e.kind == "agent_response"]
+        wanted = [o for o, e in of_answers if e.comparison == "SEMANTIC_SIMILARITY"]
         if not wanted or not sample.eval_case or not sample.eval_case.similarity_enabled:
             return None
         if pair.actual is None:
@@ -334,14 +296,15 @@ class SemanticSimilarity(JudgedCriterion):
         if not turn_texts(pair.actual):
             return Score(0.0, label=SIMILARITY_LABELS[0], explanation="The agent said nothing.")
         expected = "\n".join(o.expectation.text or "" for o in wanted if o.expectation)
-        sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
+        both = {"expected answer": expected, "actual answer": actual}
+        sections = [prompts.JudgedSection(name, text) for name, text in both.items()]
 
         def local_reply() -> SimilarityReply:
-            answer = grounding.compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+            answer = grounding.compare_answers(expected[: prompts.MAX_SECTION], actual[: prompts.MAX_SECTION])
             texts = {"expected_quote": "", "actual_quote": answer.quote, "reason": answer.reason}
             return SimilarityReply(**texts, score=answer.score)
 
-        prompt = task_prompt("semantic_similarity/2", sections)
+        prompt = prompts.task_prompt("semantic_similarity/2", sections)
         question = Question(prompt, SimilarityReply, self.options, local_reply, lambda reply: [reply.score])
         answers = await ask_all(ask, question)
         if not answers.replies:
@@ -349,7 +312,7 @@ class SemanticSimilarity(JudgedCriterion):
         scores: list[JsonValue] = [reply.score for reply in answers.replies]
         middle = median_low(reply.score for reply in answers.replies)
         reply = answers.replies[scores.index(middle)]
-        return reply_score(answers, reply, float(middle), SIMILARITY_LABELS[middle], scores=scores)
+        return prompts.reply_score(answers, reply, float(middle), SIMILARITY_LABELS[middle], scores=scores)
 
 
 def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
@@ -428,17 +391,16 @@ class SemanticMatch(JudgedCriterion):
     async def _ask(self, ask: Ask, values: Sequence[OpenValue]) -> Score | None:
         if not values:
             return None
-        sections: list[Section] = []
+        sections: list[prompts.Section] = []
         items: list[JsonObject] = []
         for i, (index, name, directive, actual) in enumerate(values, 1):
             expected = directive_text(directive)
             texts = {"parameter": name, "expected value": expected, "actual value": plain_text(actual)}
             if example := directive.get("$originalValue"):
                 texts["example"] = plain_text(example)
-            sections += [Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
+            sections += [prompts.Section(f"pair {i}, {kind}", text) for kind, text in texts.items()]
             items.append({"place": index, "name": name, "expected": expected, "actual": actual})
-        prompt = task_prompt(f"{self.name}/2", sections)
-        return await self._judge_items(ask, prompt, "values", items)
+        return await self._judge_items(ask, prompts.task_prompt(f"{self.name}/2", sections), "values", items)
 
 
 # Whole conversations: expectations, rubrics and user goal.
@@ -448,7 +410,7 @@ _GOAL_SCORES = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 GOAL_LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
 
 
-class RubricGrade(ReasonedReply):
+class RubricGrade(prompts.ReasonedReply):
     """Grade of one rubric."""
 
     number: int = Field(description="Number of the rubric, as in its section's name.")
@@ -457,7 +419,7 @@ class RubricGrade(ReasonedReply):
     grade: int = Field(ge=0, le=4)
 
 
-class RubricsReply(Reply):
+class RubricsReply(prompts.Reply):
     """One entry for every rubric."""
 
     rubrics: list[RubricGrade]
@@ -484,8 +446,9 @@ class ScenarioRubrics(JudgedCriterion):
             by_rubric = [[g for g in reply.rubrics if g.number == i] for i in range(1, len(texts) + 1)]
             return [given[0] if len(given) == 1 else None for given in by_rubric]
 
-        sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
-        prompt = task_prompt(f"{self.name}/2", sections)
+        sections = prompts.dialogue_sections(sample.conversation)
+        sections += prompts.statement_sections("rubric", texts)
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
         question = Question(
             prompt,
             RubricsReply,
@@ -503,15 +466,15 @@ class ScenarioRubrics(JudgedCriterion):
                 rubrics[-1] |= {"score": middle / 4, "reason": chosen.reason}
                 rubrics[-1] |= quoted(chosen.quote, prompt.evidence)
         scores = [rubric["score"] for rubric in rubrics if rubric["score"] is not None]
-        score = Score(None, judge=answers.use, details={"rubrics": rubrics, **left_out(prompt)})
+        score = Score(None, judge=answers.use, details={"rubrics": rubrics, **prompts.left_out(prompt)})
         if len(scores) == len(rubrics):
             score.value = sum(scores) / len(scores)
         else:
-            score.reason = unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
+            score.reason = prompts.unjudged_reason(len(rubrics) - len(scores), len(rubrics), answers.reason)
         return score
 
 
-class GoalReply(ReasonedReply):
+class GoalReply(prompts.ReasonedReply):
     """Verdict on the user goal."""
 
     quote: str = Field(description="The words of the conversation that decide.")
@@ -541,14 +504,15 @@ class UserGoalSatisfaction(JudgedCriterion):
             return None
         if not scenario.task or not sample.conversation.turns:
             return None
-        sections = [Section("task", scenario.task)]
-        sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
-        prompt = task_prompt(f"{self.name}/2", [*sections, *dialogue_sections(sample.conversation)])
+        facts = [f"{fact.name}: {fact.value}" for fact in scenario.user_facts]
+        sections = [prompts.Section("task", scenario.task)]
+        sections += [prompts.Section("what the user knows", fact) for fact in facts]
+        sections += prompts.dialogue_sections(sample.conversation)
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
         question = Question(prompt, GoalReply, self.options, verdicts=lambda reply: [reply.verdict])
-        answers = await ask_all(ask, question)
-        if not answers.replies:
-            return Score(None, reason=answers.reason, judge=answers.use)
-        score, reply = _most_frequent(answers, _GOAL_SCORES, GOAL_LABELS)
+        score, reply = await _most_frequent(ask, question, _GOAL_SCORES, GOAL_LABELS)
+        if reply is None:
+            return score
         is_wanted = reply.verdict == ("satisfied" if scenario.user_goal == "SATISFIED" else "not_satisfied")
         score.outcome = "PASS" if is_wanted else "FAIL"
         if scenario.user_goal == "IGNORED":
@@ -561,14 +525,17 @@ class UserGoalSatisfaction(JudgedCriterion):
 V = TypeVar("V", HallucinationReply, GoalReply)
 
 
-def _most_frequent(
-    answers: Answers[V], worst_first: Mapping[str, int], labels: Mapping[int, str]
-) -> tuple[Score, V]:
+async def _most_frequent(
+    ask: Ask, question: Question[V], worst_first: Mapping[str, int], labels: Mapping[int, str]
+) -> tuple[Score, V | None]:
     """Returns the score of the most frequent verdict, of equally frequent ones the worst, and its reply."""
+    answers = await ask_all(ask, question)
+    if not answers.replies:
+        return Score(None, reason=answers.reason, judge=answers.use), None
     verdicts: list[JsonValue] = [reply.verdict for reply in answers.replies]
     verdict = max(worst_first, key=verdicts.count)
     reply, value = answers.replies[verdicts.index(verdict)], worst_first[verdict]
-    return reply_score(answers, reply, float(value), labels[value], verdicts=verdicts), reply
+    return prompts.reply_score(answers, reply, float(value), labels[value], verdicts=verdicts), reply
 
 
 # Judged items of CES's criteria: statements, answers, rubrics and values, with their scores.
@@ -640,15 +607,15 @@ class EvaluationExpectations(JudgedCriterion):
             if text:
                 texts[name] = text
         if not texts:
-            score = share([None] * len(names), stated[names[0]]["reason"], self.threshold)
-            score.details = {"expectations": list(stated.values())}
-            return score
-        sections = statement_sections("expectation", list(texts.values()))
-        prompt = task_prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
-        judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
+            details = {"expectations": list(stated.values())}
+            return Score(None, stated[names[0]]["reason"], details=details)
+        sections = prompts.dialogue_sections(sample.conversation)
+        sections += prompts.statement_sections("expectation", list(texts.values()))
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
+        judged, vote = await prompts.judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             stated[name] = {"expectation": name, "prompt": text, **item}
-        return share_score([stated[name] for name in names], vote, "expectations", self.threshold)
+        return prompts.share_score([stated[name] for name in names], vote, "expectations", self.threshold)
 
 
 class ScenarioExpectations(JudgedCriterion):
@@ -673,6 +640,7 @@ class ScenarioExpectations(JudgedCriterion):
         ]
         if not wanted:
             return None
-        sections = statement_sections("expected answer", [answer["text"] for answer in wanted])
-        prompt = task_prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
+        sections = prompts.spoken_sections(sample.conversation)
+        sections += prompts.statement_sections("expected answer", [answer["text"] for answer in wanted])
+        prompt = prompts.task_prompt(f"{self.name}/2", sections)
         return await self._judge_items(ask, prompt, "answers", wanted)

@@ -108,8 +108,7 @@ class UncitedReferences(AnswerFaults):
         total = len(answer.references)
         if not total:
             return None
-        cited = cited_references(turn, answer)
-        uncited = [index for index in range(total) if index not in cited]
+        uncited = sorted(set(range(total)) - cited_references(turn, answer))
         details = {"uncited": uncited[:LISTED], "uncited_count": len(uncited), "references": total}
         return fault_share(len(uncited), total, "references are not cited", details)
 
@@ -164,11 +163,8 @@ def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
     text, count = Utf8Text(turn.agent or ""), len(answer.references)
 
     def mark(logged: Citation | GroundedClaim) -> Mark:
-        known = {
-            name: int(name)
-            for name in dict.fromkeys(logged.sources)
-            if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < count
-        }
+        numbers = [name for name in dict.fromkeys(logged.sources) if name.isascii() and name.isdecimal()]
+        known = {name: int(name) for name in numbers if len(name) <= _LONGEST_INDEX and int(name) < count}
         unknown = dict.fromkeys(name for name in logged.sources if name not in known)
         span = text.text_range(logged.start, logged.end)
         return Mark(logged.start, logged.end, span, tuple(dict.fromkeys(known.values())), tuple(unknown))
@@ -216,8 +212,7 @@ class CitationValidity(OfAnswer):
                 problems.append(NO_SOURCE)
             checked.append({"citation": index, **mark.details(), "problems": problems})
             if mark.span.problem:
-                end = min(mark.end, mark.start + _QUOTED_BYTES)
-                checked[-1]["text"] = marks.text.cut(mark.start, end)
+                checked[-1]["text"] = marks.text.cut(mark.start, min(mark.end, mark.start + _QUOTED_BYTES))
         if not checked:
             return None
         wrong, explanation = [details for details in checked if details["problems"]], None
@@ -315,11 +310,8 @@ class Grounds:
             raise TooLargeError(f"citations that mark more than {_MAX_MARKED} bytes together")
         texts = [self.cited_text(c.mark) for c in cited]
         spans = [[text[start:end] for start, end in sentences(text, self.language)] for text in texts]
-        questions = [
-            (text, (self.source_text(c.source or 0),))
-            for c, marked in zip(cited, spans, strict=True)
-            for text in marked
-        ]
+        sources = [(self.source_text(c.source or 0),) for c in cited]
+        questions = [(text, of) for of, marked in zip(sources, spans, strict=True) for text in marked]
         supports, verdicts = list[Support](), iter(supported(questions))
         for marked in spans:
             first: dict[bool | None, Support] = {}
@@ -349,10 +341,8 @@ class Grounds:
             marks = [mark for mark in self.marks.citations if mark.span.problem is None]
             marks = [m for m in marks if (m.span.start or 0) < span.end and span.start < (m.span.end or 0)]
             cited.append(sorted({source for mark in marks for source in mark.sources}))
-        questions = [
-            (text[span.start : span.end], tuple(map(self.source_text, sources)))
-            for span, sources in zip(spans, cited, strict=True)
-        ]
+        sources_of = [tuple(map(self.source_text, sources)) for sources in cited]
+        questions = [(text[a:b], sources) for (a, b), sources in zip(spans, sources_of, strict=True)]
         return [
             ({"start": span.start, "end": span.end, "references": list(map(str, sources))}, support)
             for span, sources, verdict in zip(spans, cited, supported(questions), strict=True)
@@ -361,9 +351,8 @@ class Grounds:
 
 
 def _of_sentence(verdict: GroundingVerdict) -> Support:
-    if verdict.label == "not_applicable":
-        return Support(None, "local judge", verdict.reason)
-    return Support(verdict.label == "supported", "local judge", verdict.reason)
+    is_supported = None if verdict.label == "not_applicable" else verdict.label == "supported"
+    return Support(is_supported, "local judge", verdict.reason)
 
 
 class CitationSupport(MeasuredCriterion):

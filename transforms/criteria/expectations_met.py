@@ -13,16 +13,8 @@ from turnwise.transforms.effects.changes import call_text, told_apart, value_tex
 from turnwise.transforms.effects.prose_values import states_moment
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.text import values
 from turnwise.transforms.text.sentences import guessed_language, sentences
-from turnwise.transforms.text.values import (
-    SPACED_LETTER,
-    Mention,
-    Passage,
-    language_root,
-    read_passage,
-    with_digits,
-    with_plain_signs,
-)
 
 _MOST_SHOWN = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
@@ -148,14 +140,15 @@ class SpokenText:
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
         self._texts, self._language = texts, language
         known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
-        self._is_english = language_root(known) in ("", "en")
+        self._is_english = values.language_root(known) in ("", "en")
         self._all = _words("\n".join(texts))
 
     @cached_property
     def _spellings(self) -> list[str]:
         """The messages, and again those with numbers in words, in digits; but `one` is often no number."""
-        in_digits = [_NUMBER_ONE.sub("#", text) for text in self._texts]
-        return [*self._texts, *(with_digits(text) for text in in_digits if with_digits(text) != text)]
+        marked = [_NUMBER_ONE.sub("#", text) for text in self._texts]
+        pairs = zip(map(values.with_digits, marked), marked, strict=True)
+        return [*self._texts, *(in_digits for in_digits, text in pairs if in_digits != text)]
 
     def contains(self, wanted: str) -> bool:
         """Returns whether a text was said.
@@ -166,25 +159,22 @@ class SpokenText:
         identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
         not count.
         """
-        in_digits = with_digits(_NUMBER_ONE.sub("#", wanted))
+        in_digits = values.with_digits(_NUMBER_ONE.sub("#", wanted))
         spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
         return any(map(self._contains, dict.fromkeys(spellings))) or any(
             states_moment(text, wanted) for text in self._texts
         )
 
     def _contains(self, wanted: str) -> bool:
-        passage = read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
+        read, language = values.read_passage, self._language
+        passage = read(wanted, language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
             return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            values = (read_passage(_without_list_numbers(text), self._language) for text in self._spellings)
-            return any(_contains(stated, passage, self._is_english) for stated in values)
+            stated = (read(_without_list_numbers(text), language) for text in self._spellings)
+            return any(_contains(held, passage, self._is_english) for held in stated)
         return any(
-            _contains(
-                read_passage(text, self._language, with_words),
-                read_passage(wanted, self._language, with_words),
-                self._is_english,
-            )
+            _contains(read(text, language, with_words), read(wanted, language, with_words), self._is_english)
             for with_words in (True, False)
             for text in self._spellings
         )
@@ -205,7 +195,7 @@ class SpokenText:
 def _words(text: str) -> str:
     """Normalises case, bold type, apostrophes and accents."""
     if not text.isascii():
-        text = with_plain_signs(unicodedata.normalize("NFC", text))
+        text = values.with_plain_signs(unicodedata.normalize("NFC", text))
     return (text.replace("**", "") or text).casefold()
 
 
@@ -219,19 +209,19 @@ def _has_words(
     ending = "" if last is None else "s?"
     if last and last[1]:
         ending = _ENDING if is_english and last[0].isascii() else _ANY_ENDING
-    before = r"\A" if is_start else rf"(?<!{SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
-    after = r"\Z" if is_end else rf"{ending}(?!{SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
+    before = r"\A" if is_start else rf"(?<!{values.SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
+    after = r"\Z" if is_end else rf"{ending}(?!{values.SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
     return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
 
 
 _ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"
-_ANY_ENDING = rf"(?:['’]?{SPACED_LETTER}{{1,4}})?"
+_ANY_ENDING = rf"(?:['’]?{values.SPACED_LETTER}{{1,4}})?"
 _LAST_WORD = re.compile(r"([^\W\d_])?[^\W\d_]{3}$")
-_SPACED = re.compile(SPACED_LETTER)
-_UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){SPACED_LETTER}")
+_SPACED = re.compile(values.SPACED_LETTER)
+_UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){values.SPACED_LETTER}")
 """A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
 _NUMBER_ONE = re.compile(
-    r"(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))", re.IGNORECASE
+    r"(?i)(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))"
 )
 
 
@@ -241,10 +231,10 @@ def _without_list_numbers(text: str) -> str:
     return _LIST_NUMBER.sub("", text) if is_list else text
 
 
-def _contains(stated: Passage, wanted: Passage, is_english: bool) -> bool:
+def _contains(stated: values.Passage, wanted: values.Passage, is_english: bool) -> bool:
     size = len(wanted.mentions)
     return any(
-        all(map(Mention.means, wanted.mentions, stated.mentions[i : i + size]))
+        all(map(values.Mention.means, wanted.mentions, stated.mentions[i : i + size]))
         and _has_words(stated.between[i], wanted.between[0], is_english, is_end=True)
         and stated.between[i + 1 : i + size] == wanted.between[1:-1]
         and _has_words(stated.between[i + size], wanted.between[-1], is_english, is_start=True)

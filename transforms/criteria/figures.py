@@ -136,13 +136,8 @@ class TokenUsage(Figure):
         usage = pair.actual.usage if pair.actual else None
         if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
             return None if self.adk_compat else self.not_logged(pair.actual)
-        details = {
-            "input": usage.input_tokens,
-            "output": usage.output_tokens,
-            "cached": usage.cached_tokens,
-            "reasoning": usage.reasoning_tokens,
-        }
-        return Score(_total(usage), details=details)
+        kinds = ("input", "output", "cached", "reasoning")
+        return Score(_total(usage), details={kind: getattr(usage, f"{kind}_tokens") for kind in kinds})
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Returns the mean over all recorded turns with `adk_compat`, if one of them has a report."""
@@ -182,8 +177,7 @@ class AgentCost(Figure):
         """Returns the cost of a recorded turn; n/a without tokens for one that answers nobody."""
         turn = pair.actual
         if turn is None or turn.usage is None:
-            needed = f"not in the log (needs {self.needs})"
-            return Score(None, reason=needed) if is_answered(turn) else None
+            return Score(None, f"not in the log (needs {self.needs})") if is_answered(turn) else None
         costs: dict[str, float] = {}
         for part in turn.usage.parts or [turn.usage]:
             cost = self._cost(part)

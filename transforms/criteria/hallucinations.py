@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from math import fsum
 from operator import itemgetter, mul
 from statistics import mean
@@ -98,9 +99,8 @@ class Hallucinations(AdkJudged):
             return None
         messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
         if max(map(len, messages), default=0) > prompts.MAX_SECTION:
-            return Score(
-                None, f"an answer of more than {prompts.MAX_SECTION} characters is not judged by sentences"
-            )
+            too_long = f"an answer of more than {prompts.MAX_SECTION} characters"
+            return Score(None, f"{too_long} is not judged by sentences")
         language = sample.conversation.language
         spans = [(i, span) for i, text in enumerate(messages) for span in sentences(text, language)]
         if not spans:
@@ -111,15 +111,10 @@ class Hallucinations(AdkJudged):
         if not self.evaluate_intermediate_nl_responses:
             context += prompts.sections_of_other_agents(sample.conversation, turn)
         texts = [messages[i][span.start : span.end] for i, span in spans]
-        prompt = prompts.task_prompt(
-            "hallucinations/2", [*context, *prompts.statement_sections("sentence", texts)]
-        )
-        question = Question(
-            prompt,
-            HallucinationsReply,
-            self.options,
-            lambda: local_reply(texts, prompts.facts(context), prompts.messages_of_user(context)),
-        )
+        numbered = prompts.statement_sections("sentence", texts)
+        prompt = prompts.task_prompt("hallucinations/2", [*context, *numbered])
+        local = partial(local_reply, texts, prompts.facts(context), prompts.messages_of_user(context))
+        question = Question(prompt, HallucinationsReply, self.options, local)
         count = len(spans)
         vote = await vote_each(
             ask,
@@ -153,11 +148,9 @@ class Hallucinations(AdkJudged):
         return mean(values)
 
 
-def local_reply(
-    texts: Sequence[str], evidence: Sequence[str], asked: Sequence[str]
-) -> LocalHallucinationsReply:
+def local_reply(texts: Sequence[str], facts: Sequence[str], asked: Sequence[str]) -> LocalHallucinationsReply:
     """Labels sentences without a model; see `ground`."""
-    grounded = ground(texts, evidence, asked)
+    grounded = ground(texts, facts, asked)
     verdicts = [
         SentenceVerdict(
             number=number,
@@ -346,7 +339,13 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             details["unknown"] = [{"turn": action.turn, "call": call_text(action.call)} for action in unclear]
         share = agreeing / total if total else 1.0
         if (not unknown and not unclear) or (self.threshold is not None and share < self.threshold):
-            return Score(share, explanation=_explanation(claims, unsaid), details=details)
+            false = [claim for claim in claims if claim.verdict in _WRONG]
+            wrong = [f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in false]
+            wrong += [f"done but not said: {call_text(a.call)} (turn index {a.turn})" for a in unsaid]
+            text = "What the agent says it did was done."
+            text = text if claims else "Nothing was done, and nothing claimed."
+            text = f"{wrong[0][0].upper()}{listed(wrong, 1, mark='; ')[1:]}." if wrong else text
+            return Score(share, explanation=text, details=details)
         if unknown:
             values = ", ".join(
                 f"“{value.text}”{f' ({value.argument})' if value.argument else ''}"
@@ -358,16 +357,6 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         tools = ", ".join(dict.fromkeys(action.tool for action in unclear))
         reason = f"it is unknown what a tool does whose call the agent does not report ({tools})"
         return Score(None, f"{reason}: state its effect in `tools` of the config", details=details)
-
-
-def _explanation(claims: Sequence[ActionClaim], unsaid: Sequence[Action]) -> str:
-    wrong = [
-        f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in claims if c.verdict in _WRONG
-    ]
-    wrong += [f"done but not said: {call_text(action.call)} (turn index {action.turn})" for action in unsaid]
-    if not wrong:
-        return "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
-    return f"{wrong[0][0].upper()}{listed(wrong, 1, mark='; ')[1:]}."
 
 
 class ReportedFailures(MeasuredCriterion, UsesToolEffects):
@@ -406,11 +395,7 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
         if not open_calls:
             return None
         language = sample.conversation.language
-        spoken = [
-            text[span.start : span.end]
-            for text in turn_texts(pair.actual)
-            for span in sentences(text, language)
-        ]
+        spoken = [text[a:b] for text in turn_texts(pair.actual) for a, b in sentences(text, language)]
         hidden, unclear = [], []
         are_alike = len({called_tool(call) for call, _ in open_calls}) == 1
         for call, response in open_calls:

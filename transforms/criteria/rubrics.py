@@ -12,24 +12,8 @@ from turnwise.schemas.conversation import Conversation, Rubric
 from turnwise.schemas.jsonio import JsonObject, grouped, no_items
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
+from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import AdkOptions, Ask, Question, sum_uses, vote_each
-from turnwise.transforms.judging.prompts import (
-    JudgedSection,
-    ReasonedReply,
-    Reply,
-    Section,
-    agent_sections,
-    context_sections,
-    dialogue_sections,
-    left_out,
-    position,
-    reference_sections,
-    rules_of,
-    share,
-    statement_sections,
-    task_prompt,
-    unjudged_reason,
-)
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.cleaning import find_span, quoted
@@ -91,7 +75,7 @@ class RubricCriterion(AdkJudged):
             return None
         pool: list[JsonObject] = [rubric for score in turns for rubric in (score.details or {})["rubrics"]]
         why = next((score.reason for score in turns if score.reason), None)
-        overall = share([rubric["score"] for rubric in pool], why or "", self.threshold)
+        overall = prompts.share([rubric["score"] for rubric in pool], why or "", self.threshold)
         known = (rubric for rubric in pool if rubric["score"] is not None)
         scores = grouped((rubric["rubric_id"], rubric["score"]) for rubric in known)
         means = {rubric_id: sum(values) / len(values) for rubric_id, values in scores.items()}
@@ -103,8 +87,7 @@ class RubricCriterion(AdkJudged):
         of_case = sample.eval_case.rubrics if sample.eval_case else []
         typed: list[tuple[Rubric, int | None]] = [(rubric, None) for rubric in of_case]
         for pair in pairs:
-            recorded = pair.actual.expected if pair.actual else None
-            for turn in (pair.expected, recorded):
+            for turn in (pair.expected, pair.actual.expected if pair.actual else None):
                 typed += [(rubric, pair.index) for rubric in (turn.rubrics if turn else [])]
         given = [(Rubric(rubric_id=rubric.rubric_id, text=rubric.text), None) for rubric in self.rubrics]
         of_type = [(r, i) for r, i in typed if r.type == self.rubric_type and r.text.strip()]
@@ -121,14 +104,14 @@ class RubricCriterion(AdkJudged):
         return Score(None, reason=f"there is no rubric: one is needed {needed}")
 
     async def ask_about(
-        self, ask: Ask, material: list[Section], rubrics: Sequence[tuple[Rubric, int | None]]
+        self, ask: Ask, material: list[prompts.Section], rubrics: Sequence[tuple[Rubric, int | None]]
     ) -> Score:
         """Asks about all rubrics at once."""
         sections = [
-            Section(f"rubric {i}" + ("" if turn is None else f" (of turn {turn + 1})"), rubric.text)
+            prompts.Section(f"rubric {i}" + ("" if turn is None else f" (of turn {turn + 1})"), rubric.text)
             for i, (rubric, turn) in enumerate(rubrics, 1)
         ]
-        prompt = task_prompt(f"{self.name.removesuffix('_v1')}/2", [*material, *sections])
+        prompt = prompts.task_prompt(f"{self.name.removesuffix('_v1')}/2", [*material, *sections])
         items: list[JsonObject] = [{"rubric_id": r.rubric_id, "rubric": r.text} for r, _ in rubrics]
         return await self._judge_items(ask, prompt, "rubrics", items)
 
@@ -148,8 +131,8 @@ class RubricFinalResponse(RubricCriterion):
         rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
-        material = context_sections(sample.conversation, pair.actual)
-        material.append(JudgedSection("answer to be judged", self.answer_of(pair.actual)))
+        material = prompts.context_sections(sample.conversation, pair.actual)
+        material.append(prompts.JudgedSection("answer to be judged", self.answer_of(pair.actual)))
         return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 
@@ -168,7 +151,7 @@ class RubricToolUse(RubricCriterion):
         rubrics = self.applying(sample, [pair])
         if pair.actual is None or not rubrics:
             return None
-        context = context_sections(sample.conversation, pair.actual)
+        context = prompts.context_sections(sample.conversation, pair.actual)
         material = [section for section in context if section.name != "instructions of an agent"]
         return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
@@ -188,7 +171,8 @@ class RubricMultiTurnTrajectory(RubricCriterion):
         rubrics = self.applying(sample, sample.pairs)
         if not sample.conversation.turns or not rubrics:
             return await super().judge_conversation(sample, ask)
-        material = [*agent_sections(sample.conversation), *dialogue_sections(sample.conversation)]
+        material = prompts.agent_sections(sample.conversation)
+        material += prompts.dialogue_sections(sample.conversation)
         return await self.ask_about(ask, material, rubrics)
 
 
@@ -204,11 +188,12 @@ class MultiTurn(AdkJudged):
         turns = sample.conversation.turns
         if not any(turn.user or turn.agent or turn.agent_messages or turn.tool_calls for turn in turns):
             return None
-        sections = [*agent_sections(sample.conversation), *dialogue_sections(sample.conversation)]
+        sections = prompts.agent_sections(sample.conversation)
+        sections += prompts.dialogue_sections(sample.conversation)
         if sample.eval_case and sample.eval_case.task:
-            sections.append(Section("what the user was to achieve", sample.eval_case.task))
-        sections += statement_sections("aspect", self.aspects)
-        prompt = task_prompt(f"{self.name.removesuffix('_v1')}/2", sections, "multi_turn")
+            sections.append(prompts.Section("what the user was to achieve", sample.eval_case.task))
+        sections += prompts.statement_sections("aspect", self.aspects)
+        prompt = prompts.task_prompt(f"{self.name.removesuffix('_v1')}/2", sections, "multi_turn")
         return await self._judge_items(ask, prompt, "aspects", [{"aspect": text} for text in self.aspects])
 
 
@@ -269,7 +254,7 @@ Harm = Literal["hate_speech", "dangerous_content", "harassment", "sexually_expli
 CATEGORIES: tuple[Harm, ...] = get_args(Harm)
 
 
-class HarmVerdict(ReasonedReply):
+class HarmVerdict(prompts.ReasonedReply):
     """Verdict on one category."""
 
     category: Harm
@@ -278,7 +263,7 @@ class HarmVerdict(ReasonedReply):
     verdict: Literal["safe", "unsafe"]
 
 
-class SafetyReply(Reply):
+class SafetyReply(prompts.Reply):
     """One entry for every category."""
 
     ratings: list[HarmVerdict]
@@ -305,13 +290,12 @@ class Safety(AdkJudged):
         if pair.actual is None or not answer.strip():
             return None
         sections = [
-            Section("request", pair.actual.user or ""),
-            *reference_sections(pair.actual, pair.index + 1),
-            JudgedSection("answer", answer),
+            prompts.Section("request", pair.actual.user or ""),
+            *prompts.reference_sections(pair.actual, pair.index + 1),
+            prompts.JudgedSection("answer", answer),
         ]
-        prompt = task_prompt("safety/3", sections)
-        question = Question(prompt, SafetyReply, self.options)
-        vote = await vote_each(ask, question, _votes, len(CATEGORIES))
+        prompt = prompts.task_prompt("safety/3", sections)
+        vote = await vote_each(ask, Question(prompt, SafetyReply, self.options), _votes, len(CATEGORIES))
         ratings: dict[str, JsonObject] = {}
         for category, ballot in zip(CATEGORIES, vote.ballots, strict=True):
             verdict = None if ballot.value is None else "safe" if ballot.value else "unsafe"
@@ -321,23 +305,22 @@ class Safety(AdkJudged):
             if stated is not None:
                 rating |= {"reason": stated.reason, **quoted(stated.quote, answer)}
                 rating["start"], rating["end"] = find_span(stated.quote, answer) or (None, None)
-        score = Score(None, judge=vote.answers.use, details={"categories": ratings, **left_out(prompt)})
+        details: JsonObject = {"categories": ratings, **prompts.left_out(prompt)}
+        score = Score(None, judge=vote.answers.use, details=details)
         values = [ballot.value for ballot in vote.ballots]
         unsafe = [name for name, rating in ratings.items() if rating["verdict"] == "unsafe"]
         if unsafe:
             score.value, score.label, score.explanation = 0.0, unsafe[0], ratings[unsafe[0]]["reason"]
         elif None in values:
-            score.reason = unjudged_reason(values.count(None), len(values), vote.answers.reason)
+            score.reason = prompts.unjudged_reason(values.count(None), len(values), vote.answers.reason)
         else:
             score.value, score.label = 1.0, "safe"
         return score
 
 
 def _votes(reply: SafetyReply) -> list[bool | None]:
-    by_category = {
-        category: {r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES
-    }
-    return [("unsafe" not in verdicts) if verdicts else None for verdicts in by_category.values()]
+    stated = [{r.verdict for r in reply.ratings if r.category == category} for category in CATEGORIES]
+    return [("unsafe" not in verdicts) if verdicts else None for verdicts in stated]
 
 
 _STOP_PLACE = re.compile(r"\{\{\s*stop_signal\s*\}\}")
@@ -371,7 +354,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
         case, conversation = sample.eval_case, sample.conversation
         if case is None or case.kind != "scenario" or not case.task or pair.actual is None:
             return None
-        index = position(conversation, pair.actual)
+        index = prompts.position(conversation, pair.actual)
         if index + 1 < len(conversation.turns):
             return await self._message(case, conversation, index, ask)
         score, stop = await asyncio.gather(
@@ -402,8 +385,7 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return await self._ask(case, conversation, index, text, ask)
         if text.strip() == start.strip():
             return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
-        explanation = "The user does not open with the starting prompt."
-        return Score(0.0, label="invalid", explanation=explanation)
+        return Score(0.0, label="invalid", explanation="The user does not open with the starting prompt.")
 
     async def _ask(
         self, case: EvalCase, conversation: Conversation, index: int, message: str, ask: Ask
@@ -411,16 +393,18 @@ class PerTurnUserSimulatorQuality(AdkJudged):
         if case.user_behaviors:
             rules = [_STOP_PLACE.sub(lambda _: self.stop_signal, rule) for rule in case.user_behaviors]
         else:
-            rules = rules_of(_fact(case, "user_persona"))
+            rules = prompts.rules_of(_fact(case, "user_persona"))
+        facts = [f"{fact.name}: {fact.value}" for fact in case.user_facts]
         sections = [
-            Section("plan", case.task or ""),
-            *(Section("what the user knows", f"{fact.name}: {fact.value}") for fact in case.user_facts),
-            *statement_sections("rule", rules),
-            *dialogue_sections(conversation, index),
-            Section("stop signal", self.stop_signal),
-            Section("to be judged", message),
+            prompts.Section("plan", case.task or ""),
+            *(prompts.Section("what the user knows", fact) for fact in facts),
+            *prompts.statement_sections("rule", rules),
+            *prompts.dialogue_sections(conversation, index),
+            prompts.Section("stop signal", self.stop_signal),
+            prompts.Section("to be judged", message),
         ]
-        return await self.judge_validity(ask, task_prompt("user_simulator/2", sections), SimulatorReply)
+        prompt = prompts.task_prompt("user_simulator/2", sections)
+        return await self.judge_validity(ask, prompt, SimulatorReply)
 
 
 def _fact(case: EvalCase, name: str) -> str | None:

@@ -9,27 +9,8 @@ from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall, ToolS
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.effects import changes
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE, ToolCatalog, called_tool
-from turnwise.transforms.effects.changes import (
-    MOST_LISTED,
-    ActorCall,
-    Changes,
-    ExpectedCalls,
-    Matching,
-    by_other_actor,
-    call_text,
-    changes_of,
-    differing_text,
-    expected_handoffs,
-    listed,
-    match_changes,
-    missing_lookups,
-    not_compared,
-    open_pairs,
-    summary,
-    texts,
-    wrong_details,
-)
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
@@ -150,10 +131,10 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             return None
         catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
         stated = [call for turn in golden for call in turn.tool_calls or ()]
-        missing = missing_lookups(stated, sample.conversation.turns, catalog) if expected else []
+        missing = changes.missing_lookups(stated, sample.conversation.turns, catalog) if expected else []
         missing = [call for call in missing if call in (expected or ())]
-        changes = changes_of(_expected(pair.expected, catalog), turns, catalog)
-        score = self._compare(changes, catalog, missing)
+        work = changes.changes_of(_expected(pair.expected, catalog), turns, catalog)
+        score = self._compare(work, catalog, missing)
         score.label = pair.label
         return score
 
@@ -166,14 +147,14 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         if actions is None and states_calls(golden.turns):
             actions = [call for turn in of_turns for call in turn.by_agent or ()]
         optional = [call for turn in of_turns for call in turn.optional]
-        wanted = ExpectedCalls(actions, golden.user_actions, optional)
-        changes = changes_of(wanted, sample.conversation.turns, catalog)
+        wanted = changes.ExpectedCalls(actions, golden.user_actions, optional)
+        work = changes.changes_of(wanted, sample.conversation.turns, catalog)
         called = [*(actions or ()), *golden.user_actions]
-        missing = missing_lookups(called, sample.conversation.turns, catalog) if actions else []
-        score = self._compare(changes, catalog, missing)
+        missing = changes.missing_lookups(called, sample.conversation.turns, catalog) if actions else []
+        score = self._compare(work, catalog, missing)
         words = [golden.outputs, golden.expectations, golden.evaluation_expectations, golden.rubrics]
         of_turns_words = (t.response is not None or t.expectations or t.rubrics for t in golden.turns)
-        if not changes.expected and not any(words) and not any(of_turns_words):
+        if not work.expected and not any(words) and not any(of_turns_words):
             score.explanation = f"{score.explanation} {_NOT_SAID}"
         return score
 
@@ -185,7 +166,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             overall.outcome, overall.reason = "FAIL", f"in a turn: {next(filter(None, reasons))}"
         return overall
 
-    def _compare(self, work: Changes, catalog: ToolCatalog, missing: Sequence[ToolCall]) -> Score:
+    def _compare(self, work: changes.Changes, catalog: ToolCatalog, missing: Sequence[ToolCall]) -> Score:
         """Scores what is certain; there is no score where a judge's answer could change it."""
         score = self._score(work, catalog, False)
         if score.value != 1.0:
@@ -197,7 +178,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
                 if isinstance(unclear := details.get("not_compared"), list):
                     names = ", ".join(map(str, unclear))
                     reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
-                details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
+                details = details | {"unclear": [pair._asdict() for pair in pairs[: changes.MOST_LISTED]]}
                 text = f"If the wording means the same: {best.explanation}"
                 return OpenScore(None, reason, explanation=text, details=details, pairs=pairs)
             score = best
@@ -212,15 +193,15 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         }
         for head, calls in heads.items():
             if calls:
-                reason = f"{head}: {'; '.join(listed(list(map(call_text, calls))))}"
+                reason = f"{head}: {'; '.join(changes.listed(list(map(changes.call_text, calls))))}"
                 return Score(None, reason=reason, explanation=score.explanation, details=score.details)
         return score
 
-    def _score(self, work: Changes, catalog: ToolCatalog, counts_unclear: bool) -> OpenScore:
+    def _score(self, work: changes.Changes, catalog: ToolCatalog, counts_unclear: bool) -> OpenScore:
         names = frozenset(d.call.name for d in work.expected if _has_effect(d, catalog, "handoff"))
         rules = self.argument_matchers, self.ordered_lists, counts_unclear, self.prose == "ignore"
         compare = ArgumentComparison(*rules, names, self._answers)
-        matching = match_changes(work, catalog, compare)
+        matching = changes.match_changes(work, catalog, compare)
         unclear = _take_unclear(matching, catalog) if UNKNOWN in work.guesses.values() else {}
         unexpected = _unexpected(matching)
         chosen = self._chosen(matching, catalog)
@@ -230,29 +211,31 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         details: JsonObject = {
             "expected": matched + wrong + len(matching.missing),
             "actual": matched + wrong + len(matching.extra),
-            "matched": listed(texts([pair.expected for pair in matching.matched])),
-            "missing": listed(texts(matching.missing)),
-            "extra": listed(texts(matching.extra)),
-            "wrong_arguments": wrong_details(matching.wrong, compare),
+            "matched": changes.listed(changes.texts([pair.expected for pair in matching.matched])),
+            "missing": changes.listed(changes.texts(matching.missing)),
+            "extra": changes.listed(changes.texts(matching.extra)),
+            "wrong_arguments": changes.wrong_details(matching.wrong, compare),
         }
         further: JsonObject = {
-            "made_by_the_other": by_other_actor(matching),
-            "undone": listed(texts(work.undone)),
-            "failed": listed(list(map(call_text, [*work.failed, *work.lookups]))),
+            "made_by_the_other": changes.by_other_actor(matching),
+            "undone": changes.listed(changes.texts(work.undone)),
+            "failed": changes.listed(list(map(changes.call_text, [*work.failed, *work.lookups]))),
             "guessed": work.guesses,
-            DESTRUCTIVE: listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
-            **{name: listed(texts(calls)) for name, calls in chosen.items()},
-            "unknown": listed([text for calls in unclear.values() for text in texts(calls)]),
-            "not_compared": listed(skipped := not_compared(matching, compare)),
+            DESTRUCTIVE: changes.listed(
+                changes.texts([d for d in unexpected if catalog.effect_of(d.call).destructive])
+            ),
+            **{name: changes.listed(changes.texts(calls)) for name, calls in chosen.items()},
+            "unknown": changes.listed([text for calls in unclear.values() for text in changes.texts(calls)]),
+            "not_compared": changes.listed(skipped := changes.not_compared(matching, compare)),
         }
         details |= {name: value for name, value in further.items() if value}
         notes = {_ALLOWED[name]: calls for name, calls in allowed.items()}
         notes[_NOT_COUNTED] = [item for calls in unclear.values() for item in calls]
         score = OpenScore(
             _f1(matching, catalog),
-            explanation=summary(matching, compare, notes, work.undone, skipped),
+            explanation=changes.summary(matching, compare, notes, work.undone, skipped),
             details=details,
-            pairs=open_pairs(matching, compare) if counts_unclear else (),
+            pairs=changes.open_pairs(matching, compare) if counts_unclear else (),
         )
         score.reason = self._certain_failure(details)
         if score.reason:
@@ -262,7 +245,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             score.value = None if score.reason else score.value
         return score
 
-    def _chosen(self, matching: Matching, catalog: ToolCatalog) -> dict[str, list[ActorCall]]:
+    def _chosen(self, matching: changes.Matching, catalog: ToolCatalog) -> dict[str, list[changes.ActorCall]]:
         """Returns the calls that each mode is about; those that fail include calls with other arguments."""
         if self.extra_handoffs == self.missing_handoffs == "allow":
             for pair in [pair for pair in matching.wrong if _has_effect(pair.expected, catalog, "handoff")]:
@@ -283,7 +266,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return chosen
 
     def _why_unknown(
-        self, matching: Matching, unclear: dict[str, list[ActorCall]], catalog: ToolCatalog
+        self, matching: changes.Matching, unclear: dict[str, list[changes.ActorCall]], catalog: ToolCatalog
     ) -> str | None:
         """Returns why the outcome depends on tools whose effect is unknown; None: it does not."""
         threshold = self.threshold
@@ -298,18 +281,14 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
             return None
         else:
             tools = sorted({called_tool(p.expected.call) for p in matching.matched if p not in known})
-        return (
-            f"it is unknown what a tool does ({'; '.join(tools)}): state its effect in `tools` of the config"
-        )
+        named = "; ".join(tools)
+        return f"it is unknown what a tool does ({named}): state its effect in `tools` of the config"
 
     def _certain_failure(self, details: JsonObject) -> str | None:
         """Returns the reason for a failure at any threshold; None: there is none, or no threshold."""
         failing = [n for n in _FAILING if n == DESTRUCTIVE or getattr(self, n) == "fail"]
-        reasons = [
-            f"{_FAILING[name]}: {', '.join(map(str, calls))}"
-            for name in failing
-            if isinstance(calls := details.get(name), list)
-        ]
+        certain = [(name, calls) for name in failing if isinstance(calls := details.get(name), list)]
+        reasons = [f"{_FAILING[name]}: {', '.join(map(str, calls))}" for name, calls in certain]
         return "; ".join(reasons) if reasons and self.threshold is not None else None
 
 
@@ -318,24 +297,24 @@ def states_calls(golden: Iterable[ExpectedTurn]) -> bool:
     return any(turn.tool_calls is not None for turn in golden)
 
 
-def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
+def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> changes.ExpectedCalls:
     if turn is None:
-        return ExpectedCalls([])
+        return changes.ExpectedCalls([])
     skipped = [e.tool_call for e in turn.expectations if e.skip and e.tool_call]
-    handoffs, free = expected_handoffs(turn, catalog)
-    return ExpectedCalls([*(turn.tool_calls or ()), *handoffs], optional=[*skipped, *free])
+    handoffs, free = changes.expected_handoffs(turn, catalog)
+    return changes.ExpectedCalls([*(turn.tool_calls or ()), *handoffs], optional=[*skipped, *free])
 
 
-def _unexpected(matching: Matching) -> list[ActorCall]:
+def _unexpected(matching: changes.Matching) -> list[changes.ActorCall]:
     """Returns the unexpected calls of the agent, with those that replace expected ones."""
     return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.actor == "agent")]
 
 
-def _has_effect(call: ActorCall, catalog: ToolCatalog, effect: str) -> bool:
+def _has_effect(call: changes.ActorCall, catalog: ToolCatalog, effect: str) -> bool:
     return catalog.effect_of(call.call).effect == effect
 
 
-def _take_unclear(matching: Matching, catalog: ToolCatalog) -> dict[str, list[ActorCall]]:
+def _take_unclear(matching: changes.Matching, catalog: ToolCatalog) -> dict[str, list[changes.ActorCall]]:
     """Removes the calls that are not as expected and whose tool's effect is unknown, and returns them."""
     wrong = [pair for pair in matching.wrong if _has_effect(pair.expected, catalog, UNKNOWN)]
     unclear = {
@@ -348,16 +327,16 @@ def _take_unclear(matching: Matching, catalog: ToolCatalog) -> dict[str, list[Ac
     return {how: calls for how, calls in unclear.items() if calls}
 
 
-def _drop(matching: Matching, calls: Sequence[ActorCall]) -> None:
+def _drop(matching: changes.Matching, calls: Sequence[changes.ActorCall]) -> None:
     dropped = set(map(id, calls))
     for side in (matching.extra, matching.missing):
         side[:] = [item for item in side if id(item) not in dropped]
 
 
-def _f1(matching: Matching, catalog: ToolCatalog) -> float:
+def _f1(matching: changes.Matching, catalog: ToolCatalog) -> float:
     """Returns F1 = 2 M / (E + A), with the weights of matched, expected and made calls."""
 
-    def weight(calls: Sequence[ActorCall]) -> float:
+    def weight(calls: Sequence[changes.ActorCall]) -> float:
         return sum(HANDOFF_WEIGHT if _has_effect(call, catalog, "handoff") else 1.0 for call in calls)
 
     matched = [pair.expected for pair in matching.matched]
@@ -433,7 +412,7 @@ class FinalState(MeasuredCriterion, LeavesOpen):
         explanation = "The state is as expected."
         if differing:
             more = f", and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
-            explanation = f"{differing_text(differing[:_SHOWN])}{more}."
+            explanation = f"{changes.differing_text(differing[:_SHOWN])}{more}."
         if pairs:
             details["unclear"] = [pair._asdict() for pair in pairs]
             named = ", ".join(pair.name for pair in pairs[:_SHOWN])

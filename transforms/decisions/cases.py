@@ -22,10 +22,11 @@ from turnwise.transforms.text.patterns import glob_matches
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),
     *("reason", "ended", "worst_criterion", "why", "severity", "severity_score", "severity_reason"),
-    *("problem_type", "turns", "tool_calls"),
-    *("tool_errors", "destructive_calls", "latency_seconds", "event_time", "source"),
+    *("problem_type", "turns", "tool_calls", "tool_errors", "destructive_calls", "latency_seconds"),
+    *("event_time", "source"),
 )
-_OF_LOGS = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language", "tags", "ended")
+_NAMED = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language")
+_OF_LOGS = (*_NAMED, "tags", "ended")
 
 
 class Candidate(Struct, frozen=True):
@@ -72,17 +73,16 @@ def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candida
     Where the conversation failed and no turn did, all turns are taken as failed. Raises ValueError if the run
     kept no transcript.
     """
-    if row["transcript"] is None:
+    if (transcript := row["transcript"]) is None:
         raise ValueError("the run kept no transcript (--no_transcripts); name the logs instead")
-    transcript = cast(Transcript, row["transcript"])
-    conversation = transcript_conversation(row, transcript)
-    places = {turn["index"]: number for number, turn in enumerate(recorded_turns(transcript))}
-    failed = frozenset(places[index] for index in failed_turns if index in places)
+    conversation = transcript_conversation(row)
+    numbers = (number for number, turn in enumerate(recorded_turns(row)) if turn["index"] in failed_turns)
+    failed = frozenset(numbers)
     if row["verdict"] == "FAIL" and not failed:
         failed = frozenset(range(len(conversation.turns)))
     facts = {name: cast(JsonObject, row)[name] for name in _OF_ROWS} | _facts(conversation)
-    number = (row["source"] or "", row["position"] or 0)
-    return Candidate(conversation, facts, *number, failed, row["verdict"], transcript["cut"])
+    where = (row["source"] or "", row["position"] or 0)
+    return Candidate(conversation, facts, *where, failed, row["verdict"], transcript["cut"])
 
 
 def _facts(conversation: Conversation) -> JsonObject:
@@ -96,22 +96,17 @@ def _facts(conversation: Conversation) -> JsonObject:
     }
 
 
-def transcript_conversation(row: ConversationRow, transcript: Transcript) -> Conversation:
+def transcript_conversation(row: ConversationRow) -> Conversation:
     """Returns the conversation that a transcript shows, without the turns that only were expected."""
-    return Conversation(
-        conversation_id=row["conversation_id"],
-        app_version=row["app_version"],
-        language=row["language"],
-        eval_id=row["eval_id"],
-        eval_set_id=row["eval_set_id"],
-        tags=list(row["tags"]),
-        turns=[_turn(turn, index) for index, turn in enumerate(recorded_turns(transcript))],
-    )
+    named = {name: cast(JsonObject, row)[name] for name in _NAMED}
+    turns = [_turn(turn, index) for index, turn in enumerate(recorded_turns(row))]
+    return Conversation(**named, tags=list(row["tags"]), turns=turns)
 
 
-def recorded_turns(transcript: Transcript) -> list[TranscriptTurn]:
-    """Returns the turns that happened; their `index` is the `turn_index` of scores."""
-    return [turn for turn in transcript["turns"] if turn["label"] != MISSING_TURN]
+def recorded_turns(row: ConversationRow) -> list[TranscriptTurn]:
+    """Returns the turns that happened, if they were kept; their `index` is the `turn_index` of scores."""
+    transcript = cast(Transcript | None, row["transcript"])
+    return [turn for turn in transcript["turns"] if turn["label"] != MISSING_TURN] if transcript else []
 
 
 def _turn(turn: TranscriptTurn, index: int) -> Turn:
@@ -228,10 +223,9 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
     """
     case, notes = recorded_case(candidate.conversation), Counter[str]()
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
-    case.turns = [
-        _expected_turn(turn, expected, turn.turn_index in candidate.failed, notes)
-        for turn, expected in zip(candidate.conversation.turns, case.turns, strict=True)
-    ]
+    turns, failed = candidate.conversation.turns, candidate.failed
+    pairs = zip(turns, case.turns, strict=True)
+    case.turns = [_expected_turn(turn, stated, turn.turn_index in failed, notes) for turn, stated in pairs]
     if not any(turn.response or turn.tool_calls is not None for turn in case.turns):
         raise ValueError("no turn of the log holds an answer or calls that are certain: nothing to expect")
     marks = [TO_APPROVE, *([FROM_FAILED] if candidate.failed else [])]

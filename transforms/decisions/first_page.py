@@ -64,9 +64,8 @@ def two_versions(
     `primary` are criteria that the config calls so, `rows` the conversations of the candidate (None: they are
     not read), `chosen` is how baseline and candidate were chosen, as a clause.
     """
-    by_name = {
-        result.criterion: result for result in comparison.criteria if result.overall.difference is not None
-    }
+    known = (result for result in comparison.criteria if result.overall.difference is not None)
+    by_name = {result.criterion: result for result in known}
     effects, verdict = by_name.get(ToolEffects.name), by_name.get(STATUS)
     stating = []
     if effects is not None and effects.measure == "pass_rate":
@@ -85,12 +84,9 @@ def two_versions(
         why = comparison.not_compared.get(primary[0], "it has no value on both sides")
         details.insert(0, f"The primary criterion {primary[0]} is not compared: {why}.")
     no_score = counts.missing.candidate_missing if counts and counts.missing else 0
-    regressed = {
-        conversation
-        for flip in comparison.flips
-        if flip.criterion in (counts_by, STATUS) and flip.kind == "regressed"
-        for conversation in flip.candidate_conversations
-    }
+    worse = (flip for flip in comparison.flips if flip.kind == "regressed")
+    of_lead = [flip.candidate_conversations for flip in worse if flip.criterion in (counts_by, STATUS)]
+    regressed = {conversation for conversations in of_lead for conversation in conversations}
     return FirstPage(
         headline=headline(result, comparison) if result else _nothing(comparison),
         detail=" ".join(details),
@@ -179,9 +175,8 @@ def left_out(*counts: Mapping[str, Any]) -> list[str]:
     nameless = nameless_text(sum(of_run.get("no_cases_given") or 0 for of_run in counts))
     sentences = [f"{nameless}."] if nameless else []
     for name, why in whys.items():
-        short, left = (
-            sum(of_run.get(f"{word}_{name}") or 0 for of_run in counts) for word in ("short_of", "left_by")
-        )
+        keys = f"short_of_{name}", f"left_by_{name}"
+        short, left = (sum(of_run.get(key) or 0 for of_run in counts) for key in keys)
         if short:
             verdicts = f"; {left} of them without a verdict" if left else ""
             sentences.append(f"{counted(short, 'conversation')} with no score, because {why}{verdicts}.")
@@ -220,9 +215,8 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
     by = "" if result.criterion == STATUS else f" by {result.criterion}"
     numbers = _numbers(result, comparison.pairing)
     if result.unmeasured:
-        return (
-            f"Inconclusive{by}: {' and '.join(result.unmeasured)} could turn what the others show: {numbers}."
-        )
+        unmeasured = " and ".join(result.unmeasured)
+        return f"Inconclusive{by}: {unmeasured} could turn what the others show: {numbers}."
     if result.overall.word != "inconclusive":
         within = words.margin_text(comparison.margin, result.criterion, result.measure == "pass_rate")
         return f"{words.claim(result.overall.word, a, b, by, within)}: {numbers}."
@@ -261,9 +255,8 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
     if result.better_is == "less":
         low, high = -high, -low
     digits = words.decimals(result.overall.difference, result.measure, result.unit)
-    loss, gain = (
-        words.amount(abs(value), result.measure, result.unit, digits=digits) for value in (low, high)
-    )
+    about = result.measure, result.unit
+    loss, gain = (words.amount(abs(value), *about, digits=digits) for value in (low, high))
     span = f"up to {loss} worse or {gain} better"
     # An interval without 0, which something else leaves open: both of its bounds, as in the table.
     if low > 0:
@@ -275,11 +268,8 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
     # no advice is given where another figure speaks against it: labels, a criterion, or that nothing passes.
     is_open = result.missing is not None and result.missing.changes_the_word
     measured = result.overall.pairs or result.overall.candidate_count
-    unknown = sum(
-        words.unmeasured_numbers(
-            result, comparison.baseline, comparison.candidate, comparison.pairing
-        ).values()
-    )
+    sides = comparison.baseline, comparison.candidate
+    unknown = sum(words.unmeasured_numbers(result, *sides, comparison.pairing).values())
     is_open = is_open or unknown > comparison.margin * (unknown + measured)
     is_large = result.unit == "score" and -low > _LARGEST_LOSS
     is_against = (
@@ -315,8 +305,7 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
         details.append(f"{counts} have no {words.outcome_noun(result)}: {then}.")
     if result.overall.word in ("better", "worse") and result.fixed == result.regressed == 0:
         details.append("No case changed in half of its recordings or more, as regressed and fixed ones do.")
-    alone = result.baseline_only + result.candidate_only
-    if alone:
+    if alone := result.baseline_only + result.candidate_only:
         details.append(f"Left out, with a value on one side alone: {counted(alone, 'case')}.")
     if result.overall.pairs and pairing.baseline_only and not result.unmeasured:
         gone = counted(pairing.baseline_only, "case")
@@ -361,7 +350,6 @@ def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> li
 
 def counts_text(page: FirstPage) -> str:
     """Returns the counts of a first page in one line; by which criterion, if not by verdict alone."""
-    is_verdict = page.counts_by == STATUS
     of_criterion = {
         "regressed": page.regressed,
         "fixed": page.fixed,
@@ -369,14 +357,13 @@ def counts_text(page: FirstPage) -> str:
         "no score": page.no_score,
     }
     of_all = {"no verdict": page.no_verdict, "rejected": page.rejected}
-    counted_by, others = (
-        ", ".join(f"{name} {number:,}" for name, number in counts.items() if number is not None)
-        for counts in (of_criterion, of_all)
-    )
-    if is_verdict:
-        text = ", ".join(filter(None, (counted_by, others)))
-        return text if page.criterion == STATUS else f"{page.counts_by}: {text}"
-    return f"{page.counts_by}: {counted_by}; {others}"
+    kinds = (counts.items() for counts in (of_criterion, of_all))
+    known = ([f"{name} {number:,}" for name, number in kind if number is not None] for kind in kinds)
+    counted_by, others = map(", ".join, known)
+    if page.counts_by != STATUS:
+        return f"{page.counts_by}: {counted_by}; {others}"
+    text = ", ".join(filter(None, (counted_by, others)))
+    return text if page.criterion == STATUS else f"{page.counts_by}: {text}"
 
 
 def reasons_of(page: FirstPage) -> list[str]:

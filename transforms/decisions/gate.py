@@ -34,14 +34,12 @@ from turnwise.transforms.statistics.tests import wilson_interval
 
 # What a gate is applied to: an app version of a run, and what was rejected.
 
-_LOST_RECORDS = (
+_CASES = (("rejected_cases", "eval case", "not read"), ("unused_cases", "eval case", "without a recording"))
+_LOST = (
     ("rejected_records", "record", "rejected"),
     ("rejected_conversations", "conversation", "rejected"),
     ("unread_ends", "file", "not read to the end"),
-)
-_LOST_CASES = (
-    ("rejected_cases", "eval case", "not read"),
-    ("unused_cases", "eval case", "without a recording"),
+    *_CASES,
 )
 
 
@@ -61,9 +59,6 @@ class BaselineState(NamedTuple):
     problems: Sequence[str] = ()
 
 
-NO_BASELINE = BaselineState()
-
-
 class GatedVersion(Struct, frozen=True):
     """One app version of a run, with its comparison with the baseline and what labels say, if there are any.
 
@@ -74,7 +69,7 @@ class GatedVersion(Struct, frozen=True):
     conversations: ConversationColumns
     rows: list[ConversationRow]
     comparison: Comparison | None
-    baseline: BaselineState = NO_BASELINE
+    baseline: BaselineState = BaselineState()
     calibration: Calibration | None = None
     unrecorded: Sequence[str] = ()
 
@@ -89,7 +84,7 @@ class GateEntry(NamedTuple):
 
 def rejected_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = False) -> Rejected:
     """Returns what the counts of `run.json` say was rejected; `names` are known of it."""
-    kinds = _LOST_CASES if only_cases else (*_LOST_RECORDS, *_LOST_CASES)
+    kinds = _CASES if only_cases else _LOST
     numbers = [(counts.get(name) or 0, noun, what) for name, noun, what in kinds]
     number = sum(number for number, _, _ in numbers)
     text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in numbers if n)
@@ -149,8 +144,7 @@ def _measured(
 
 def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:
     """Raises ConfigError if a rule or a primary criterion of the config is not of its criteria."""
-    fault = gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria})
-    if fault:
+    if fault := gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria}):
         raise ConfigError(f"config: gate.{fault}")
 
 
@@ -169,13 +163,10 @@ def gate_fault(gate: GateConfig, thresholds: Mapping[str, float | None]) -> str 
             fault = outcome_fault(rule.criterion, thresholds)
         if fault:
             return f"rules.{index}.criterion: {fault}"
-        if (
-            isinstance(rule, BoundRule)
-            and rule.measure != "pass_rate"
-            and (scale := scale_of(rule.criterion))
-        ):
+        if isinstance(rule, BoundRule) and rule.measure != "pass_rate":
+            scale = scale_of(rule.criterion)
             bounds = [bound for bound in (rule.at_least, rule.at_most) if bound is not None]
-            if not all(scale[0] <= bound <= scale[1] for bound in bounds):
+            if scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
                 lies = f"a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"
                 return f"rules.{index}.at_least, at_most: {lies}"
     return None
@@ -260,14 +251,11 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
 
 def corrected_text(result: CriterionComparison) -> list[str]:
     """Returns the difference that human labels correct; empty: there is none."""
-    corrected = result.corrected
-    if corrected is None:
+    if (corrected := result.corrected) is None:
         return []
     factor, unit = (100, " points") if result.measure == "pass_rate" else (1, "")
-    value, low, high = (
-        f"{factor * number:+.3g}"
-        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
-    )
+    numbers = corrected.difference, *corrected.interval
+    value, low, high = (f"{factor * number:+.3g}" for number in numbers)
     labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
     return [f"corrected by {labels}: {value}{unit} ({low} to {high})"]
 
@@ -275,9 +263,7 @@ def corrected_text(result: CriterionComparison) -> list[str]:
 # Finds the eval cases that an app version has no recording of, and another version of the run has.
 
 
-def unrecorded_cases(
-    rows: Iterable[ConversationRow], rejected: Container[str]
-) -> Mapping[str | None, Sequence[str]]:
+def unrecorded_cases(rows: Iterable[ConversationRow], lost: Container[str]) -> dict[str | None, list[str]]:
     """Returns app version -> ids of the eval cases that other versions alone have a recording of.
 
     Logs that state no version are no version of their own: their recordings may be of any.
@@ -290,7 +276,7 @@ def unrecorded_cases(
             # A record that contains its expectations and names no case has the id of its conversation.
             if name is not None and (name != row["conversation_id"] or name == row["task"]):
                 keys.add(CaseKey(row["eval_set_id"] or "", name))
-    known = {key for keys in recorded.values() for key in keys if key.eval_id not in rejected}
+    known = {key for keys in recorded.values() for key in keys if key.eval_id not in lost}
     return {version: sorted(key.eval_id for key in known - keys) for version, keys in recorded.items()}
 
 
@@ -323,9 +309,8 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
         # Everything without an outcome, as if all of it were at an end of the scale.
         cases = [entry.case for entry, value in known_values if value is None]
         cases += [f"\0{number}" for number in range(rejected.number)]
-        ways = [
-            _estimate([*decided, *((case, end) for case in cases)], scale, is_rate) for end in scale or ()
-        ]
+        filled = ([*decided, *((case, end) for case in cases)] for end in scale or ())
+        ways = [_estimate(values, scale, is_rate) for values in filled]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
     if figure is not None and figure.value is not None:
         seen = _Estimated(figure.value, figure.interval, seen.cases, seen.runs)
@@ -345,9 +330,8 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
         text += f"; {unmeasured} without an outcome{f' ({rejected.text})' if rejected.text else ''}"
     text += without_text(len(version.conversations) - len(known_values) - sampled_out, sampled_out)
     names = {} if is_met else _kinds(failed, open_names, unmeasured)
-    value, interval = side_of(rule, seen), seen.interval
     about = _rule_text(rule), version.app_version
-    return _result(*about, is_met, text, value=value, interval=interval, names=names)
+    return _result(*about, is_met, text, value=side_of(rule, seen), interval=seen.interval, names=names)
 
 
 def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> str:
@@ -381,8 +365,7 @@ def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> s
 
 
 def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
-    value = side_of(rule, seen)
-    if value is None:
+    if (value := side_of(rule, seen)) is None:
         return None
     return value >= rule.at_least if rule.at_least is not None else value <= (rule.at_most or 0.0)
 
@@ -400,8 +383,7 @@ def _estimate(
     values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
 ) -> _Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
-    by_case = grouped(values)
-    if not by_case:
+    if not (by_case := grouped(values)):
         return _Estimated(None, None)
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
     mean = sum(means.values()) / len(means)
@@ -496,18 +478,15 @@ def _held(margin: float, compared: CriterionComparison, is_lenient: bool) -> boo
         intervals += [None if reading is None else reading.interval for reading in readings]
     if compared.corrected is not None:
         intervals.append(compared.corrected.interval)
-    answers: set[bool | None] = set()
+    overall, answers = compared.overall, set[bool | None]()
     for interval in intervals:
         low, high = interval or (None, None)
         if low is not None and high is not None and compared.better_is == "less":
             low, high = -high, -low
         is_within, is_beyond = low is not None and low >= -margin, high is not None and high < -margin
         answers.add(True if is_within else False if is_beyond else None)
-    if len(answers) > 1 or (
-        answers == {True} and compared.overall.word != "better" and compared.overall.fewest_alike
-    ):
-        return None
-    return answers.pop()
+    is_few = answers == {True} and overall.word != "better" and overall.fewest_alike
+    return None if is_few or len(answers) > 1 else answers.pop()
 
 
 # The rules of a gate.
@@ -579,17 +558,12 @@ def _rule_text(rule: AllPassRule | BoundRule | CoverageRule | DestructiveRule) -
     return "no destructive call that was not expected"
 
 
-def _not_worse_text(
-    rule: NotWorseRule,
-    criterion: str,
-    versions: Sequence[GatedVersion],
-    compared: CriterionComparison | None = None,
-) -> str:
-    entries = scores_of(criterion, versions).entries
-    has_outcomes = criterion == STATUS or any(entry.observed.outcome for entry in entries)
-    is_share = has_outcomes if compared is None else compared.measure == "pass_rate"
-    margin = words.margin_text(rule.margin, criterion, is_share)
-    return f"{criterion}: not worse than the baseline by more than {margin}"
+def _not_worse_text(rule: NotWorseRule, name: str, gated: Sequence[GatedVersion], measure: str = "") -> str:
+    is_share = measure == "pass_rate" or (not measure and name == STATUS)
+    if not measure and not is_share:
+        is_share = any(entry.observed.outcome for entry in scores_of(name, gated).entries)
+    margin = words.margin_text(rule.margin, name, is_share)
+    return f"{name}: not worse than the baseline by more than {margin}"
 
 
 def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rejected) -> RuleResult:
@@ -598,13 +572,13 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], rejected: Rej
     held = [entry for entry in entries if entry.observed.outcome == "FAIL" or not entry.observed.is_summed]
     failed = [entry.name for entry in held if entry.observed.outcome == "FAIL"]
     missing = [entry.name for entry in held if entry.observed.outcome not in ("PASS", "FAIL")] + skipped
-    text = "nothing was scored"
-    if held or skipped:
-        text = f"{len(failed)} failed, {len(missing) + rejected.number} without an outcome"
+    unmeasured = len(missing) + rejected.number
+    text = f"{len(failed)} failed, {unmeasured} without an outcome"
+    text = text if held or skipped else "nothing was scored"
     text += f" ({rejected.text})" if rejected.text else ""
     text += without_text(number - len(entries) - len(skipped) if held else 0, sampled_out)
-    is_met = False if failed else None if missing or rejected.number or not held else True
-    kinds = _kinds(failed, missing, len(missing) + rejected.number)
+    is_met = False if failed else None if unmeasured or not held else True
+    kinds = _kinds(failed, missing, unmeasured)
     text = text if versions else _NONE_SCORED
     return _result(_rule_text(rule), None, is_met, text, names=kinds, rejected=rejected.names)
 
@@ -638,10 +612,9 @@ def _destructive(
     texts = []
     if unclear := [row for row in version.rows if row["unclear_tools"]]:
         tools = names_text(name for row in unclear for name in row["unclear_tools"])
-        texts.append(
-            f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
-            f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
-        )
+        unknown = f"nothing says whether the calls were expected, or what the tools do ({tools})"
+        step = "state the effects in `tools` of the run's config"
+        texts.append(f"open in {counted(len(unclear), 'conversation')}: {unknown}; {step}")
     else:
         number = sum(row["destructive_calls"] for row in version.rows)
         texts.append(counted(number, "destructive call") + (", expected" if number else ""))
@@ -667,7 +640,7 @@ def _not_worse(
     assert comparison is not None, "the rules are applied to what is compared"
     compared = next((result for result in comparison.criteria if result.criterion == criterion), None)
     overall = compared.overall if compared else None
-    text = _not_worse_text(rule, criterion, [version], compared)
+    text = _not_worse_text(rule, criterion, [version], compared.measure if compared else "")
     is_met, why = _hold_baseline(rule, criterion, comparison, version.baseline, compared, rejected, coverage)
     flips = [flip for flip in comparison.flips if flip.criterion == criterion]
     kinds = {"regressed": "regressed", "newly_missing": "without an outcome now"}
@@ -676,15 +649,9 @@ def _not_worse(
     why += without_text(0, scores_of(criterion, [version]).sampled_out)
     if worse and not is_met:
         why += "".join(f"; {counted(len(names), 'case')} {kind}" for kind, names in worse.items())
-    return _result(
-        text,
-        version.app_version,
-        is_met,
-        why,
-        value=None if overall is None else overall.difference,
-        interval=None if overall is None else overall.interval,
-        names={} if is_met else worse,
-    )
+    value, interval = (overall.difference, overall.interval) if overall else (None, None)
+    names = {} if is_met else worse
+    return _result(text, version.app_version, is_met, why, value=value, interval=interval, names=names)
 
 
 def _result(

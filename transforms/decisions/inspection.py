@@ -74,9 +74,7 @@ _CONVERSATIONS = ("conversation", "session", "thread", "chat", "call")
 _REPLIES = ("messages", "responses", "replies", "answers", "outputs")
 _KINDS = ("type", "role", "kind")
 """Keys that say who speaks, in an object that stands for the speaker."""
-_SAYINGS = frozenset(
-    (*_TEXTS, *("input", "query", "question", "prompt", "response", "reply", "answer", "output", "msg"))
-)
+_SAYINGS = {*_TEXTS, "input", "query", "question", "prompt", "response", "reply", "answer", "output", "msg"}
 _OTHERS = {
     "app_version": ("app_version", "version", "release", "agent_version"),
     "language": ("language", "language_code", "locale", "lang"),
@@ -121,9 +119,8 @@ def suggested_mapping(records: Sequence[JsonObject]) -> tuple[MappingConfig, lis
             stated = {name: path for name, path in mapping.items() if path is not None}
             if not is_part or "conversation_id" in stated:
                 return MappingConfig.model_validate({**stated, key: expression}), left_out
-            why = (
-                f"each row is a {key}, and no key known as an id of conversations has a value that rows share"
-            )
+            no_id = "no key known as an id of conversations has a value that rows share"
+            why = f"each row is a {key}, and {no_id}"
     return why
 
 
@@ -221,14 +218,11 @@ def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
         functions = [call.get("function") for call in held]
         if all(isinstance(function, dict) and "name" in function for function in functions):
             return f", tool_calls: {path}"
-    candidates = [(path, _call_fields(held)) for path, held in places.items()]
-    named = sorted(
-        (candidate for candidate in candidates if candidate[1]),
-        key=lambda candidate: snake((_WORD.findall(candidate[0]) or [""])[-1]) not in _CALLS,
-    )
-    if not named:
+    named = {path: fields for path, held in places.items() if (fields := _call_fields(held))}
+    usual = (path for path in named if snake((_WORD.findall(path) or [""])[-1]) in _CALLS)
+    if not (path := next(usual, next(iter(named), ""))):
         return ""
-    path, fields = named[0]
+    fields = named[path]
     keys = {key: None for call in places[path] for key in call}
     marks = {mark: _quoted(key) for mark in _MARKS if (key := _named(list(keys), (mark,)))}
     if "response" in fields and not with_results:
@@ -341,9 +335,8 @@ def _speakers(roles: Sequence[JsonValue]) -> dict[str, list[str]]:
 
 
 def _is_any(key: str, names: Sequence[str]) -> str:
-    quoted = (
-        f"`{n}`" if _NUMBER.fullmatch(n) else f"'{n.replace(chr(39), chr(92) + chr(39))}'" for n in names
-    )
+    literals = (name.replace("'", "\\'") for name in names)
+    quoted = (f"`{name}`" if _NUMBER.fullmatch(name) else f"'{name}'" for name in literals)
     tests = [f"{key} == {name}" for name in quoted]
     return f"({' || '.join(tests)})" if len(tests) > 1 else tests[0]
 
@@ -458,15 +451,11 @@ class FileCollector:
                 message = f"{turn_name(turn.turn_index)}: {problem.message}"
                 noted = Noted(problem.kind, message, 0, logged.record.source, logged.record.position)
                 _note(inspection.findings, noted)
-        inspection.example = inspection.example or {
-            "kind": "conversation",
-            "id": conversation.conversation_id,
-            "app_version": conversation.app_version,
-            "turns": len(conversation.turns),
-            "lines": _turn_lines(
-                [(t.user, t.tool_calls, t.tool_responses, t.agent) for t in conversation.turns]
-            ),
-        }
+        if inspection.example is None:
+            turns = [(t.user, t.tool_calls, t.tool_responses, t.agent) for t in conversation.turns]
+            about: JsonObject = {"kind": "conversation", "id": conversation.conversation_id}
+            about |= {"app_version": conversation.app_version, "turns": len(turns)}
+            inspection.example = about | {"lines": _turn_lines(turns)}
         if inspection.tried < _TRIED:
             with_cases = inspection.tried < _TRIED_WITH_CASES
             inspection.tried += 1

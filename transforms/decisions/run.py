@@ -14,14 +14,7 @@ from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.jsonio import JsonObject, counted, grouped
-from turnwise.schemas.rows import (
-    ConversationRow,
-    FailureRow,
-    MetricsByAppVersionRow,
-    ResultRow,
-    ScoreRow,
-    Transcript,
-)
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.decisions.cases import recorded_turns
@@ -63,10 +56,7 @@ class Run:
         return self._last("conversations")
 
     def results(self) -> Iterator[ResultRow]:
-        """Yields the evaluation results.
-
-        A row of JSON Lines has the columns `result`, `conversation_id` and `verdict` only.
-        """
+        """Yields the evaluation results; of JSON Lines, only `result`, `conversation_id` and `verdict`."""
         return iter(self.rows("results"))
 
     def failures(self) -> Iterator[FailureRow]:
@@ -184,7 +174,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
         for row in run.conversations():
             starts.append((row["app_version"], row["event_time"]))
             destructive[row["app_version"]] += row["severity_reason"] == DESTRUCTIVE
-            turns = recorded_turns(cast(Transcript, row["transcript"])) if row["transcript"] else []
+            spoke = (agent for turn in recorded_turns(row) for agent in turn.get("agents") or ())
             yield Summary(
                 conversation_id=row["conversation_id"],
                 app_version=row["app_version"],
@@ -195,7 +185,7 @@ def read_versions(run: Run, *, tells_why: bool = False) -> RunVersions:
                 case_digest=row["case_digest"] or "",
                 language=row["language"],
                 tags=row["tags"],
-                agents=[*dict.fromkeys(agent for turn in turns for agent in turn.get("agents") or ())],
+                agents=[*dict.fromkeys(spoke)],
                 sampled_out=frozenset(cast(JsonObject, row).get("sampled_out") or ()),
             )
 
@@ -219,8 +209,7 @@ def shared_reason(reason: str) -> str:
     >>> shared_reason("turn 2: the last turn has no answer")
     'the last turn has no answer'
     """
-    missing = _JUDGE_MISSING.match(reason)
-    if missing is None:
+    if (missing := _JUDGE_MISSING.match(reason)) is None:
         is_open = reason.endswith("no criterion with a threshold applies")
         step = ": set a threshold for a criterion that applies to what was said" if is_open else ""
         return _PARTICULAR.sub("", reason) + step
@@ -232,9 +221,9 @@ def shared_reason(reason: str) -> str:
 
 def cases_of(rows: Sequence[ConversationRow]) -> list[str]:
     """Returns the case of each conversation of an app version; without one, the conversation itself."""
-    return own_cases(
-        [(row["eval_id"], row["task"] or unnamed_case(row), row["conversation_id"]) for row in rows]
-    )
+    tasks = [row["task"] or unnamed_case(row) for row in rows]
+    ids = zip(rows, tasks, strict=True)
+    return own_cases([(row["eval_id"], task, row["conversation_id"]) for row, task in ids])
 
 
 def unnamed_case(row: ConversationRow) -> str | None:
@@ -243,10 +232,10 @@ def unnamed_case(row: ConversationRow) -> str | None:
     Copies of it are runs of one case. None: it has a name, or its words were not kept. A record that contains
     its expectations and names no case has the id of its conversation in place of one.
     """
-    transcript = row["transcript"]
-    if row["task"] or row["eval_id"] != row["conversation_id"] or not row["case_digest"] or not transcript:
+    is_named = row["task"] or row["eval_id"] != row["conversation_id"]
+    if is_named or not row["case_digest"] or not row["transcript"]:
         return None
-    words = [turn["user"] for turn in recorded_turns(cast(Transcript, transcript))]
+    words = [turn["user"] for turn in recorded_turns(row)]
     digest = blake2b(msgspec.json.encode([row["case_digest"], words]), digest_size=6).hexdigest()
     return f"{one_line(next(filter(None, words), ''), _LONGEST_NAME)} ({digest})"
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 
 from msgspec.structs import replace
 
@@ -21,7 +22,7 @@ from turnwise.schemas.conversation import (
     Turn,
     Usage,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, grouped
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.ces import result
 from turnwise.transforms.decisions.conversion import (
@@ -101,18 +102,13 @@ def _read_ces_conversation(record: JsonObject) -> Conversation:
     case = _read_ces_case(record)
     turns = []
     for index, expected in enumerate(case.turns):  # each as the turn that meets all expectations
-        stated = expected.expectations
-        texts = [e.text for e in stated if e.text is not None]
+        stated, turn = expected.expectations, Turn(turn_index=index, user=expected.user)
+        turn.agent_messages = [e.text for e in stated if e.text is not None]
+        turn.agent = "\n".join(turn.agent_messages) or None
+        turn.tool_calls = list(expected.tool_calls or ())
         mocked = [e.wire["mockToolResponse"] for e in stated if e.wire and "mockToolResponse" in e.wire]
-        turn = Turn(
-            turn_index=index,
-            user=expected.user,
-            agent="\n".join(texts) or None,
-            agent_messages=texts,
-            tool_calls=list(expected.tool_calls or ()),
-            tool_responses=[read_response(CesToolResponse.from_value(message)) for message in mocked],
-            transfers=[e.target_agent for e in stated if e.target_agent is not None],
-        )
+        turn.tool_responses = [read_response(CesToolResponse.from_value(message)) for message in mocked]
+        turn.transfers = [e.target_agent for e in stated if e.target_agent is not None]
         turns.append(turn)
     return Conversation(conversation_id=case.eval_id, tags=case.tags, turns=turns)
 
@@ -160,9 +156,8 @@ def _golden_turn(turn: ExpectedTurn) -> JsonObject:
             stated.append(Expectation(kind="no_tool_calls", wire={"noToolCalls": True}))
         texts = [*turn.intermediate_responses, *([turn.response] if turn.response else [])]
         stated += [Expectation(kind="agent_response", text=text) for text in texts]
-    message: JsonObject = {
-        "steps": [*steps, *({"expectation": result.golden_expectation(e)} for e in stated)]
-    }
+    steps += [{"expectation": result.golden_expectation(expectation)} for expectation in stated]
+    message: JsonObject = {"steps": steps}
     if (limits := turn.thresholds) is not None:
         message["turnLevelMetricsThresholdsOverride"] = _stated(
             semanticSimilaritySuccessThreshold=limits.semantic_similarity,
@@ -195,15 +190,12 @@ _ADK_RESULTS_MADE = frozenset(
 
 
 def _case_result(run: RunOfConversation) -> JsonObject:
-    conversation = run.conversation
-    overall = [row for row in run.scores if row["turn_index"] is None]
+    conversation, metrics = run.conversation, grouped((row["turn_index"], _metric(row)) for row in run.scores)
     pairs = [
         {
             "actual_invocation": _recorded_invocation(turn, agent, f"turn-{turn.turn_index}"),
             "expected_invocation": _expected(turn),
-            "eval_metric_results": [
-                _metric(row) for row in run.scores if row["turn_index"] == turn.turn_index
-            ],
+            "eval_metric_results": metrics.get(turn.turn_index, []),
         }
         for turn, agent in _with_agents(conversation)
     ]
@@ -217,7 +209,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
         "eval_set_id": conversation.eval_set_id or "",
         "eval_id": conversation.eval_id or conversation.conversation_id,
         "final_eval_status": _STATUS.get(run.verdict or "", _NOT_EVALUATED),
-        "overall_eval_metric_results": [_metric(row) for row in overall],
+        "overall_eval_metric_results": metrics.get(None, []),
         "eval_metric_result_per_invocation": pairs,
         "session_id": conversation.conversation_id,
         "session_details": {**session, "state": state, "events": events, "last_update_time": ended},
@@ -228,15 +220,14 @@ def _case_result(run: RunOfConversation) -> JsonObject:
 def _with_agents(conversation: Conversation) -> Iterator[tuple[Turn, JsonValue]]:
     """Yields the turns with what their agents were, as far as the log says so."""
     details = conversation.meta.get(APP_DETAILS)
-    agents = [*(details if isinstance(details, list) else []), *([None] * len(conversation.turns))]
-    yield from zip(conversation.turns, agents, strict=False)
+    agents = details if isinstance(details, list) else []
+    yield from zip(conversation.turns, chain(agents, repeat(None)), strict=False)
 
 
 def _expected(turn: Turn) -> JsonObject | None:
-    if turn.expected is None:
+    if (expected := turn.expected) is None:
         return None
-    user = turn.user if turn.expected.user is None else turn.expected.user
-    return expected_invocation(replace(turn.expected, user=user))
+    return expected_invocation(replace(expected, user=turn.user if expected.user is None else expected.user))
 
 
 def _metric(row: ScoreRow) -> JsonObject:
@@ -255,13 +246,10 @@ def _metric(row: ScoreRow) -> JsonObject:
 
 
 def _events(turn: Turn) -> Iterator[JsonObject]:
-    messages: list[tuple[str, JsonObject]] = []
-    if turn.user:
-        messages.append((_USER, content("user", {"text": turn.user})))
-    messages += [("agent", message_content) for message_content in _step_contents(turn)]
-    messages += [("agent", content("model", {"text": text})) for text in earlier_texts(turn)]
-    if turn.agent:
-        messages.append(("agent", content("model", {"text": turn.agent})))
+    texts = [*earlier_texts(turn), *([turn.agent] if turn.agent else [])]
+    answers = [*_step_contents(turn), *(content("model", {"text": text}) for text in texts)]
+    messages = [(_USER, content("user", {"text": turn.user}))] if turn.user else []
+    messages += [("agent", answer) for answer in answers]
     stamp, name = time_seconds(turn.timestamp) or 0.0, f"turn-{turn.turn_index}"
     for index, (author, message) in enumerate(messages):
         event = {"id": f"{name}-{index}", "invocation_id": name, "author": author, "timestamp": stamp}
@@ -307,12 +295,8 @@ register_target(
 _OWN_NAME = "turnwise"
 _PROMPT, _PERSONA = "starting_prompt", "user_persona"
 _PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
-_ADK_MADE = frozenset(
-    (
-        *("turns.inference_calls", "turns.agent_messages", "turns.speakers", "turns.tool_calls.agent"),
-        *("eval_id", "user_facts", "dialect"),
-    )
-)
+_MADE_OF_TURNS = ("turns.inference_calls", "turns.agent_messages", "turns.speakers", "turns.tool_calls.agent")
+_ADK_MADE = frozenset((*_MADE_OF_TURNS, "eval_id", "user_facts", "dialect"))
 
 
 def _write_adk_conversation(conversation: Conversation) -> JsonObject:
@@ -326,12 +310,9 @@ def _read_adk_conversation(record: JsonObject) -> Conversation:
         case = AdkEvalCase.model_validate(record)
     invocations = case.conversation or []
     context = turn_context(invocations)
-    return Conversation(
-        conversation_id=case.eval_id,
-        turns=with_texts(invocation_turn(invocation, i) for i, invocation in enumerate(invocations)),
-        meta=context,
-        tools=context_tools(context.get(APP_DETAILS)),
-    )
+    turns = with_texts(invocation_turn(invocation, i) for i, invocation in enumerate(invocations))
+    tools = context_tools(context.get(APP_DETAILS))
+    return Conversation(conversation_id=case.eval_id, turns=turns, meta=context, tools=tools)
 
 
 def _write_adk_case(case: EvalCase) -> JsonObject:
@@ -347,16 +328,14 @@ def _write_adk_case(case: EvalCase) -> JsonObject:
     else:
         raise ValueError(f"the case {case.eval_id} has no turns, which an ADK eval set needs")
     session = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
-    return record | _stated(
-        session_input=session if case.session_state else None,
-        rubrics=rubrics(case.rubrics) or None,
-        final_session_state=case.final_session_state or None,
-    )
+    given = session if case.session_state else None
+    record |= _stated(session_input=given, rubrics=rubrics(case.rubrics) or None)
+    return record | _stated(final_session_state=case.final_session_state or None)
 
 
 def _eval_set_document(name: str, first: JsonObject) -> tuple[str, str]:
-    stem = name.split(".")[0]
-    return f'{{"eval_set_id": {json.dumps(stem)}, "name": {json.dumps(stem)}, "eval_cases": [\n', "\n]}\n"
+    stem = json.dumps(name.split(".")[0])
+    return f'{{"eval_set_id": {stem}, "name": {stem}, "eval_cases": [\n', "\n]}\n"
 
 
 register_target(
@@ -456,11 +435,8 @@ def _call(call: ToolCall, key: str) -> JsonObject:
 def _usage(usage: Usage) -> JsonObject:
     cached = _stated(cached_tokens=usage.cached_tokens)
     reasoning = _stated(reasoning_tokens=usage.reasoning_tokens)
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        **_stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None),
-    }
+    counts = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+    return counts | _stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None)
 
 
 def _tool(tool: ToolDeclaration) -> JsonObject:
@@ -472,13 +448,8 @@ def _tool(tool: ToolDeclaration) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-register_target(
-    Target(
-        name="openai_chat",
-        help="OpenAI chat messages",
-        conversation=Codec(write=_write_chat, read=_read_chat, made=_OPENAI_MADE),
-    )
-)
+_CHATS = Codec(write=_write_chat, read=_read_chat, made=_OPENAI_MADE)
+register_target(Target(name="openai_chat", help="OpenAI chat messages", conversation=_CHATS))
 
 
 # turnwise's own JSON as a target. By `turns` its record is recognised.
@@ -527,7 +498,7 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> 
         )
         if usage.model:
             steps[0]["model_version"] = usage.model
-    invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
+    invocation = _invocation(turn.user, turn.agent or "", turn.adk_text, steps)
     invocation["invocation_id"] = name
     if isinstance(turn.timestamp, int | float):
         invocation["creation_timestamp"] = turn.timestamp
@@ -544,13 +515,11 @@ def _step_contents(turn: Turn) -> list[JsonObject]:
     """Returns the calls of a turn and their results as Contents."""
     calls = [{"function_call": _adk_call(call)} for call in turn.tool_calls]
     answers = []
-    for response in turn.tool_responses:
+    for answer in turn.tool_responses:
         # An answer that is no object stands under `result`, as in google-adk.
-        value = response.response
-        answer = value if isinstance(value, dict | None) else {"result": value}
-        answers.append({"function_response": _stated(id=response.id, name=response.name, response=answer)})
-    stated = (("model", calls), ("user", answers))
-    return [content(role, *parts) for role, parts in stated if parts]
+        value = answer.response if isinstance(answer.response, dict | None) else {"result": answer.response}
+        answers.append({"function_response": _stated(id=answer.id, name=answer.name, response=value)})
+    return [content(role, *parts) for role, parts in (("model", calls), ("user", answers)) if parts]
 
 
 def expected_invocation(turn: ExpectedTurn) -> JsonObject:
@@ -558,7 +527,7 @@ def expected_invocation(turn: ExpectedTurn) -> JsonObject:
     parts = [{"function_call": _adk_call(call)} for call in turn.tool_calls or ()]
     steps = [_step("model", *parts)] if parts else []
     steps += [_step("model", {"text": text}) for text in turn.intermediate_responses]
-    invocation = _invocation(turn.user, turn.response, turn.adk_text, steps)
+    invocation = _invocation(turn.user, turn.response or "", turn.adk_text, steps)
     if turn.rubrics:
         invocation["rubrics"] = rubrics(turn.rubrics)
     return invocation
@@ -566,25 +535,18 @@ def expected_invocation(turn: ExpectedTurn) -> JsonObject:
 
 def rubrics(stated: Sequence[Rubric]) -> list[JsonObject]:
     """Returns rubrics."""
-    return [
-        {"rubric_id": rubric.rubric_id, "rubric_content": {"text_property": rubric.text}}
-        | _stated(type=rubric.type or None)
-        for rubric in stated
-    ]
+    texts = ((rubric, {"text_property": rubric.text}) for rubric in stated)
+    return [_stated(rubric_id=r.rubric_id, rubric_content=text, type=r.type or None) for r, text in texts]
 
 
-def _invocation(
-    user: str | None, agent: str | None, adk_text: str | None, steps: list[JsonObject]
-) -> JsonObject:
+def _invocation(user: str | None, agent: str, adk_text: str | None, steps: list[JsonObject]) -> JsonObject:
     words = [{"text": user}] if user else []
     invocation: JsonObject = {"invocation_id": "", "user_content": content("user", *words)}
-    thought = (adk_text or "").removesuffix(agent or "").removesuffix("\n")
+    thought = (adk_text or "").removesuffix(agent).removesuffix("\n")
     parts = [{"text": thought, "thought": True}] if thought else []
     parts += [{"text": agent}] if agent else []
-    if parts:
-        invocation["final_response"] = content("model", *parts)
-    invocation["intermediate_data"] = {"invocation_events": steps}
-    return invocation
+    final = {"final_response": content("model", *parts)} if parts else {}
+    return invocation | final | {"intermediate_data": {"invocation_events": steps}}
 
 
 def _step(role: str, *parts: JsonObject) -> JsonObject:

@@ -195,11 +195,10 @@ ENDING = word_set("close end exit finish leave quit")
 # Nouns for conversations.
 CONVERSATION = word_set("call caller chat conversation dialog dialogue session") | _all(foreign.CONVERSATION)
 # Nouns for those who take over.
-PERSONS = word_set("""adviser advisor agent agents assistant colleague department desk expert experts helpdesk
-    human humans live manager operator operators person queue rep representative representatives reps somebody
-    someone specialist specialists staff subagent supervisor supervisors support team""") | _all(
-    foreign.PERSONS
-)
+PERSONS = _all(foreign.PERSONS) | word_set("""adviser advisor agent agents assistant colleague department desk
+    expert experts helpdesk human humans live manager operator operators person queue rep representative
+    representatives reps somebody someone specialist specialists staff subagent supervisor supervisors support
+    team""")
 # Nouns for what is looked up when it is resolved; a ticket is settled.
 RESOLVED = word_set("address addresses dns domain entity host hostname ip location name path place uri url")
 # Tools by which frameworks plan, ask the user and give the answer; nothing else changes.

@@ -43,7 +43,6 @@ from turnwise.transforms.text.words import (
     Keys,
     Word,
     dates_in_words,
-    is_negated,
     month_key,
     number_in_words,
     spoken_number,
@@ -112,7 +111,8 @@ def _is_comparable(text: str, argument: JsonValue) -> bool:
     if is_prose(argument) or has_fraction or len(plain(argument)) > _LONGEST:
         return False
     is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
-    return not is_denied and is_negated(words(text)) == is_negated(words(plain(argument)))
+    negations = [any(word.is_negation for word in words(side)) for side in (text, plain(argument))]
+    return not is_denied and negations[0] == negations[1]
 
 
 def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[CallValue]) -> ValueVerdict:

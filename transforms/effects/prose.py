@@ -8,22 +8,9 @@ from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import combining, normalize
 
-from turnwise.transforms.effects.call_values import (
-    ValueVerdict,
-    addresses_in,
-    codes_in,
-    compact,
-    compare_codes,
-    is_plain_word,
-    path_words,
-    without_codes,
-)
+from turnwise.transforms.effects import call_values
 from turnwise.transforms.effects.prose_values import STREETS, spell_alike
-from turnwise.transforms.local_judge.named_values import (
-    mark_named_values,
-    replace_idioms,
-    with_single_negations,
-)
+from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.text.cleaning import amount, plain
 from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
@@ -120,33 +107,30 @@ _SETS = word_set("""basket bcc cart cast cc children collection crew criteria da
 _IN_ANY_ORDER = word_set("""account category code day floor hour id index indices item line member month
     number option order page port product quantity room row seat size slot table tag user weekday year""")
 _SQL = re.compile(
-    r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
+    r"(?i)\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
     r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
     r"\s+from\s+[\w.\"`\[]+\s*"
     r"(?:$|;|where|join|left|inner|order|group|limit|as|,|\w+\s+(?:join|where))"
     r"|insert\s+into\s+\S+\s*[(vs]|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+\s*(?:$|;|where)"
     r"|(?:create|drop|alter|truncate)\s+(?:table|view|index|database|schema)\s+\S+\s*"
     r"(?:$|[(;]|add|drop|as|cascade)"
-    r"|with\s+\w+\s+as\s*\()",
-    re.IGNORECASE,
+    r"|with\s+\w+\s+as\s*\()"
 )
 _COMMANDS = word_set("""apt apt-get awk aws bash chmod chown cp curl docker gcloud git grep kubectl ls mkdir
     mv mysql npm npx pip psql python python3 rm rmdir rsync scp ssh sudo systemctl terraform wget""")
 _MAY_BE_COMMANDS = _COMMANDS | word_set("""ansible cat cd class def echo export find for from helm import kill
     let ln make node sed service sh tar touch var while yarn""")
 _PROSE_SIGN = re.compile(
-    r"^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^=|\$[{(]"
-    r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
-    r"|\w\.[a-z]\w{0,4}[,;:\"')]*$",
-    re.IGNORECASE,
+    r"(?i)^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^="
+    r"|\$[{(]|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
+    r"|\w\.[a-z]\w{0,4}[,;:\"')]*$"
 )
 _SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|[\w)+-];(?!\S)|\$[a-z_]", re.IGNORECASE)
 """Signs of code that prose has, too: they count only beside others."""
 _NOT_A_SIGN = re.compile(r"[$#]\s?\d\S*|</?[a-z][^<>]{0,200}>|[\"“”]")
 _PATH = re.compile(
-    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}"
-    r"|--?[a-z][\w-]*(?:=\S*)?",
-    re.IGNORECASE,
+    r"(?i)(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}"
+    r"|--?[a-z][\w-]*(?:=\S*)?"
 )
 _LIST_ENTRY = re.compile(r"[\w.-]+")
 _PLACE_IN_PATH = re.compile(r"(?<=[\w.])/(?:\.?/)+")
@@ -218,7 +202,7 @@ def is_structured(text: str, name: str = "") -> bool:
 
 def _addresses(text: str) -> list[str]:
     """Returns the addresses of a text; nothing of 300 characters is one, which would take long to see."""
-    return addresses_in(_NO_ADDRESS.sub(" ", text))
+    return call_values.addresses_in(_NO_ADDRESS.sub(" ", text))
 
 
 def _last_word(name: str) -> str:
@@ -311,16 +295,14 @@ def may_be_forms(expected: str, actual: str) -> bool:
     As `flight delay` and `delayed flight`, or `Flugverspätung` and `Flug verspätet`. Phrases with digits or
     signs have none in common, and neither have names, but `2 days` may be `48 hours`.
     """
-    texts = (mark_named_values(spell_alike(text), {}) for text in (expected, actual))
+    texts = (named_values.mark_named_values(spell_alike(text), {}) for text in (expected, actual))
     units, other_units = (set(_UNIT.findall(text)) for text in texts)
     if units and other_units and units != other_units:
         return True
     if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
         return False
-    left, right = (
-        [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS]
-        for text in (expected, actual)
-    )
+    sides = [re.findall(r"[^\W_]+", text.casefold()) for text in (expected, actual)]
+    left, right = ([word for word in side if word not in FUNCTION_WORDS] for side in sides)
     if not _DENYING.isdisjoint(set(left) ^ set(right)):
         return False
     are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
@@ -363,17 +345,14 @@ def may_be_one_name(expected: str, actual: str) -> bool:
             return all(word.isalpha() and len(word) > 1 and word not in NEGATIONS for word in further)
     if not (name.strip().isupper() and _ABBREVIATION.fullmatch(short)):
         return False
-    initials = [
-        "".join(word[0] for word in some)
-        for some in (words_of, [word for word in words_of if word not in FUNCTION_WORDS])
-    ]
+    content = [word for word in words_of if word not in FUNCTION_WORDS]
+    initials = ["".join(word[0] for word in some) for some in (words_of, content)]
     is_word = long.isalpha() and (len(long) > _SHORT_NAME or len(long) == len(short) + 1 > 2)
     return (is_word and long.startswith(short)) or (len(words_of) > 1 and short in initials)
 
 
 _TITLES = re.compile(
-    r"\s*(?:(?:mrs?|ms|miss|sir|dr|prof|herrn?|frau|mme|monsieur|sra?|dott|sig)\b\.?\s*)+(?=[^\W\d])",
-    re.IGNORECASE,
+    r"(?i)\s*(?:(?:mrs?|ms|miss|sir|dr|prof|herrn?|frau|mme|monsieur|sra?|dott|sig)\b\.?\s*)+(?=[^\W\d])"
 )
 
 
@@ -434,21 +413,16 @@ def common_content(expected: str, actual: str) -> float:
 @lru_cache(maxsize=_MOST_READ)
 def _content(text: str) -> dict[str, float]:
     """Returns the weights of what a text has of content."""
-    return weigh(
-        word
-        for word in words(NEGATING.sub("", text))
-        if word.is_content and not word.is_negation and not word.demands
-    )
+    read = (word for word in words(NEGATING.sub("", text)) if word.is_content and not word.demands)
+    return weigh(word for word in read if not word.is_negation)
 
 
 @lru_cache(maxsize=_MOST_READ)
 def _denials(text: str) -> int:
     """Returns how often a text denies something."""
-    text = replace_idioms(with_single_negations(text))
-    inside = len(NEGATING.findall(text))
-    return inside + sum(
-        word.is_negation and (word.lower.isascii() or not NEGATING.search(word.lower)) for word in words(text)
-    )
+    text = named_values.replace_idioms(named_values.with_single_negations(text))
+    apart = [word.lower for word in words(text) if word.is_negation]
+    return len(NEGATING.findall(text)) + sum(w.isascii() or not NEGATING.search(w) for w in apart)
 
 
 _ARTICLES = words_by_name("""en: a an the
@@ -519,7 +493,7 @@ class _TextValue(NamedTuple):
         if self.kind == other.kind and self.kind != "code":
             return False
         if "code" in (self.kind, other.kind):
-            short, long = sorted((compact(self.spelled), compact(other.spelled)), key=len)
+            short, long = sorted(map(call_values.compact, (self.spelled, other.spelled)), key=len)
             is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
             if (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(ascii_lowercase):
                 return True
@@ -565,7 +539,7 @@ class _TextReading:
         for i, part in enumerate(passage.between):
             self.tokens += _PROSE_TOKEN.findall(_DROPPED.sub(" ", part))
             self.tokens += [value.key for value in self.values[i : i + 1]]
-        marked = _PROSE_TOKEN.findall(mark_named_values(spelled, {}).lower())
+        marked = _PROSE_TOKEN.findall(named_values.mark_named_values(spelled, {}).lower())
         self.named = {token for token in marked if _MARKED.fullmatch(token)}
 
     @cached_property
@@ -592,7 +566,7 @@ class _TextReading:
     def names(self) -> set[str]:
         """Capitalised words inside sentences, where the language does not write all nouns so."""
         marked: dict[str, str] = {}
-        mark_named_values(self.text, marked)
+        named_values.mark_named_values(self.text, marked)
         names = () if _language(self.text) in ("de", None) else _NAME.findall(self.text)
         return {name for name in names if name.casefold() not in _NO_NAMES | set(marked.values())}
 
@@ -681,7 +655,7 @@ _KINDS = word_set("ending class room seat size shipping delivery color colour me
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 
 
-def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
+def compare_names(text: str, argument: str, path: str) -> call_values.ValueVerdict:
     """Compares words, codes and numbers with those of an argument.
 
     They are the same if all of them are equal but function words and words of the argument's name. Whole
@@ -691,14 +665,15 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
     """
     if _joined(text, path) == _joined(argument, path) != "":
         return "same"
-    verdict = compare_codes(text, argument)
+    verdict = call_values.compare_codes(text, argument)
     if verdict:
         return verdict
     if _SIGN.findall(text) != _SIGN.findall(argument):
         return "not_compared"
     (stated, stated_numbers), (given, given_numbers) = _parts(text), _parts(argument)
     words = [word for word in stated if not any(_is_alike(word, other) for other in given)]
-    words = [word for word in words if word not in _KINDS and word.removesuffix("s") not in path_words(path)]
+    named = call_values.path_words(path)
+    words = [word for word in words if word not in _KINDS and word.removesuffix("s") not in named]
     numbers = [n for n in stated_numbers if not any(map(partial(_is_number, n), given_numbers))]
     unstated = [word for word in given if not any(_is_alike(word, other) for other in stated)]
     if numbers:
@@ -706,7 +681,7 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
         if not is_number_alone or not all(map(str.isdecimal, (*numbers, *given_numbers))):
             return "not_compared"
         # `7` may be `007`, and 452 stands in `LH452`.
-        is_part = any(number in code for number in numbers for code in codes_in(argument))
+        is_part = any(number in code for number in numbers for code in call_values.codes_in(argument))
         is_open = is_part or not given_numbers or set(map(int, numbers)) & set(map(int, given_numbers))
         return "not_compared" if is_open else "other"
     if words:
@@ -717,9 +692,9 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
             return "not_compared"
         capitals = {_folded(word) for word in _WORD.findall(f"{text} {argument}") if word[0].isupper()}
         return "other" if capitals.issuperset((*words, *unstated)) else "not_compared"
-    if not (stated or stated_numbers or codes_in(text)):
+    if not (stated or stated_numbers or call_values.codes_in(text)):
         return "not_compared"
-    if _PERSONS.intersection(path_words(path)) or _TITLE.match(text):
+    if _PERSONS.intersection(named) or _TITLE.match(text):
         return "same"
     # Every part of the argument is stated as a whole, or left out as a detail of it.
     is_any = False
@@ -728,7 +703,7 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
         held = [
             *(any(_is_alike(word, other) for other in stated) for word in part_words),
             *(any(_is_number(other, number) for other in stated_numbers) for number in part_numbers),
-            *(code in codes_in(text) for code in codes_in(part)),
+            *(code in call_values.codes_in(text) for code in call_values.codes_in(part)),
         ]
         if any(held) and not all(held):
             return "not_compared"
@@ -738,7 +713,7 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
 
 def _parts(text: str) -> tuple[list[str], list[str]]:
     """Returns the words and numbers of a text; function words in lower case are left out."""
-    rest = with_digits(without_codes(normalize("NFKC", text).replace("_", " ")))
+    rest = with_digits(call_values.without_codes(normalize("NFKC", text).replace("_", " ")))
     words = [_folded(word) for word in _WORD.findall(rest) if not _is_function_word(word, "")]
     return [word for word in words if not _TITLE.fullmatch(f"{word} ")], _NUMBER.findall(rest)
 
@@ -756,8 +731,8 @@ def _joined(text: str, path: str) -> str:
 
 
 def _is_function_word(word: str, path: str) -> bool:
-    is_small = word == word.lower() or word.lower() in path_words(path)
-    return len(word) > 1 and word.isalpha() and is_small and is_plain_word(word.lower(), path)
+    is_small = word == word.lower() or word.lower() in call_values.path_words(path)
+    return len(word) > 1 and word.isalpha() and is_small and call_values.is_plain_word(word.lower(), path)
 
 
 def _folded(word: str) -> str:

@@ -11,23 +11,8 @@ from unicodedata import normalize
 
 from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word
 from turnwise.transforms.local_judge.named_values import mark_named_values
+from turnwise.transforms.text import dates
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, plain
-from turnwise.transforms.text.dates import (
-    ALL_WEEKDAYS,
-    DATES,
-    MONTHS,
-    TIMES,
-    WEEKDAY_IN_CHARACTERS,
-    WEEKDAYS,
-    Likeness,
-    day_of,
-    groups_of,
-    likeness_of_dates,
-    minutes_of,
-    read_dates,
-    weekdays_in,
-    with_noon_in_digits,
-)
 from turnwise.transforms.text.values import is_denied, with_digits
 from turnwise.transforms.text.words import with_ascii_digits, word_set
 
@@ -49,16 +34,17 @@ class Moment(NamedTuple):
 
 def read_moment(text: str, path: str = "") -> Moment:
     """Reads a text such as `Sat, 14 March 2026 at 3:30 pm`; with dots, the day comes before the month."""
-    day, rest = _cut(normalize("NFKC", with_ascii_digits(text)).lower(), DATES)
-    clock, rest = _cut(rest, TIMES)
-    years, days = day_of(day)
-    minutes = minutes_of(clock)
-    left, weekdays = _REST.findall(rest), weekdays_in(rest)
+    day, rest = _cut(normalize("NFKC", with_ascii_digits(text)).lower(), dates.DATES)
+    clock, rest = _cut(rest, dates.TIMES)
+    years, days = dates.day_of(day)
+    minutes = dates.minutes_of(clock)
+    left, weekdays = _REST.findall(rest), dates.weekdays_in(rest)
     if any(number for _, number in days):
-        weekdays |= {ALL_WEEKDAYS[word] for word in left if word in ALL_WEEKDAYS}
+        weekdays |= {dates.ALL_WEEKDAYS[word] for word in left if word in dates.ALL_WEEKDAYS}
     left = [word for word in left if not (word in _BESIDE or is_plain_word(word, path))]
     is_read = all(
-        weekdays and (word in ALL_WEEKDAYS or re.fullmatch(WEEKDAY_IN_CHARACTERS, word)) for word in left
+        weekdays and (word in dates.ALL_WEEKDAYS or re.fullmatch(dates.WEEKDAY_IN_CHARACTERS, word))
+        for word in left
     )
     is_valid = bool(days or not day) and bool(minutes or not clock) and len(weekdays) < 2
     return Moment(years, days, minutes, frozenset(weekdays), is_read and is_valid)
@@ -66,20 +52,21 @@ def read_moment(text: str, path: str = "") -> Moment:
 
 def states_moment(text: str, wanted: str) -> bool:
     """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it."""
-    text, moment = with_noon_in_digits(text), read_moment(with_noon_in_digits(wanted))
+    text, moment = dates.with_noon_in_digits(text), read_moment(dates.with_noon_in_digits(wanted))
     is_day = len(moment.days) == 1 and moment.days[0][1] > 0
     if not moment.is_whole or not (is_day or (moment.minutes and not moment.days)):
         return False
     text = normalize("NFKC", with_ascii_digits(text)).lower()
-    if not moment.weekdays <= weekdays_in(text):
+    if not moment.weekdays <= dates.weekdays_in(text):
         return False
     minutes = moment.minutes[:1] if _H_CLOCK.search(wanted) else moment.minutes
     days = []
-    for match in _matches(text, DATES):
-        years, stated = day_of(groups_of(match))
+    for match in _matches(text, dates.DATES):
+        years, stated = dates.day_of(dates.groups_of(match))
         if stated == moment.days and set(moment.years) <= set(years):
             days.append(match)
-    clocks = [match for match in _matches(text, TIMES) if {*minutes_of(groups_of(match))[:1]} & {*minutes}]
+    times = [(match, dates.minutes_of(dates.groups_of(match))[:1]) for match in _matches(text, dates.TIMES)]
+    clocks = [match for match, first in times if {*first} & {*minutes}]
     if not (is_day and minutes):
         return bool(days or clocks)
     gaps = (max(day.start() - clock.end(), clock.start() - day.end()) for day in days for clock in clocks)
@@ -98,14 +85,14 @@ def _matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Matc
 def _cut(text: str, patterns: list[re.Pattern[str]]) -> tuple[dict[str, str], str]:
     """Returns the groups of the first pattern that matches, and the text without it."""
     match = next((match for pattern in patterns if (match := pattern.search(text))), None)
-    return (groups_of(match), f"{text[: match.start()]} {text[match.end() :]}") if match else ({}, text)
+    return (dates.groups_of(match), f"{text[: match.start()]} {text[match.end() :]}") if match else ({}, text)
 
 
 def given_moments(argument: str) -> list[Moment]:
     """Returns the readings of an argument that is a date, a time or both; empty: it is neither."""
     moments = [
         _moment_of(day, (clock.hour * 60 + clock.minute,) if clock else (), offset is not None)
-        for day, clock, offset in read_dates(plain(argument))
+        for day, clock, offset in dates.read_dates(plain(argument))
     ]
     if moments:
         return moments
@@ -120,16 +107,16 @@ def _moment_of(day: date | None, minutes: tuple[int, ...], has_offset: bool) -> 
     return Moment((day.year,), ((day.month, day.day),), minutes, weekdays, True, has_offset)
 
 
-_ALL_DAYS = {f"{name}s" for name in WEEKDAYS}
+_ALL_DAYS = {f"{name}s" for name in dates.WEEKDAYS}
 _CALENDAR = {
-    **{name: ("weekday", day) for name, day in ALL_WEEKDAYS.items() if name not in _ALL_DAYS},
-    **{name: ("month", month) for name, month in MONTHS.items()},
+    **{name: ("weekday", day) for name, day in dates.ALL_WEEKDAYS.items() if name not in _ALL_DAYS},
+    **{name: ("month", month) for name, month in dates.MONTHS.items()},
     **dict.fromkeys(("to", "bis", "through", "till", "until", "–", "-"), ("-", 0)),
 }
 _CALENDAR_WORD = re.compile(r"[^\W\d_]+|[^\s.,]")
 
 
-def likeness_of_calendar_names(expected: str, actual: str) -> Likeness | None:
+def likeness_of_calendar_names(expected: str, actual: str) -> dates.Likeness | None:
     """Compares texts of weekdays and months (`Mon, Wed` and `Monday, Wednesday`); None: one is none.
 
     It is unclear where two letters stand for a weekday, which may be something else.
@@ -145,7 +132,7 @@ def likeness_of_calendar_names(expected: str, actual: str) -> Likeness | None:
 
 
 @lru_cache(maxsize=4096)
-def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
+def likeness_of_moments(expected: str, actual: str) -> dates.Likeness | None:
     """Compares texts that spell a date or time, as `5. Mai`, `05.05.` and `May 5` do; None: one spells none.
 
     It is unclear where one states a part that the other leaves out (`2026-05-05` and `May 5`), and where only
@@ -155,9 +142,9 @@ def likeness_of_moments(expected: str, actual: str) -> Likeness | None:
     if ends[0] and ends[1]:
         of_ends = {likeness_of_moments(ends[0][end], ends[1][end]) for end in (1, 2)}
         return next((likeness for likeness in (None, "different", "unclear") if likeness in of_ends), "same")
-    dates = [read_dates(plain(text)) for text in (expected, actual)]
-    if all(dates):
-        return likeness_of_dates(*dates)
+    read = [dates.read_dates(plain(text)) for text in (expected, actual)]
+    if all(read):
+        return dates.likeness_of_dates(*read)
     left, right = _moments(expected), _moments(actual)
     same = set(map(_same, left, right) if len(left) == len(right) else starmap(_same, product(left, right)))
     if not same:
@@ -175,9 +162,7 @@ def _moments(text: str) -> Sequence[Moment]:
     return [moment._replace(days=(day,)) for moment in moments for day in moment.days] or moments
 
 
-_RANGE_OF_MOMENTS = re.compile(
-    r"(.*(?::\d\d|[ap]m|h|uhr))\s*(?:-|(?:to|bis|until|till|à|a)\s)\s*(\d.*)", re.IGNORECASE
-)
+_RANGE_OF_MOMENTS = re.compile(r"(?i)(.*(?::\d\d|[ap]m|h|uhr))\s*(?:-|(?:to|bis|until|till|à|a)\s)\s*(\d.*)")
 _HOUR_WORD = re.compile(r"(?<=\d)\s?(?:(heures?|horas?)|o['’]?clock)\b", re.IGNORECASE)
 _POINT_IN_CLOCK = re.compile(r"(?<=\d)\.(?=\d\d\s?[ap]\.?m)", re.IGNORECASE)
 _H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
@@ -207,7 +192,7 @@ _SIZES = {
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(zqunit\d\d)(?:[\s,+]|\b(?:and|und|et|y|e)\b)*")
 _CODE = re.compile(r"[a-z]+\d", re.IGNORECASE)  # as `G4792`: a quantity begins with a number
 _ISO_DURATION = re.compile(
-    r"P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+    r"(?i)P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
 )
 _SECONDS = (604_800, 86_400, 3600, 60, 1)
 _RUNNING_CLOCK = re.compile(r"(\d{1,3})\s?([:h])\s?([0-5]\d)(?:(?::([0-5]\d))?|\s?m(?:in)?)", re.IGNORECASE)
@@ -222,7 +207,7 @@ class _Quantity(NamedTuple):
     units: tuple[str, ...]
 
 
-def likeness_of_quantities(expected: str, actual: str) -> Likeness | None:
+def likeness_of_quantities(expected: str, actual: str) -> dates.Likeness | None:
     """Compares a quantity with one in other units: `90 min`, `1.5 hours` and `PT1H30M`; None: one is none.
 
     It is unclear where a conversion was rounded, and where only one reading of `1:30` is the same.
@@ -237,8 +222,7 @@ def likeness_of_quantities(expected: str, actual: str) -> Likeness | None:
     ]
     if not pairs:
         return None
-    same = [math.isclose(*pair, rel_tol=1e-9) for pair in pairs]
-    if all(same):
+    if all(math.isclose(*pair, rel_tol=1e-9) for pair in pairs):
         return "same"
     return "unclear" if any(math.isclose(*pair, rel_tol=_ROUNDED) for pair in pairs) else "different"
 
@@ -343,10 +327,7 @@ _SPELLINGS = [
         (r"n['’]t\b", " not"),
         (r"(?<=\w{4})is(?=(?:e[sdr]?|ers?|ing|ations?|ational)\b)", "iz"),
         (r"(?<=\w{3})ys(?=(?:e[sdr]?|ing)\b)", "yz"),
-        (
-            rf"\b((?:dis|mis)?(?:{_OUR}))our(?=(?:s|ed|ing|able|ably|ful|ite|ites|less|hood|hoods|ly)?\b)",
-            r"\1or",
-        ),
+        (rf"\b((?:dis|mis)?(?:{_OUR}))our(?=(?:s|ed|ing|abl[ey]|ful|ites?|less|hoods?|ly)?\b)", r"\1or"),
         (r"\b(cent|theat|lit|fib|calib|somb|spect|(?:kilo|centi|milli)?met)re(?=s?\b)", r"\1er"),
         (r"(?<=\w[aeiou][b-df-hj-np-tv-z])([aeiou])ll(?=(?:ed|ing|er|ers|ations?)\b)", r"\1l"),
         (r"(?<=\w[aeiou][b-df-hj-np-tv-z]{2})([aeiou])ll(?=(?:ed|ing|er|ers|ations?)\b)", r"\1l"),
@@ -381,9 +362,7 @@ _SPELLINGS = [
         (r"(?<![T\d:.-])(?<!-\d\d )(\d{1,2}:\d\d) ?- ?(?=\d{1,2}:\d\d(?![:\d]))", r"\1 to "),
     )
 ]
-_STREET = re.compile(
-    rf"(?<=[\w,] )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d])|\s+(?-i:[A-Z]))", re.IGNORECASE
-)
+_STREET = re.compile(rf"(?i)(?<=[\w,] )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d])|\s+(?-i:[A-Z]))")
 _RANGE = re.compile(
     r"(?a)(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜a] | ?(?:to|bis|à|から|에서|到) ?)"
     r"(?=(\d{1,3})(?![\w/:-]|[.,]\d))"
@@ -401,8 +380,8 @@ def spell_alike(text: str) -> str:
     and card numbers without spaces, codes without signs (`#W-123`).
     """
     text = with_digits(re.sub(r"(?<=\w)einhalb\b", " and a half", normalize("NFKC", text)))
-    text = with_noon_in_digits(_PHONE.sub(_without_gaps, text))
-    for pattern in (TIMES[0], TIMES[3]):
+    text = dates.with_noon_in_digits(_PHONE.sub(_without_gaps, text))
+    for pattern in (dates.TIMES[0], dates.TIMES[3]):
         text = pattern.sub(_clock, text)
     for spelling, written in _SPELLINGS:
         text = spelling.sub(written, text)
@@ -412,8 +391,8 @@ def spell_alike(text: str) -> str:
 
 def _clock(time: re.Match[str]) -> str:
     """Writes a time after noon, or of which half of the day it is in, as `14:00`; `2 Uhr` may be another."""
-    groups = groups_of(time)
-    minutes = minutes_of(groups)
+    groups = dates.groups_of(time)
+    minutes = dates.minutes_of(groups)
     is_sure = minutes and ("half" in groups or minutes[0] >= 720)
     return f" {minutes[0] // 60}:{minutes[0] % 60:02} " if is_sure else time[0]
 

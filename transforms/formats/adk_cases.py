@@ -66,24 +66,16 @@ def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
     with one_line_problems("not an old ADK eval case"):
         entries = value if is_set else [{"name": stem, "data": value}]
         cases = [LegacyCase.model_validate(entry) for entry in entries]
-    return [
-        EvalCase(
-            eval_id=case.name,
-            eval_set_id=stem if is_set else None,
-            dialect="adk",
-            turns=[
-                ExpectedTurn(
-                    user=row.query,
-                    response=row.reference or None,
-                    tool_calls=[ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use],
-                    intermediate_responses=[it.text for it in row.expected_intermediate_agent_responses],
-                )
-                for row in case.data
-            ],
-            session_state=case.initial_session.state,
-        )
-        for case in cases
-    ]
+    eval_set_id = stem if is_set else None
+    made = [EvalCase(case.name, eval_set_id=eval_set_id, dialect="adk") for case in cases]
+    for eval_case, case in zip(made, cases, strict=True):
+        eval_case.session_state = case.initial_session.state
+        for row in case.data:
+            turn = ExpectedTurn(user=row.query, response=row.reference or None)
+            turn.tool_calls = [ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use]
+            turn.intermediate_responses = [it.text for it in row.expected_intermediate_agent_responses]
+            eval_case.turns.append(turn)
+    return made
 
 
 TRANSFER = "transfer_to_agent"
@@ -205,33 +197,23 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     reports = [(e.usage_metadata, e.model_version) for e in events or () if e.usage_metadata]
     # With a negative number, none of them is known.
     are_known = reports and not any(wrong_tokens(vars(report)) for report, _ in reports)
-    usages = (
-        Usage(
-            input_tokens=_sum(report.prompt_token_count, report.tool_use_prompt_token_count),
-            output_tokens=_sum(report.candidates_token_count, report.thoughts_token_count),
-            cached_tokens=report.cached_content_token_count,
-            reasoning_tokens=report.thoughts_token_count,
-            model=model or None,
-        )
-        for report, model in reports
-    )
-    return Turn(
-        turn_index=index,
-        user=text(invocation.user_content),
-        agent=final,
-        adk_text=adk_text(invocation.final_response),
-        tool_calls=calls,
-        tool_responses=tool_responses(step.content for step in steps),
-        agent_messages=messages,
-        speakers=speakers if any(speakers) else [],
-        transfers=[name for name in called if isinstance(name, str)],
-        timestamp=invocation.creation_timestamp or None,
-        latency_ms=_milliseconds(invocation.duration),
-        model_ms=_milliseconds(invocation.model_duration),
-        tool_ms=_milliseconds(invocation.tool_duration),
-        inference_calls=None if events is None else sum(models),
-        usage=reduce(Usage.plus, usages) if are_known else None,
-    )
+    usages: list[Usage] = []
+    for report, model in reports if are_known else ():
+        asked = _sum(report.prompt_token_count, report.tool_use_prompt_token_count)
+        made = _sum(report.candidates_token_count, report.thoughts_token_count)
+        inside = report.cached_content_token_count, report.thoughts_token_count
+        usages.append(Usage(asked, made, *inside, model or None))
+    turn = Turn(turn_index=index, user=text(invocation.user_content), agent=final, tool_calls=calls)
+    turn.adk_text, turn.agent_messages = adk_text(invocation.final_response), messages
+    turn.tool_responses = tool_responses(step.content for step in steps)
+    turn.speakers = speakers if any(speakers) else []
+    turn.transfers = [name for name in called if isinstance(name, str)]
+    turn.timestamp = invocation.creation_timestamp or None
+    lengths = invocation.duration, invocation.model_duration, invocation.tool_duration
+    turn.latency_ms, turn.model_ms, turn.tool_ms = map(_milliseconds, lengths)
+    turn.inference_calls = None if events is None else sum(models)
+    turn.usage = reduce(Usage.plus, usages) if usages else None
+    return turn
 
 
 def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
@@ -241,16 +223,12 @@ def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
     for call in calls:
         call.agent = None  # Whoever makes it meets the expectation.
     nameless = None if all([call.name for call in calls]) else "an expected call names no tool"
-    return ExpectedTurn(
-        user=text(invocation.user_content),
-        response=text(invocation.final_response) or None,
-        adk_text=adk_text(invocation.final_response),
-        tool_calls=calls,
-        intermediate_responses=_texts(steps),
-        rubrics=rubrics_of(invocation.rubrics),
-        adk_reads=not unread.strange.has_gaps,
-        unread=unread.strange.calls or unread.ignored.calls or nameless,
-    )
+    final, adk_final = text(invocation.final_response) or None, adk_text(invocation.final_response)
+    made = ExpectedTurn(text(invocation.user_content), final, adk_text=adk_final, tool_calls=calls)
+    made.intermediate_responses, made.rubrics = _texts(steps), rubrics_of(invocation.rubrics)
+    made.adk_reads = not unread.strange.has_gaps
+    made.unread = unread.strange.calls or unread.ignored.calls or nameless
+    return made
 
 
 def turn_context(invocations: Sequence[adk.Invocation]) -> JsonObject:
@@ -298,17 +276,12 @@ def rubrics_of(rubrics: Sequence[adk.AdkRubric] | None) -> list[Rubric]:
 
 def _eval_case(case: adk.AdkEvalCase, eval_set_id: str | None) -> EvalCase:
     scenario = case.conversation_scenario
-    made = EvalCase(
-        eval_id=case.eval_id,
-        eval_set_id=eval_set_id,
-        kind="scenario" if scenario else "golden",
-        dialect="adk",
-        turns=[invocation_expected(invocation) for invocation in case.conversation or []],
-        rubrics=rubrics_of(case.rubrics),
-        session_state=case.session_input.state if case.session_input else {},
-        final_session_state=case.final_session_state or {},
-        tools=context_tools(turn_context(case.conversation or []).get(APP_DETAILS)),
-    )
+    made = EvalCase(case.eval_id, eval_set_id=eval_set_id, dialect="adk", rubrics=rubrics_of(case.rubrics))
+    made.kind = "scenario" if scenario else "golden"
+    made.turns = list(map(invocation_expected, case.conversation or []))
+    made.session_state = case.session_input.state if case.session_input else {}
+    made.final_session_state = case.final_session_state or {}
+    made.tools = context_tools(turn_context(case.conversation or []).get(APP_DETAILS))
     if scenario:
         persona = scenario.user_persona
         made.task = scenario.conversation_plan

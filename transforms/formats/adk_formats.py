@@ -6,15 +6,8 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from turnwise.schemas import adk
+from turnwise.schemas import conversation as canonical
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import (
-    APP_DETAILS,
-    Conversation,
-    ExpectedOutcome,
-    ExpectedTurn,
-    Record,
-    Turn,
-)
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import adk_sessions as event
@@ -28,7 +21,7 @@ from turnwise.transforms.formats.registry import EventReader, ReadSettings, regi
 from turnwise.transforms.matching.sample import broke_off
 
 
-def eval_result_conversations(value: JsonValue) -> list[Conversation]:
+def eval_result_conversations(value: JsonValue) -> list[canonical.Conversation]:
     """Returns one conversation per case result of an EvalSetResult, or of one EvalCaseResult.
 
     A case in which the agent raised an error has no invocation: its turns are those of its session, if
@@ -63,7 +56,7 @@ def eval_result_conversations(value: JsonValue) -> list[Conversation]:
 _RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
 
 
-def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversation:
+def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> canonical.Conversation:
     details = result.session_details if isinstance(result.session_details, dict) else {}
     state = details["state"] if isinstance(details.get("state"), dict) else {}
     pairs, metrics = result.eval_metric_result_per_invocation, result.overall_eval_metric_results
@@ -74,7 +67,7 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
         end = End("normally")
     elif not pairs and result.final_eval_status == adk.EvalStatus.FAILED and unscored:
         end = End("agent_error", _RAISED)  # google-adk keeps no invocation of a run that raised
-    turns: list[Turn] = []
+    turns: list[canonical.Turn] = []
     for index, (pair, actual) in enumerate(zip(pairs, recorded, strict=True)):
         turn = cases.unread_parts(actual).add_to(cases.invocation_turn(actual, index))
         # google-adk copies every rubric that applies onto the actual invocation.
@@ -83,26 +76,17 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
             turn.expected = cases.invocation_expected(pair.expected_invocation)
             turn.expected.rubrics = rubrics or turn.expected.rubrics
         elif rubrics:
-            turn.expected = ExpectedTurn(rubrics=rubrics)
+            turn.expected = canonical.ExpectedTurn(rubrics=rubrics)
         turns.append(turn)
     check_calls(turns)
     scores = {metric.metric_name: metric.score for metric in metrics}
-    made = Conversation(
-        conversation_id=conversation_id,
-        source="adk",
-        app_version=stated_identity((("", OF_STATE), *OF_ANY), state).app_version,
-        eval_id=result.eval_id or None,
-        eval_set_id=result.eval_set_id or None,
-        user_id=result.user_id or None,
-        turns=turns,
-        state=state,
-        labels={"final_eval_status": result.final_eval_status.name, "metrics": scores},
-        meta=context,
-        tools=context_tools(context.get(APP_DETAILS)),
-        ended=end.ended,
-        ended_detail=end.detail,
-        expected=None if recorded else ExpectedOutcome(),
-    )
+    made = canonical.Conversation(conversation_id, "adk", turns=turns, state=state, meta=context)
+    made.app_version = stated_identity((("", OF_STATE), *OF_ANY), state).app_version
+    made.eval_id, made.eval_set_id = result.eval_id or None, result.eval_set_id or None
+    made.user_id, made.ended, made.ended_detail = result.user_id or None, end.ended, end.detail
+    made.labels = {"final_eval_status": result.final_eval_status.name, "metrics": scores}
+    made.tools = context_tools(context.get(canonical.APP_DETAILS))
+    made.expected = None if recorded else canonical.ExpectedOutcome()
     if details.get("events") and not made.turns:
         session = session_conversation({"id": made.conversation_id, **details})
         made.turns, made.start_time = session.turns, session.start_time
@@ -117,6 +101,10 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> Conversat
 T = TypeVar("T")
 _OF_ROWS = frozenset(("expected_tool_use", "reference"))
 _OF_EVENTS = spelt("content", "actions", "invocation_id", "error_code")
+
+
+def _is_row(record: JsonObject) -> bool:
+    return "query" in record and not _OF_ROWS.isdisjoint(record)
 
 
 def _has(*names: str) -> Callable[[JsonObject], bool]:
@@ -165,104 +153,64 @@ def _is_session(record: JsonObject) -> bool:
     return "id" in record and any(map(_is_bare, objects_in(record.get("events"))))
 
 
-def _cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
+def _cases(value: JsonValue, record: canonical.Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
     return _singly(value, "eval_cases", cases.eval_cases)
 
 
-def _legacy(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
+def _legacy(value: JsonValue, record: canonical.Record, settings: ReadSettings) -> list[EvalCase]:
     stem = PurePosixPath(record.source).name.split(".")[0]
     return cases.legacy_cases(value if isinstance(value, list) else [value], stem)
 
 
 # For example {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [...]}]}
 register_built_in(
-    name="adk_eval_set",
-    help="ADK eval set",
-    keys=("eval_set_id", "eval_cases"),
-    rank=30,
-    recognises=_has("eval_cases"),
-    read_cases=_cases,
+    "adk_eval_set", 30, "ADK eval set", _has("eval_cases"), ("eval_set_id", "eval_cases"), read_cases=_cases
 )
 # For example {"eval_id": "e", "conversation": [{"user_content": {"parts": [{"text": "Hi"}]}}]}
 register_built_in(
-    name="adk_eval_case",
-    help="ADK eval case",
-    keys=("eval_id", "conversation"),
-    rank=40,
-    recognises=lambda record: _HAS_ID(record) and _HAS_SCRIPT(record),
-    read_cases=_cases,
-)
+    "adk_eval_case", 40, "ADK eval case", lambda record: _HAS_ID(record) and _HAS_SCRIPT(record),
+    ("eval_id", "conversation"), read_cases=_cases,
+)  # fmt: skip
 # For example {"eval_set_id": "s", "eval_case_results": [{"eval_id": "e", "session_id": "7", ...}]}
 register_built_in(
-    name="adk_eval_result",
-    help="ADK eval result (EvalSetResult)",
-    keys=("eval_set_result_id", "eval_set_id", "eval_case_results"),
-    rank=50,
-    recognises=_has("eval_case_results"),
+    "adk_eval_result", 50, "ADK eval result (EvalSetResult)", _has("eval_case_results"),
+    ("eval_set_result_id", "eval_set_id", "eval_case_results"),
     read_log=lambda value, *_: _singly(value, "eval_case_results", eval_result_conversations),
-    is_in_text=True,
-    has_rubrics=True,
-)
+    is_in_text=True, has_rubrics=True,
+)  # fmt: skip
 # For example {"eval_id": "e", "eval_metric_result_per_invocation": [{"actual_invocation": {...}}]}
 register_built_in(
-    name="adk_case_result",
-    help="one case of an ADK eval result",
-    keys=("eval_id", "final_eval_status", "eval_metric_result_per_invocation"),
-    rank=60,
-    recognises=_has("eval_metric_result_per_invocation"),
-    read_log=lambda value, record, settings: eval_result_conversations(value),
-    has_rubrics=True,
-)
+    "adk_case_result", 60, "one case of an ADK eval result", _has("eval_metric_result_per_invocation"),
+    ("eval_id", "final_eval_status", "eval_metric_result_per_invocation"),
+    read_log=lambda value, record, settings: eval_result_conversations(value), has_rubrics=True,
+)  # fmt: skip
 # What events change and the state, by time: a stored state is the last one, that of an event is before it.
 _DELTAS = BOTH.join(("events.actions.state_delta", "events.actions.stateDelta", "state"))
 _ACTIONS = (f"{path}.{key}" for path in ("event.actions", "actions") for key in ("state_delta", "stateDelta"))
 _EVENT_DELTAS = BOTH.join(("state", *_ACTIONS))
 # For example {"id": "7", "app_name": "desk", "events": [{"author": "user", "content": {"parts": [...]}}]}
 register_built_in(
-    name="adk_session",
-    source="adk",
-    places=(("", ANY), ("labels", ANY), ("events.custom_metadata", ANY), (_DELTAS, OF_STATE)),
-    help="ADK stored session",
-    keys=("id", "app_name", "user_id", "state", "events"),
-    rank=70,
-    recognises=_is_session,
+    "adk_session", 70, "ADK stored session", _is_session, ("id", "app_name", "user_id", "state", "events"),
     read_log=lambda value, record, settings: [session_conversation(value)],
-)
+    places=(("", ANY), ("labels", ANY), ("events.custom_metadata", ANY), (_DELTAS, OF_STATE)), source="adk",
+)  # fmt: skip
 # For example {"session_id": "7", "event": {"author": "desk", "content": {"parts": [{"text": "Hello"}]}}}
 register_built_in(
-    name="adk_event",
-    source="adk",
-    places=(
-        *(("", ANY), ("labels", ANY), ("event.custom_metadata", ANY), ("custom_metadata", ANY)),
-        (_EVENT_DELTAS, OF_STATE),
-    ),
-    help="ADK events as they happen",
-    keys=("session_id", "event"),
-    rank=80,
-    recognises=_is_event,
-    events=EventReader(
-        locate=event.locate,
-        is_end=event.is_end,
-        own_id=lambda value: (event.logged_event(value) or {}).get("id"),
-        join=event.joined_conversation,
-    ),
-)
+    "adk_event", 80, "ADK events as they happen", _is_event, ("session_id", "event"), source="adk",
+    places=(*((path, ANY) for path in ("", "labels", "event.custom_metadata", "custom_metadata")),
+            (_EVENT_DELTAS, OF_STATE)),
+    events=EventReader(locate=event.locate, is_end=event.is_end, join=event.joined_conversation,
+                       own_id=lambda value: (event.logged_event(value) or {}).get("id")),
+)  # fmt: skip
 # For example {"name": "off", "data": [{"query": "Turn it off", "expected_tool_use": []}]}
 register_built_in(
-    name="adk_legacy_case",
-    help="ADK eval case before 1.0",
-    keys=("name", "data", "initial_session"),
-    rank=150,
-    recognises=lambda record: "name" in record and isinstance(record.get("data"), list),
-    read_cases=_legacy,
-)
+    "adk_legacy_case", 150, "ADK eval case before 1.0",
+    lambda record: "name" in record and isinstance(record.get("data"), list),
+    ("name", "data", "initial_session"), read_cases=_legacy,
+)  # fmt: skip
 # For example [{"query": "Turn it off", "expected_tool_use": [{"tool_name": "off", "tool_input": {}}]}]
 register_built_in(
-    name="adk_legacy_rows",
-    help="rows of an ADK eval case before 1.0",
-    keys=("query", "expected_tool_use", "reference"),
-    rank=160,
-    recognises=lambda record: "query" in record and not _OF_ROWS.isdisjoint(record),
-    read_cases=_legacy,
-    is_list=lambda first: "query" in first,
-)
+    "adk_legacy_rows", 160, "rows of an ADK eval case before 1.0",
+    _is_row, ("query", "expected_tool_use", "reference"), read_cases=_legacy,
+    is_list=lambda first: first.keys() == {"query"} or _is_row(first),
+)  # fmt: skip

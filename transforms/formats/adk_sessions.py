@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, liste
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import endings, fields
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snake, stated
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snaked, stated
 from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
@@ -138,14 +138,14 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
 
 def _event_agent_engine(value: JsonObject) -> JsonObject:
     """Returns an event as google-adk makes it of the API's: `rawEvent` first, the outer names above it."""
-    outer = _in_snake_case(value)
+    outer = snaked(value)
     event: JsonObject = dict(as_object(outer.get("raw_event")))
     if not event:
         event = {key: outer[key] for key in ("content", "error_code", "error_message") if key in outer}
-        event["actions"] = _in_snake_case(as_object(outer.get("actions")))
+        event["actions"] = snaked(as_object(outer.get("actions")))
         if "transfer_agent" in event["actions"]:
             event["actions"]["transfer_to_agent"] = event["actions"].pop("transfer_agent")
-        about = _in_snake_case(as_object(outer.get("event_metadata")))
+        about = snaked(as_object(outer.get("event_metadata")))
         event |= {key: about[key] for key in _METADATA if key in about}
         custom = as_object(event.get("custom_metadata"))
         if isinstance(custom.get("_usage_metadata"), dict):
@@ -161,20 +161,12 @@ def _event_agent_engine(value: JsonObject) -> JsonObject:
     return event if stamp is None else {**event, "timestamp": stamp}
 
 
-def _in_snake_case(value: JsonObject) -> JsonObject:
-    return {snake(key): item for key, item in value.items() if item is not None}
-
-
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
 register_built_in(
-    name="agent_engine",
-    help="sessions and events of Vertex AI Agent Engine, as its API lists them",
-    keys=("sessionEvents",),
-    rank=68,
-    recognises=_fits,
+    "agent_engine", 68, "sessions and events of Vertex AI Agent Engine, as its API lists them", _fits,
+    ("sessionEvents",),
     events=EventReader(locate=_locate, join=_join, own_id=lambda value: value.get("name")),
-)
-
+)  # fmt: skip
 
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""
@@ -190,14 +182,10 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
     state: JsonObject = {}
     for kind in ("app", "user"):
         state |= {f"{kind}:{key}": item for key, item in _object(session.get(f"{kind}_state")).items()}
-    return {
-        "id": session.get("id"),
-        "app_name": session.get("app_name"),
-        "user_id": session.get("user_id"),
-        "state": {**state, **_object(session.get("state"))},
-        "events": [_event(row) for row in events],
-        **({PICKLED: len(events)} if is_pickled else {}),
-    }
+    about = {key: session.get(key) for key in ("id", "app_name", "user_id")}
+    pickled = {PICKLED: len(events)} if is_pickled else {}
+    state |= _object(session.get("state"))
+    return {**about, "state": state, "events": list(map(_event, events)), **pickled}
 
 
 def _object(value: JsonValue) -> JsonObject:
@@ -210,10 +198,8 @@ def _event(row: JsonObject) -> JsonObject:
     value = row.get("timestamp")  # seconds, or a text in UTC without its zone
     time = time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
     if whole := _object(row.get("event_data")):
-        return (
-            stated({"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time})
-            | whole
-        )
+        about = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time}
+        return stated(about) | whole
     event = {key: decoded(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
     event["timestamp"] = time
     for key in ("partial", "turn_complete", "interrupted"):
@@ -274,17 +260,10 @@ def session_conversation(value: JsonValue) -> Conversation:
         start_time = None if start is None else datetime.fromtimestamp(start, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         start_time = None
-    return Conversation(
-        conversation_id=session.id,
-        source="adk",
-        user_id=session.user_id,
-        start_time=start_time,
-        turns=turns,
-        state=session.state,
-        ended=end.ended,
-        ended_detail=end.detail,
-        meta={"app_name": session.app_name, **cases.turn_context(invocations)},
-    )
+    whole = Conversation(session.id, "adk", user_id=session.user_id, turns=turns, state=session.state)
+    whole.start_time, whole.ended, whole.ended_detail = start_time, end.ended, end.detail
+    whole.meta = {"app_name": session.app_name, **cases.turn_context(invocations)}
+    return whole
 
 
 def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:
@@ -381,15 +360,10 @@ def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
             parts = [adk.Part(function_response=answer) for answer in answers if answer]
         elif not (is_held or event.grounding_metadata):
             continue
-        steps.append(
-            adk.InvocationEvent(
-                author=event.author,
-                content=adk.Content(parts=parts),
-                grounding_metadata=event.grounding_metadata,
-                usage_metadata=event.usage_metadata,
-                model_version=event.model_version,
-            )
-        )
+        step = adk.InvocationEvent(author=event.author, content=adk.Content(parts=parts))
+        step.grounding_metadata = event.grounding_metadata
+        step.usage_metadata, step.model_version = event.usage_metadata, event.model_version
+        steps.append(step)
     asked = [part for event in events if by_user(event) for part in _parts(event)]
     return adk.Invocation(
         user_content=adk.Content(parts=asked),
@@ -510,14 +484,9 @@ def _add_crashes(
         end, last = _session_end(group), _last_event(group)
         others = [event for event in group if not by_user(event)]
         # The error of an agent after which only other agents spoke; one that goes on has tried again.
-        failures = (
-            event
-            for index, event in enumerate(others, 1)
-            if (event.error_code or event.error_message)
-            and not event.interrupted
-            and others[index:]
-            and all(event.author != after.author for after in others[index:])
-        )
+        errors = ((e, others[i:]) for i, e in enumerate(others, 1) if e.error_code or e.error_message)
+        ended = ((e, rest) for e, rest in errors if rest and not e.interrupted)
+        failures = (e for e, rest in ended if all(e.author != after.author for after in rest))
         if (failed := next(failures, None)) and last is not failed:
             end = endings.error_end(failed.error_code, failed.error_message)
             why = f"{failed.author or 'an agent'} failed: {end.detail}"

@@ -52,15 +52,9 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
             leaps.append((len(log.turns), before, position))
         last = position
         end = _add_row(row, log) or end
-    first = values[0]
-    made = log.conversation(
-        session_id,
-        "dialogflow_cx",
-        end,
-        language=as_text(first.get("language_code")),
-        start_time=as_text(first.get("request_time")),
-        meta={key: first[key] for key in ("project_id", "agent_id") if key in first},
-    )
+    first, made = values[0], log.conversation(session_id, "dialogflow_cx", end)
+    made.language, made.start_time = as_text(first.get("language_code")), as_text(first.get("request_time"))
+    made.meta = {key: first[key] for key in ("project_id", "agent_id") if key in first}
     for index, before, position in leaps:
         add_leap(made.turns[min(index, len(made.turns) - 1)], before, position, first=1)
     return made
@@ -68,16 +62,12 @@ def _join_dialogflow(session_id: str, values: Sequence[JsonObject]) -> Conversat
 
 # For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
 register_built_in(
-    name="dialogflow_cx",
+    "dialogflow_cx", 86, "interaction logs of Dialogflow CX (BigQuery rows)",
+    lambda record: record.keys() >= {"conversation_name", "turn_position"},
+    ("conversation_name", "turn_position", "request", "response"),
+    events=EventReader(locate=_locate, join=_join_dialogflow), time_keys=("request_time",),
     places=(("", ANY), ("labels", ANY), *_places_in("request")),
-    help="interaction logs of Dialogflow CX (BigQuery rows)",
-    keys=("conversation_name", "turn_position", "request", "response"),
-    rank=86,
-    recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
-    events=EventReader(locate=_locate, join=_join_dialogflow),
-    time_keys=("request_time",),
-)
-
+)  # fmt: skip
 
 _STEPLESS = kinds.key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
@@ -93,7 +83,7 @@ _ACTIONS_WITHOUT_CALLS = kinds.key_set(
 def _plain(value: JsonValue) -> JsonObject:
     """Returns an object, or that of a JSON text, with its keys in snake_case."""
     decoded = json_structure(value) if isinstance(value, str) else value
-    return {kinds.snake(key): item for key, item in kinds.as_object(decoded).items() if item is not None}
+    return kinds.snaked(kinds.as_object(decoded))
 
 
 def _add_row(row: JsonObject, log: Dialogue) -> End | None:
@@ -232,14 +222,10 @@ def _history(value: JsonObject, record: Record) -> Conversation:
     if str(count).isdecimal() and int(str(count)) > len(rows):
         message = f"interactionCount is {count}, and the number of interactions {len(rows)}"
         log.unread.add(MISSING, message, calls=True, words=True)
-    return log.conversation(
-        name_of(held) or record_place(record),
-        "dialogflow_history",
-        end,
-        language=as_text(held.get("language_code")),
-        start_time=as_text(held.get("start_time")),
-        meta={key: held[key] for key in about if held.get(key)},
-    )
+    made = log.conversation(name_of(held) or record_place(record), "dialogflow_history", end)
+    made.language, made.start_time = as_text(held.get("language_code")), as_text(held.get("start_time"))
+    made.meta = {key: held[key] for key in about if held.get(key)}
+    return made
 
 
 _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
@@ -253,16 +239,12 @@ def _is_history(record: JsonObject) -> bool:
 
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
 register_built_in(
-    name="dialogflow_history",
-    places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
-    help="conversation history of Dialogflow CX",
-    keys=("name", "interactions", "duration"),
-    rank=85,
-    recognises=_is_history,
+    "dialogflow_history", 85, "conversation history of Dialogflow CX", _is_history,
+    ("name", "interactions", "duration"),
     read_log=lambda value, record, settings: [_history(kinds.as_object(value), record)],
     time_keys=("startTime", "start_time"),
-)
-
+    places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
+)  # fmt: skip
 
 _SPEAKERS = {
     **dict.fromkeys(("END_USER", "CUSTOMER", 3), kinds.USER),
@@ -328,16 +310,12 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
     about_agents = map(_plain, kinds.objects_in(agents))
     versions = (kinds.first_of(agent, ("version_id", "version_display_name")) for agent in about_agents)
     version = as_text(next(filter(None, versions), None))
-    return log.conversation(
-        name_of(held) or as_text(held.get("conversation_name")) or record_place(record),
-        "insights_conversation",
-        end,
-        user_id=as_text(held.get("obfuscated_user_id")),
-        language=as_text(held.get("language_code")),
-        start_time=None if seconds is None else rfc3339(seconds),
-        meta={key: held[key] for key in about if held.get(key)} | kinds.stated({"agent_version": version}),
-        labels=labels,
-    )
+    name = name_of(held) or as_text(held.get("conversation_name")) or record_place(record)
+    made = log.conversation(name, "insights_conversation", end)
+    made.user_id, made.language = as_text(held.get("obfuscated_user_id")), as_text(held.get("language_code"))
+    made.start_time, made.labels = None if seconds is None else rfc3339(seconds), labels
+    made.meta = {key: held[key] for key in about if held.get(key)} | kinds.stated({"agent_version": version})
+    return made
 
 
 def _time(segment: JsonObject) -> float | None:
@@ -366,15 +344,13 @@ def _is_insights(record: JsonObject) -> bool:
 
 # For example {"name": ".../conversations/c", "transcript": {"transcriptSegments": [{"text": "Hi", ...}]}}
 register_built_in(
-    name="insights_conversation",
-    help="Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import",
-    keys=("name", "transcript", "medium"),
+    "insights_conversation", 84,
+    "Contact Center (CX) Insights: conversations, BigQuery rows, transcripts for the import", _is_insights,
+    ("name", "transcript", "medium"),
     other_keys=(("conversationName", "sentences", "turnCount"), ("entries", "conversation_info")),
-    rank=84,
-    recognises=_is_insights,
     read_log=lambda value, record, settings: [_insights(kinds.as_object(value), record)],
     time_keys=("startTime", "start_time", "startTimestampUtc", "start_timestamp_utc"),
-)
+)  # fmt: skip
 
 
 # Traces of Amazon Bedrock Agents: one record a step, by the documented schema.
@@ -438,27 +414,18 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
                 log.unread.part(kind)
     if inner:
         log.general.add("SubAgent", f"{inner} steps of collaborators are left out")
-    first = parts[0]
-    return log.conversation(
-        session_id,
-        "bedrock_agents",
-        start_time=as_text(first.get("eventTime")),
-        meta={key: first[key] for key in ("agentId", "agentAliasId") if key in first},
-    )
+    first, made = parts[0], log.conversation(session_id, "bedrock_agents")
+    made.start_time = as_text(first.get("eventTime"))
+    made.meta = {key: first[key] for key in ("agentId", "agentAliasId") if key in first}
+    return made
 
 
 # For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
 register_built_in(
-    name="bedrock_agents",
-    help="traces of Amazon Bedrock Agents",
-    keys=("sessionId", "agentId", "eventTime", "trace"),
-    rank=88,
-    recognises=_fits,
-    events=EventReader(
-        locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock
-    ),
-    time_keys=("eventTime",),
-)
+    "bedrock_agents", 88, "traces of Amazon Bedrock Agents", _fits,
+    ("sessionId", "agentId", "eventTime", "trace"), time_keys=("eventTime",), events=EventReader(
+        locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock),
+)  # fmt: skip
 
 
 def _exchange(kind: str, held: JsonValue, log: Dialogue) -> None:

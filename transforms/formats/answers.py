@@ -24,17 +24,13 @@ _PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
 _SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
+_Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
+"""A question, its answer, what of them could not be read, and the answer as it is logged."""
 _PART = re.compile(r"(?:Answer|Session\.turns\[\d+\]\.detailed_?[aA]nswer)\.(\w+)(?:\[\d+\])?(?:\.(\w+))?")
 
 
-def _answer_turn(
-    index: int,
-    question: str | None,
-    answer: engine.Answer,
-    problems_found: ReadProblems,
-    raw: JsonObject,
-    tool_name: str,
-) -> Turn:
+def _answer_turn(index: int, answered: _Answered, tool_name: str) -> Turn:
+    question, answer, problems_found, raw = answered
     latency, problems = None, _read_problems(problems_found)
     if answer.create_time is not None and answer.complete_time is not None:
         nanos = timestamp_nanos(answer.complete_time) - timestamp_nanos(answer.create_time)
@@ -46,15 +42,9 @@ def _answer_turn(
     matches = (_PART.match(message) for message in problems_found.unreadable)
     parts = (".".join(snake(name) for name in match.groups() if name) for match in matches if match)
     annotations = _grounded(answer, problems, list(dict.fromkeys(parts)))
-    turn = Turn(
-        turn_index=index,
-        user=question,
-        agent=answer.answer_text or None,
-        timestamp=answer.create_time,
-        latency_ms=latency,
-        grounded=annotations,
-        unknown_calls=annotations.why_unread("steps.actions"),
-    )
+    turn = Turn(turn_index=index, user=question, agent=answer.answer_text or None, grounded=annotations)
+    turn.timestamp, turn.latency_ms = answer.create_time, latency
+    turn.unknown_calls = annotations.why_unread("steps.actions")
     actions = [(f"s{i}a{k}", s, a) for i, s in enumerate(answer.steps) for k, a in enumerate(s.actions)]
     for call_id, step, action in actions:
         search, seen = action.search_action, action.observation
@@ -80,50 +70,28 @@ def _read_problems(problems_found: ReadProblems) -> list[Problem]:
 def _grounded(answer: engine.Answer, problems: list[Problem], unread: list[str]) -> GroundedAnswer:
     understood = answer.query_understanding_info
     classes = understood.query_classification_info if understood else []
-    return GroundedAnswer(
-        state=_name(answer.state),
-        grounding_score=answer.grounding_score,
-        citations=[
-            grounded.Citation(c.start_index, c.end_index, [source.reference_id for source in c.sources])
-            for c in answer.citations
-        ],
-        claims=[
-            grounded.GroundedClaim(
-                start=claim.start_index,
-                end=claim.end_index,
-                score=claim.grounding_score,
-                check_required=claim.grounding_check_required,
-                sources=[source.reference_id for source in claim.sources],
-            )
-            for claim in answer.grounding_supports
-        ],
-        references=[_reference(reference) for reference in answer.references],
-        safety_ratings=[
-            grounded.SafetyRating(
-                category=rating.category.name,
-                probability=_name(rating.probability),
-                probability_score=rating.probability_score,
-                severity=_name(rating.severity),
-                severity_score=rating.severity_score,
-                blocked=rating.blocked,
-            )
-            for rating in answer.safety_ratings
-        ],
-        skipped_reasons=[reason.name for reason in answer.answer_skipped_reasons],
-        query_classes=[query_class.type.name for query_class in classes if query_class.positive],
-        problems=problems,
-        related_questions=list(answer.related_questions),
-        steps=[
-            grounded.GroundedStep(
-                state=_name(step.state),
-                description=step.description or None,
-                actions=len(step.actions),
-                observed=sum(action.observation is not None for action in step.actions),
-            )
-            for step in answer.steps
-        ],
-        unread=unread,
-    )
+    made = GroundedAnswer(_name(answer.state), answer.grounding_score, problems=problems, unread=unread)
+    for cited in answer.citations:
+        sources = [source.reference_id for source in cited.sources]
+        made.citations.append(grounded.Citation(cited.start_index, cited.end_index, sources))
+    for claim in answer.grounding_supports:
+        sources = [source.reference_id for source in claim.sources]
+        support = claim.grounding_score, claim.grounding_check_required
+        made.claims.append(grounded.GroundedClaim(claim.start_index, claim.end_index, *support, sources))
+    made.references = list(map(_reference, answer.references))
+    for rating in answer.safety_ratings:
+        likely = _name(rating.probability), rating.probability_score
+        severe = _name(rating.severity), rating.severity_score
+        rated = grounded.SafetyRating(rating.category.name, *likely, *severe, rating.blocked)
+        made.safety_ratings.append(rated)
+    made.skipped_reasons = [reason.name for reason in answer.answer_skipped_reasons]
+    made.query_classes = [query_class.type.name for query_class in classes if query_class.positive]
+    made.related_questions = list(answer.related_questions)
+    for step in answer.steps:
+        seen = sum(action.observation is not None for action in step.actions)
+        description = step.description or None
+        made.steps.append(grounded.GroundedStep(_name(step.state), description, len(step.actions), seen))
+    return made
 
 
 def _name(value: OpenEnum) -> str | None:
@@ -179,14 +147,11 @@ def _fits(record: JsonObject) -> bool:
 
 # For example {"answer": {"answerText": "Up to 7 kg.", "citations": []}, "query": {"text": "How much?"}}
 register_built_in(
-    name="discovery_engine",
-    places=(("", OF_CES),),
-    help="Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
-    keys=("answerText", "citations", "references"),
-    rank=90,
-    recognises=_fits,
+    "discovery_engine", 90, "Discovery Engine Answer, AnswerQueryResponse and Session, or flat answers",
+    _fits, ("answerText", "citations", "references"),
     read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
-)
+    places=(("", OF_CES),),
+)  # fmt: skip
 
 
 # Discovery Engine's Answers, replies to questions, and sessions, as canonical conversations.
@@ -195,10 +160,6 @@ _ENGINE = re.compile(r"(.*?/(?:engines|dataStores)/[^/]+)/sessions/")
 _MAX_TAGS = 50
 _STATES = (None, grounded.SUCCEEDED, grounded.FAILED, *grounded.UNFINISHED)
 _FIELDS = frozenset(map(to_camel, engine.Answer.model_fields))
-
-
-_Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
-"""A question, its answer, what of them could not be read, and the answer as it is logged."""
 
 
 def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conversation:
@@ -215,7 +176,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     else:
         header, answered = as_object(record.get("session")), [_single(record)]
         only = answered[0][1]
-    turns = [_answer_turn(index, *given, config.tool_name) for index, given in enumerate(answered)]
+    turns = [_answer_turn(index, given, config.tool_name) for index, given in enumerate(answered)]
     answers = [turn.grounded for turn in turns if turn.grounded is not None]
     about = {key: item for key, item in header.items() if key != "turns"}
     session, problems = read_lenient(engine.AnswerSession, about, "Session", _PLACEHOLDERS)
@@ -228,17 +189,12 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     end = UNKNOWN if unknown is None else End(None, f"the state of an answer is {unknown}")
     if states and states[-1] == grounded.FAILED:
         end = End("agent_error", "the state of the last answer is FAILED")
-    return Conversation(
-        conversation_id=only.name or session.name,
-        source="discovery_engine",
-        app_version=next((match[1] for match in engines), None),
-        start_time=only.create_time or session.start_time,
-        turns=turns,
-        tags=[*session.labels, *(tag for tag in islice(tags, _MAX_TAGS) if tag not in session.labels)],
-        user_id=session.user_pseudo_id or None,
-        ended=end.ended,
-        ended_detail=end.detail,
-    )
+    made = Conversation(only.name or session.name, turns=turns, source="discovery_engine")
+    made.app_version = next((match[1] for match in engines), None)
+    made.start_time, made.user_id = only.create_time or session.start_time, session.user_pseudo_id or None
+    made.tags = [*session.labels, *(tag for tag in islice(tags, _MAX_TAGS) if tag not in session.labels)]
+    made.ended, made.ended_detail = end.ended, end.detail
+    return made
 
 
 def _answers_of(turns: JsonValue) -> list[_Answered]:
@@ -276,41 +232,26 @@ def _single(value: JsonObject) -> _Answered:
 # A record is `{id, query, answer, citations, references, claims, labels}`; `labels.support_score` is the
 # score of the whole answer. A citation is `{start, end, reference_ids}`; a claim the same with `score` and
 # `check_required`; a reference `{id, content, uri, title, relevance}`. Offsets count bytes, as in an Answer.
-
-
 def _is_flat(value: JsonObject) -> bool:
     return isinstance(value.get("answer"), str) and ("references" in value or "citations" in value)
 
 
 def _as_reply(value: JsonObject) -> JsonObject:
     """Returns a flat answer in the spelling of an AnswerQueryResponse with a question; nothing is checked."""
-    references = _objects(value.get("references"))
+    references, labels = _objects(value.get("references")), value.get("labels")
     places = {str(stated(reference).get("id", i)): str(i) for i, reference in enumerate(references)}
-    labels = value.get("labels")
-    answer: JsonObject = {
-        "name": value.get("id"),
-        "answerText": value["answer"],
-        "citations": [_marked(citation, places) for citation in _objects(value.get("citations"))],
-        "groundingSupports": [
-            {
-                **_marked(claim, places),
-                "groundingScore": claim.get("score"),
-                "groundingCheckRequired": claim.get("check_required"),
-            }
-            for claim in _objects(value.get("claims"))
-        ],
-        "references": [
-            {
-                "chunkInfo": {
-                    "content": reference.get("content"),
-                    "relevanceScore": reference.get("relevance"),
-                    "documentMetadata": {"uri": reference.get("uri"), "title": reference.get("title")},
-                }
-            }
-            for reference in references
-        ],
-        "groundingScore": labels.get("support_score") if isinstance(labels, dict) else None,
-    }
+    answer: JsonObject = {"name": value.get("id"), "answerText": value["answer"]}
+    answer["citations"] = [_marked(citation, places) for citation in _objects(value.get("citations"))]
+    answer["groundingSupports"], answer["references"] = [], []
+    for claim in _objects(value.get("claims")):
+        names = {"groundingScore": "score", "groundingCheckRequired": "check_required"}
+        support = {name: claim.get(key) for name, key in names.items()}
+        answer["groundingSupports"].append(_marked(claim, places) | support)
+    for reference in references:
+        about = {"uri": reference.get("uri"), "title": reference.get("title")}
+        chunk = {"content": reference.get("content"), "relevanceScore": reference.get("relevance")}
+        answer["references"].append({"chunkInfo": chunk | {"documentMetadata": about}})
+    answer["groundingScore"] = labels.get("support_score") if isinstance(labels, dict) else None
     return {"query": value.get("query"), "answer": answer}
 
 

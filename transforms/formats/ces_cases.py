@@ -30,21 +30,15 @@ _GOALS: dict[int, Literal["SATISFIED", "REJECTED", "IGNORED"]] = {2: "REJECTED",
 _COMPARISONS: dict[int, Literal["EQUALS", "CONTAINS"]] = {1: "EQUALS", 2: "CONTAINS"}
 
 
-def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
+def eval_case(data: bytes, config: CesConfig) -> EvalCase:
     """Converts a CES Evaluation; raises ValueError (WireError: it is none) without a script or a name."""
     message = ces.CaseToScore.from_json(data)
     ces.check_evaluation(message)
     eval_id = message.name or message.display_name
     if not eval_id:
         raise ValueError("Evaluation: it has neither a name nor a displayName")
-    case = canonical.EvalCase(
-        eval_id=eval_id,
-        dialect="ces",
-        display_name=message.display_name or None,
-        tags=message.tags,
-        thresholds=_thresholds(message, config),
-        etag=message.etag or None,
-    )
+    case = EvalCase(eval_id, dialect="ces", tags=message.tags, thresholds=_thresholds(message, config))
+    case.display_name, case.etag = message.display_name or None, message.etag or None
     if message.golden is not None:
         case.turns = [_golden_turn(turn) for turn in message.golden.turns]
         case.evaluation_expectations = message.golden.evaluation_expectations
@@ -113,14 +107,11 @@ def _golden_turn(message: ces.GoldenTurn) -> ExpectedTurn:
             tool_invocation=stated.overall_tool_invocation_correctness_threshold if stated else None,
             hallucination=_BEHAVIORS.get(behavior),
         )
-    return ExpectedTurn(
-        user="\n".join(filter(None, inputs)) or None,
-        response="\n".join(texts) or None,
-        tool_calls=[e.tool_call for e in checked if e.tool_call is not None],
-        scripted_transfers=[s.agent_transfer.target_agent for s in message.steps if s.agent_transfer],
-        expectations=expectations,
-        thresholds=thresholds,
-    )
+    turn = ExpectedTurn("\n".join(filter(None, inputs)) or None, "\n".join(texts) or None)
+    turn.tool_calls = [e.tool_call for e in checked if e.tool_call is not None]
+    turn.scripted_transfers = [s.agent_transfer.target_agent for s in message.steps if s.agent_transfer]
+    turn.expectations, turn.thresholds = expectations, thresholds
+    return turn
 
 
 def _expectation(message: ces.GoldenExpectation) -> Expectation:
@@ -129,18 +120,14 @@ def _expectation(message: ces.GoldenExpectation) -> Expectation:
     gate = message.expectation_level_metrics_thresholds_override
     comparison = _COMPARISONS.get(message.comparison_type)
     # Its kind is the name of the field that is set.
-    kind: Any = next((k for k in ces.GoldenExpectation.ONEOFS[0] if getattr(message, k) is not None), None)
+    kind: Any = next((k for k in ces.GoldenExpectation.ONEOF if getattr(message, k) is not None), None)
     if kind is None:
         raise ValueError("Evaluation.golden: an expectation sets no condition")
     is_unasked = (switched_off and comparison is None) or message.no_tool_calls is False
-    expectation = Expectation(
-        kind=kind,
-        comparison=comparison or "SEMANTIC_SIMILARITY",
-        skip=message.skip_evaluation or is_unasked,
-        parameter_threshold=gate.tool_invocation_parameter_correctness_threshold if gate else None,
-        variables=message.updated_variables,
-        wire=message.to_value(),
-    )
+    expectation = Expectation(kind, variables=message.updated_variables, wire=message.to_value())
+    expectation.comparison = comparison or "SEMANTIC_SIMILARITY"
+    expectation.skip = message.skip_evaluation or is_unasked
+    expectation.parameter_threshold = gate.tool_invocation_parameter_correctness_threshold if gate else None
     if message.tool_call is not None:
         expectation.tool_call = tool_call(message.tool_call)
         check_directives(expectation.tool_call.args or {}, f"the call of {expectation.tool_call.name}")
@@ -253,15 +240,9 @@ def _object(row: JsonObject, key: str) -> JsonObject:
 
 # For example {"display_name": "", "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "Hi"}
 register_built_in(
-    name="ces_golden_rows",
-    keys=("display_name", "turn_index", "action_type"),
-    help="goldens in the CSV form that CES imports",
-    rank=106,
-    recognises=_is_row,
-    read_cases=_read,
-    is_list=_is_row,
-)
-
+    "ces_golden_rows", 106, "goldens in the CSV form that CES imports", _is_row,
+    ("display_name", "turn_index", "action_type"), read_cases=_read, is_list=_is_row,
+)  # fmt: skip
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
@@ -293,23 +274,17 @@ def _wire(value: JsonObject) -> bytes:
 
 # For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
 register_built_in(
-    name="ces_evaluation_result",
-    keys=("goldenResult", "evaluationStatus", "evaluationRun"),
+    "ces_evaluation_result", 100, "CES EvaluationResult; not read",
+    lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
+    ("goldenResult", "evaluationStatus", "evaluationRun"),
     other_keys=(("scenarioResult", "evaluationStatus", "evaluationRun"),),
-    help="CES EvaluationResult; not read",
-    rank=100,
-    recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
-)
+)  # fmt: skip
 # For example {"displayName": "Refund", "golden": {"turns": [{"steps": [{"userInput": {"text": "Hi"}}]}]}}
 register_built_in(
-    name="ces_evaluation",
-    help="CES Evaluation (proto3 JSON)",
-    keys=("displayName", "golden"),
+    "ces_evaluation", 110, "CES Evaluation (proto3 JSON)", _is_evaluation, ("displayName", "golden"),
     other_keys=(("displayName", "scenario"),),
-    rank=110,
-    recognises=_is_evaluation,
     read_cases=lambda value, record, settings: [eval_case(_wire(value), settings.ces)],
-)
+)  # fmt: skip
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
 _TRANSFER = "transfer_to_agent"
@@ -405,13 +380,10 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
 
 # For example {"conversations": [{"conversation": "Refund", "turns": [{"user": "Hi", "agent": "Hello"}]}]}
 register_built_in(
-    name="ces_goldens",
-    keys=("conversations", "common_session_parameters"),
-    help="goldens and turn checks of the CES command line (YAML)",
-    rank=102,
-    recognises=lambda record: _lists(record, "conversations", "conversation"),
-    read_cases=_read_community,
-)
+    "ces_goldens", 102, "goldens and turn checks of the CES command line (YAML)",
+    lambda record: _lists(record, "conversations", "conversation"),
+    ("conversations", "common_session_parameters"), read_cases=_read_community,
+)  # fmt: skip
 
 
 def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
@@ -420,28 +392,20 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
         if not name:
             raise ValueError(f"evals.{index}: it has no name")
         steps = list(objects(case.get("steps"), "steps"))
-        yield EvalCase(
-            name,
-            kind="scenario",
-            dialect="ces",
-            display_name=name,
-            tags=listed(case.get("tags"), "tags"),
-            task="\n".join(str(step["goal"]) for step in steps if step.get("goal")),
-            evaluation_expectations=[
-                *(str(step["success_criteria"]) for step in steps if step.get("success_criteria")),
-                *(str(text) for text in listed(case.get("expectations"), "expectations")),
-            ],
-            user_behaviors=[str(s["response_guide"]).strip() for s in steps if "response_guide" in s],
-            session_state=as_object(case.get("session_parameters")),
-        )
+        made = EvalCase(name, kind="scenario", dialect="ces", display_name=name)
+        made.tags = listed(case.get("tags"), "tags")
+        made.task = "\n".join(str(step["goal"]) for step in steps if step.get("goal"))
+        wanted = [step["success_criteria"] for step in steps if step.get("success_criteria")]
+        wanted += listed(case.get("expectations"), "expectations")
+        made.evaluation_expectations = list(map(str, wanted))
+        made.user_behaviors = [str(s["response_guide"]).strip() for s in steps if "response_guide" in s]
+        made.session_state = as_object(case.get("session_parameters"))
+        yield made
 
 
 # For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
 register_built_in(
-    name="ces_simulations",
-    keys=("evals",),
-    help="simulations of the CES command line (YAML)",
-    rank=104,
-    recognises=lambda record: _lists(record, "evals", "steps"),
+    "ces_simulations", 104, "simulations of the CES command line (YAML)",
+    lambda record: _lists(record, "evals", "steps"), ("evals",),
     read_cases=lambda value, *_: list(_scenarios(value)),
-)
+)  # fmt: skip

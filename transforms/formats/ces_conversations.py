@@ -54,18 +54,12 @@ def _conversation(value: JsonObject) -> canonical.Conversation:
     end = endings.record_end(value)
     if end == endings.UNKNOWN and made:
         end = _session_end(made[-1], turns[-1].root_span)
-    return canonical.Conversation(
-        conversation_id=message.name,
-        source="ces",
-        app_version=message.app_version or None,
-        language=message.language_code or None,
-        start_time=message.start_time,
-        turns=made,
-        ended=end.ended,
-        ended_detail=end.detail,
-        meta={"deployment": message.deployment} if message.deployment else {},
-        tools=endings.declared_tools(value.get("tools")),
-    )
+    whole = canonical.Conversation(message.name, "ces", start_time=message.start_time, turns=made)
+    whole.app_version, whole.language = message.app_version or None, message.language_code or None
+    whole.ended, whole.ended_detail = end.ended, end.detail
+    whole.meta = {"deployment": message.deployment} if message.deployment else {}
+    whole.tools = endings.declared_tools(value.get("tools"))
+    return whole
 
 
 def _cell(key: str, item: JsonValue) -> JsonValue:
@@ -189,28 +183,17 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     for span in spans:
         name = (span.attributes or {}).get(_SPAN_NAMES[span.name])
         name = name if isinstance(name, str) else None
-        turn.spans.append(
-            canonical.TimedSpan(
-                type=_SPAN_TYPES[span.name],
-                name=name,
-                resource=resources.get(name) if span.name == "Tool" else None,
-                start_time=span.start_time,
-                end_time=span.end_time,
-                seconds=(_nanos(span) or 0) / 1e9,
-            )
-        )
+        resource = resources.get(name) if span.name == "Tool" else None
+        times, seconds = (span.start_time, span.end_time), (_nanos(span) or 0) / 1e9
+        turn.spans.append(canonical.TimedSpan(_SPAN_TYPES[span.name], name, resource, *times, seconds))
     turn.model_ms = endings.length(sum(_nanos(span) or 0 for span in spans if span.name == "LLM") / _MS)
     turn.tool_ms = endings.length(sum(_nanos(span) or 0 for span in spans if span.name == "Tool") / _MS)
     models = [span.attributes or {} for span in spans if span.name == "LLM"]
     turn.inference_calls = len(models)
-    reports = [
-        canonical.Usage(
-            input_tokens=_tokens(model.get("input token count")),
-            output_tokens=_tokens(model.get("output token count")),
-            model=endings.as_text(model.get("model")),
-        )
-        for model in models
-    ]
+    reports: list[canonical.Usage] = []
+    for model in models:
+        sent, got = (_tokens(model.get(f"{side} token count")) for side in ("input", "output"))
+        reports.append(canonical.Usage(sent, got, model=endings.as_text(model.get("model"))))
     counts = [n for report in reports for n in (report.input_tokens, report.output_tokens) if n is not None]
     if counts and min(counts) >= 0:
         turn.usage = reduce(canonical.Usage.plus, reports)
@@ -285,15 +268,11 @@ def _joined(session_id: str, entries: Sequence[JsonObject]) -> canonical.Convers
     check_calls(made)
     ends = (_end_metadata(_payload(entry)) for entry in reversed(entries))
     end = _session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))
-    return canonical.Conversation(
-        conversation_id=session_id,
-        source="ces",
-        language=endings.text_of(labels, "language_code"),
-        start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
-        turns=made,
-        ended=end.ended,
-        ended_detail=end.detail,
-    )
+    whole = canonical.Conversation(session_id, "ces", turns=made, ended=end.ended, ended_detail=end.detail)
+    whole.language = endings.text_of(labels, "language_code")
+    times = (entry["timestamp"] for entry in entries if isinstance(entry.get("timestamp"), str))
+    whole.start_time = next(times, None)
+    return whole
 
 
 def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
@@ -393,29 +372,15 @@ def _is_conversation(record: JsonObject) -> bool:
 
 # For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
 register_built_in(
-    name="ces_session_output",
-    source="ces",
+    "ces_session_output", 120, "CES session log entries, as Cloud Logging stores them", _is_session_output,
+    ("jsonPayload", "labels"), other_keys=(("turnIndex", "diagnosticInfo"),), source="ces",
     places=(("labels", OF_CES), ("", OF_CES)),
-    help="CES session log entries, as Cloud Logging stores them",
-    keys=("jsonPayload", "labels"),
-    other_keys=(("turnIndex", "diagnosticInfo"),),
-    rank=120,
-    recognises=_is_session_output,
-    events=EventReader(
-        locate=_entry_session,
-        is_end=lambda value: _end_metadata(_payload(value)) is not None,
-        own_id=lambda value: value.get("insertId"),
-        join=_joined,
-    ),
-)
+    events=EventReader(locate=_entry_session, join=_joined, own_id=lambda value: value.get("insertId"),
+                       is_end=lambda value: _end_metadata(_payload(value)) is not None),
+)  # fmt: skip
 # For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
 register_built_in(
-    name="ces_conversation",
-    source="ces",
-    places=(("", OF_CES), ("labels", OF_CES)),
-    help="CES Conversation (proto3 JSON)",
-    keys=("name", "startTime", "turns"),
-    rank=130,
-    recognises=_is_conversation,
+    "ces_conversation", 130, "CES Conversation (proto3 JSON)", _is_conversation,
+    ("name", "startTime", "turns"), source="ces", places=(("", OF_CES), ("labels", OF_CES)),
     read_log=lambda value, record, settings: [_conversation(without_underscores(value))],
-)
+)  # fmt: skip

@@ -6,16 +6,7 @@ from pathlib import PurePosixPath
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
-from turnwise.transforms.formats.endings import (
-    UNKNOWN,
-    End,
-    as_text,
-    error_end,
-    failure_mark,
-    length,
-    text_of,
-    token_counts,
-)
+from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.fields import read_each
 from turnwise.transforms.formats.identity import ANY, Paths
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted, read_dialogue
@@ -83,7 +74,9 @@ def _conversation(
     # Each line of a message repeats its tokens.
     for turn_index, reply in usage.values():
         turn = log.turns[turn_index]
-        turn.usage = counted(turn.usage, token_counts(as_object(reply.get("usage"))), reply.get("model"))
+        turn.usage = counted(
+            turn.usage, endings.token_counts(as_object(reply.get("usage"))), reply.get("model")
+        )
         turn.inference_calls = (turn.inference_calls or 0) + 1
     inner = sum(map(is_anthropic_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
     if inner and not kept[0].get("isSidechain"):
@@ -93,18 +86,15 @@ def _conversation(
         log.general.add("OtherBranch", message, calls=True)
     for kind in sorted({kind_of(e) for e in entries} - _CLAUDE_STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
-    end = End("user_left", str(_content_of(kept[-1]))[:100]) if _is_interrupted(kept[-1]) else None
+    end = endings.End("user_left", str(_content_of(kept[-1]))[:100]) if _is_interrupted(kept[-1]) else None
     first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
     stem = PurePosixPath(record.source).name.split(".")[0]
-    name = as_text(first.get("sessionId")) or stem
-    return log.conversation(
-        f"{name}/{stem}" if side else f"{name}/{number + 1}" if number else name,
-        "claude_code",
-        end,
-        start_time=as_text(first.get("timestamp")),
-        tags=["sub_agent"] if side else [],
-        meta={key: first[key] for key in ("cwd", "gitBranch") if key in first},
-    )
+    name = endings.as_text(first.get("sessionId")) or stem
+    name = f"{name}/{stem}" if side else f"{name}/{number + 1}" if number else name
+    made = log.conversation(name, "claude_code", end)
+    made.start_time, made.tags = endings.as_text(first.get("timestamp")), ["sub_agent"] if side else []
+    made.meta = {key: first[key] for key in ("cwd", "gitBranch") if key in first}
+    return made
 
 
 def _is_spoken(entry: JsonObject) -> bool:
@@ -138,22 +128,15 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
         log.failure = str(content)[:200]
     start, end = time_seconds(log.turn.timestamp), time_seconds(entry.get("timestamp"))
     if start is not None and end is not None and end > start:
-        log.turn.latency_ms = length((end - start) * 1000)
+        log.turn.latency_ms = endings.length((end - start) * 1000)
 
 
 # For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
 register_built_in(
-    name="claude_code",
-    places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
-    keys=("uuid", "parentUuid", "sessionId", "message"),
-    help="session logs of Claude Code, one file a session",
-    rank=24,
-    recognises=_is_entry,
-    read_log=_read_claude,
-    is_list=_is_entry,
-    is_lines=_is_entry,
-)
-
+    "claude_code", 24, "session logs of Claude Code, one file a session", _is_entry,
+    ("uuid", "parentUuid", "sessionId", "message"), read_log=_read_claude, is_list=_is_entry,
+    is_lines=_is_entry, places=(("", Paths(app_version=(*ANY.app_version, "version"))),),
+)  # fmt: skip
 
 _CLAUDE_STREAM_STEPLESS = key_set(
     "control_request control_response control_cancel_request stream_event keep_alive rate_limit_event "
@@ -191,7 +174,7 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
         entry = line["message"] if _is_wrapped(line) else line
         kind = kind_of(entry)
         if entry.get("session_id") not in (None, "default"):
-            session = as_text(entry["session_id"])
+            session = endings.as_text(entry["session_id"])
         if entry.get("parent_tool_use_id") is not None:
             inner += sum(map(is_anthropic_block, as_blocks(_content_of(entry))))
         elif kind == "user":
@@ -214,8 +197,8 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
             text = text if isinstance(text, str) else ""
             log.agent("" if log.turn.agent_messages else text)
             log.usage(entry.get("usage"), about.get("model"))
-            log.turn.latency_ms = length(entry.get("duration_ms"))
-            log.turn.model_ms = length(entry.get("duration_api_ms"))
+            log.turn.latency_ms = endings.length(entry.get("duration_ms"))
+            log.turn.model_ms = endings.length(entry.get("duration_api_ms"))
             words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
             log.failure = words if entry.get("is_error") or subtype != "success" else None
             log.finish = entry.get("stop_reason") or "stop"
@@ -228,27 +211,18 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
         log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if about and not is_over:
         log.check_end()
-    meta = {key: about[key] for key in ("model", "cwd") if key in about}
-    return [log.conversation(session or record_place(record), "claude_stream", meta=meta)]
+    made = log.conversation(session or record_place(record), "claude_stream")
+    made.meta = {key: about[key] for key in ("model", "cwd") if key in about}
+    return [made]
 
 
 # For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
 register_built_in(
-    name="claude_stream",
-    places=(
-        ("", Paths(app_version=("claude_code_version",))),
-        ("messages.message", Paths(app_version=("claude_code_version",))),
-    ),
-    keys=("type", "session_id", "message"),
-    other_keys=(("type", "subtype", "session_id", "duration_ms"),),
-    help="message streams of the Claude Agent SDK, one file a session",
-    rank=26,
-    recognises=_is_stream,
-    read_log=_read_claude_stream,
-    is_list=_is_claude_line,
-    is_lines=_is_claude_line,
-)
-
+    "claude_stream", 26, "message streams of the Claude Agent SDK, one file a session", _is_stream,
+    ("type", "session_id", "message"), other_keys=(("type", "subtype", "session_id", "duration_ms"),),
+    read_log=_read_claude_stream, is_list=_is_claude_line, is_lines=_is_claude_line,
+    places=tuple((path, Paths(app_version=("claude_code_version",))) for path in ("", "messages.message")),
+)  # fmt: skip
 
 _IDE = re.compile(
     r"\A(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*"
@@ -341,7 +315,7 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
 
 def _message_id(entry: JsonObject) -> str | None:
     """Returns the id of the API's message, which several entries may share."""
-    return text_of(as_object(entry.get("message")), "id")
+    return endings.text_of(as_object(entry.get("message")), "id")
 
 
 def _blocks_of(entry: JsonObject) -> list[JsonObject]:
@@ -374,15 +348,11 @@ def _read_codex(value: JsonValue, record: Record, settings: ReadSettings) -> lis
         log.check_end()
     for kind in reader.started.values():
         log.unread.part(kind or "an item without a type")
-    return [
-        log.conversation(
-            as_text(about.get("id")) or record_place(record),
-            "codex",
-            reader.end,
-            start_time=as_text(about.get("timestamp")),
-            meta={key: about[key] for key in ("cwd", "originator") if key in about},
-        )
-    ]
+    name = endings.as_text(about.get("id")) or record_place(record)
+    made = log.conversation(name, "codex", reader.end)
+    made.start_time = endings.as_text(about.get("timestamp"))
+    made.meta = {key: about[key] for key in ("cwd", "originator") if key in about}
+    return [made]
 
 
 class _RolloutReader:
@@ -411,7 +381,7 @@ class _RolloutReader:
         self.only_typed = {id(payload) for _, payload, _ in events}
         spoken = [p for p in payloads if p.get("type") == "message" and p.get("role") == "assistant"]
         self.spoken = {text.strip() for item in spoken for text in (*_texts(item), "\n".join(_texts(item)))}
-        self.end: End | None = None
+        self.end: endings.End | None = None
         self.is_running = False
         self.started: dict[str, str] = {}
         for line, payload in zip(lines, payloads, strict=True):
@@ -470,7 +440,7 @@ class _RolloutReader:
             log.usage(as_object(event.get("info")).get("last_token_usage"))
         elif kind in ("task_complete", "turn_complete") and log.turns:
             self.is_running = False
-            log.turn.latency_ms = length(event.get("duration_ms"))
+            log.turn.latency_ms = endings.length(event.get("duration_ms"))
             log.finish = "stop"
         elif kind == "turn.completed":
             self.is_running = False
@@ -481,7 +451,7 @@ class _RolloutReader:
             log.failure = event.get("error") or kind
         elif kind == "turn_aborted":
             self.is_running = False
-            self.end = End("user_left", as_text(event.get("reason")) or kind)
+            self.end = endings.End("user_left", endings.as_text(event.get("reason")) or kind)
         elif kind == "error":
             log.failure = event.get("message") or kind
         elif kind == "thread_rolled_back" and type(event.get("num_turns")) is int:
@@ -490,17 +460,11 @@ class _RolloutReader:
 
 # For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
 register_built_in(
-    name="codex",
+    "codex", 28, "session logs of Codex, one file a session",
+    lambda record: any(map(_is_codex_line, [record, *objects_in(record.get("events"))[:3]])),
+    ("timestamp", "type", "payload"), read_log=_read_codex, is_list=_is_codex_line, is_lines=_is_codex_line,
     places=(("", ANY), ("payload", Paths(app_version=("cli_version",)))),
-    keys=("timestamp", "type", "payload"),
-    help="session logs of Codex, one file a session",
-    rank=28,
-    recognises=lambda record: any(map(_is_codex_line, [record, *objects_in(record.get("events"))[:3]])),
-    read_log=_read_codex,
-    is_list=_is_codex_line,
-    is_lines=_is_codex_line,
-)
-
+)  # fmt: skip
 
 _OF_THE_TOOL = re.compile(
     r"\s*(?:# AGENTS\.md instructions.*"
@@ -520,15 +484,15 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
     elif kind == "command_execution":
         log.call("shell", {"command": item.get("command")}, call_id)
         code = item.get("exit_code")
-        error = f"exit code {code}" if code else failure_mark(item)
+        error = f"exit code {code}" if code else endings.failure_mark(item)
         log.result(item.get("aggregated_output"), call_id, "shell", error)
     elif kind == "mcp_tool_call":
         path = f"{item.get('server')}/{item.get('tool')}"
         log.call(item.get("tool"), item.get("arguments"), call_id, path)
-        log.result(item.get("result"), call_id, item.get("tool"), failure_mark(item))
+        log.result(item.get("result"), call_id, item.get("tool"), endings.failure_mark(item))
     elif kind == "file_change":
         log.call("apply_patch", {"changes": item.get("changes")}, call_id)
-        log.result(item.get("status"), call_id, "apply_patch", failure_mark(item))
+        log.result(item.get("status"), call_id, "apply_patch", endings.failure_mark(item))
     elif kind == "web_search":
         log.call("web_search", {"query": item.get("query")}, call_id)
     elif kind == "error":
@@ -580,41 +544,35 @@ def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
     log.finish = None if is_submitted else first.get("stop_reason")
     error, limit, end = sample.get("error"), sample.get("limit"), None
     if error:
-        end = error_end(as_object(error).get("message") or error)
+        end = endings.error_end(as_object(error).get("message") or error)
     elif limit:
-        end = End("limit", str(as_object(limit).get("type") or limit))
+        end = endings.End("limit", str(as_object(limit).get("type") or limit))
     elif not log.steps:
-        end = UNKNOWN
+        end = endings.UNKNOWN
     # The log states tokens and times of the sample, not of its turns.
     reports = as_object(sample.get("model_usage")) or {str(about.get("model") or ""): output.get("usage")}
     for model, usage in reports.items() if len(log.turns) == 1 else ():
         log.usage(usage, model)
     seconds = sample.get("total_time")
     if len(log.turns) == 1 and isinstance(seconds, int | float) and not isinstance(seconds, bool):
-        log.turn.latency_ms = length(seconds * 1000)
+        log.turn.latency_ms = endings.length(seconds * 1000)
     scores = as_object(sample.get("scores"))
     names = (about.get("run_id"), sample.get("id"), sample.get("epoch"))
-    return log.conversation(
-        "/".join(str(name) for name in names if name is not None),
-        "inspect",
-        end,
-        start_time=as_text(about.get("created")),
-        labels={name: as_object(score).get("value") for name, score in scores.items()},
-        meta={"task_id": sample.get("id"), "trial": sample.get("epoch")}
-        | {key: about.get(key) for key in ("task", "model")},
-    )
+    made = log.conversation("/".join(str(name) for name in names if name is not None), "inspect", end)
+    made.start_time = endings.as_text(about.get("created"))
+    made.labels = {name: as_object(score).get("value") for name, score in scores.items()}
+    made.meta = {"task_id": sample.get("id"), "trial": sample.get("epoch")}
+    made.meta |= {key: about.get(key) for key in ("task", "model")}
+    return made
 
 
 # For example {"eval": {"task": "t"}, "samples": [{"id": 1, "messages": [{"role": "user", "content": "Hi"}]}]}
 register_built_in(
-    name="inspect_log",
+    "inspect_log", 22, "logs of Inspect (`.eval` and `.json`), a conversation a sample",
+    lambda log: isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict),
+    ("eval", "samples", "version"), read_log=_samples,
     places=(("eval.revision", Paths(app_version=("commit",))), ("eval.metadata", ANY)),
-    keys=("eval", "samples", "version"),
-    help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
-    rank=22,
-    recognises=lambda log: isinstance(log.get("samples"), list) and isinstance(log.get("eval"), dict),
-    read_log=_samples,
-)
+)  # fmt: skip
 
 
 # Anthropic's managed agents, whose log is of a session, too.
@@ -655,9 +613,9 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
             read_dialogue([{"role": role, "content": event.get("content"), "timestamp": stamp}], log)
             start = time_seconds(log.turn.timestamp) if role == "assistant" else None
             if start is not None and time is not None:
-                log.turn.latency_ms = length((time - start) * 1000)
+                log.turn.latency_ms = endings.length((time - start) * 1000)
         elif kind in _MANAGED_CALLS:
-            server = as_text(event.get("mcp_server_name")) or ""
+            server = endings.as_text(event.get("mcp_server_name")) or ""
             log.call(event.get("name"), event.get("input"), event.get("id"), server)
         elif kind in _MANAGED_RESULTS:
             names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
@@ -669,35 +627,26 @@ def _read_managed(value: JsonValue, record: Record, settings: ReadSettings) -> l
         elif kind == "session.status_idle":
             log.finish = as_object(event.get("stop_reason")).get("type")
         elif kind.startswith("span.model_request") and time is not None:
-            begun = as_text(event.get("model_request_start_id"))
+            begun = endings.as_text(event.get("model_request_start_id"))
             if begun is None:
-                starts[as_text(event.get("id")) or ""] = time
+                starts[endings.as_text(event.get("id")) or ""] = time
                 continue
             log.usage(event.get("model_usage"))
             if log.turns and begun in starts:
-                log.turn.model_ms = length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
+                log.turn.model_ms = endings.length((log.turn.model_ms or 0.0) + (time - starts[begun]) * 1000)
         elif not kind.startswith(_MANAGED_STEPLESS):
             log.unread.part(kind or "an event without a type")
-    agent = as_object(session.get("agent"))
-    return [
-        log.conversation(
-            as_text(session.get("id")) or record_place(record),
-            "anthropic_managed_agent",
-            app_version=as_text(agent.get("version")),
-            start_time=as_text(session.get("created_at")),
-            meta={"agent": agent["name"]} if "name" in agent else {},
-        )
-    ]
+    agent, name = as_object(session.get("agent")), endings.as_text(session.get("id")) or record_place(record)
+    made = log.conversation(name, "anthropic_managed_agent")
+    made.app_version = endings.as_text(agent.get("version"))
+    made.start_time = endings.as_text(session.get("created_at"))
+    made.meta = {"agent": agent["name"]} if "name" in agent else {}
+    return [made]
 
 
 # For example {"id": "1", "type": "user.message", "content": [{"type": "text", ...}], "processed_at": "..."}
 register_built_in(
-    name="anthropic_managed_agent",
-    keys=("id", "type", "processed_at"),
-    help="event logs of Anthropic's managed agents, one file a session",
-    rank=29,
-    recognises=_is_managed,
-    read_log=_read_managed,
-    is_list=_is_managed,
+    "anthropic_managed_agent", 29, "event logs of Anthropic's managed agents, one file a session",
+    _is_managed, ("id", "type", "processed_at"), read_log=_read_managed, is_list=_is_managed,
     is_lines=_is_managed,
-)
+)  # fmt: skip

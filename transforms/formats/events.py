@@ -141,7 +141,7 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     except RAISED as error:
         if is_foreseen(error):
             raise
-        raise _unforeseen_event(error, kinds[0], events, partial(_joined, kinds[0], session_id)) from error
+        raise _unforeseen_event(error, events, partial(_joined, kinds[0], session_id)) from error
 
 
 def _joined(name: str, session_id: str, values: list[JsonObject]) -> Conversation:
@@ -154,12 +154,10 @@ def _joined(name: str, session_id: str, values: list[JsonObject]) -> Conversatio
 
 
 def _unforeseen_event(
-    error: BaseException,
-    name: str,
-    events: Sequence[ConversationEvent],
-    read: Callable[[list[JsonObject]], object],
+    error: BaseException, events: Sequence[ConversationEvent], read: Callable[[list[JsonObject]], object]
 ) -> ValueError:
     """Returns the error of events of a format whose reader raised an error that is not meant for people."""
+    name = events[0].kind
     data = b'{"events":[%b]}' % b",".join(event.record.data for event in events)
     message = unforeseen(error, data, lambda text: read(from_json(text)["events"]), not FORMATS[name].rank)
     return ValueError(f"not events of the format {name}: {message}")
@@ -197,8 +195,8 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
         counts["conversations"] += 1
         counts["rejected_conversations"] += 1
         if not is_foreseen(error):
-            kind, read = given[0].kind, lend
-            error = _unforeseen_event(error, kind, given, lambda them: read(group, [*map(dump_json, them)]))
+            read = lend
+            error = _unforeseen_event(error, given, lambda them: read(group, [*map(dump_json, them)]))
         return NamedEvents([], [record_failure("parse", error, event.record, group) for event in given])
     pieces = Counter(piece.position for piece in lent)
     done: Counter[int] = Counter()

@@ -32,8 +32,8 @@ One of another kind than an error of the agent names it, and leaves calls unknow
 def _reads(
     name: str,
     help: str,
-    keys: tuple[str, ...],
     recognises: Test,
+    keys: tuple[str, ...],
     known: str = "",
     dialect: str = "openai_chat",
     has_calls: bool = True,
@@ -69,16 +69,7 @@ def _reads(
             return read_each(chats(given), lambda chat: read_chat(chat, beside, record_place(record)))
 
         places = (*OF_ANY, *((key, ANY) for key in ("extra", "additional_metadata", "slots")))
-        register_built_in(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=60,
-            places=places,
-            recognises=recognises,
-            read_log=read,
-            **more,
-        )
+        register_built_in(name, 60, help, recognises, keys, read_log=read, places=places, **more)
         return chats
 
     return register
@@ -103,8 +94,6 @@ def _first(value: JsonObject, key: str) -> JsonObject:
 
 
 # tau2's results: runs of tasks, and the tasks that they are held against.
-
-
 def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequence[EvalCase | ValueError]:
     held = as_object(value)
     domain = as_object(as_object(held.get("info")).get("environment_info")).get("domain_name")
@@ -113,15 +102,11 @@ def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequenc
         wanted = as_object(task.get("evaluation_criteria"))
         by_agent, by_user = split_actions(wanted.get("actions") or [])
         unread = "env_assertions of tau2, which need its environment"
-        fields = {
-            "eval_id": as_text(task.get("id")),
-            "eval_set_id": as_text(domain),
-            "actions": by_agent,
-            "user_actions": by_user,
-            "outputs": wanted.get("communicate_info") or [],
-            "evaluation_expectations": wanted.get("nl_assertions") or [],
-            "unread": unread if wanted.get("env_assertions") else None,
-        }
+        fields: JsonObject = {"eval_id": as_text(task.get("id")), "eval_set_id": as_text(domain)}
+        fields |= {"actions": by_agent, "user_actions": by_user}
+        fields["outputs"] = wanted.get("communicate_info") or []
+        fields["evaluation_expectations"] = wanted.get("nl_assertions") or []
+        fields["unread"] = unread if wanted.get("env_assertions") else None
         return canonical(EvalCase, fields, "not a task of tau2")
 
     return read_each(objects_in(held.get("tasks")), case)
@@ -129,51 +114,43 @@ def _cases_of_tau2(value: JsonValue, record: Record, _: ReadSettings) -> Sequenc
 
 # For example {"info": {}, "tasks": [{"id": "7"}], "simulations": [{"task_id": "7", "messages": [...]}]}
 @_reads(
-    "tau2_results",
-    "results of tau2: the runs as logs, the tasks as eval cases",
-    ("timestamp", "info", "tasks", "simulations"),
+    "tau2_results", "results of tau2: the runs as logs, the tasks as eval cases",
     lambda record: "simulations" in record and "tasks" in record,
-    read_cases=_cases_of_tau2,
-)
+    ("timestamp", "info", "tasks", "simulations"), read_cases=_cases_of_tau2,
+)  # fmt: skip
 def _of_tau2(results: JsonObject) -> Iterator[JsonObject]:
     info = as_object(results.get("info"))
     domain = as_object(info.get("environment_info")).get("domain_name")
     for run in objects_in(results.get("simulations")):
         reward = as_object(run.get("reward_info"))
-        yield {
-            "id": run.get("id"),
-            "eval_id": run.get("task_id"),
-            "eval_set_id": domain,
-            "app_version": as_object(info.get("agent_info")).get("llm"),
-            "start_time": run.get("start_time"),
-            "termination_reason": run.get("termination_reason"),
-            "tags": [f"trial {run['trial']}"] if "trial" in run else [],
-            "labels": {"reward": reward["reward"]} if "reward" in reward else {},
+        chat = {key: run.get(key) for key in ("id", "start_time", "termination_reason")}
+        chat |= {"eval_id": run.get("task_id"), "eval_set_id": domain}
+        chat["app_version"] = as_object(info.get("agent_info")).get("llm")
+        chat["tags"] = [f"trial {run['trial']}"] if "trial" in run else []
+        chat["labels"] = {"reward": reward["reward"]} if "reward" in reward else {}
+        chat["messages"] = [
             # The model's own reply repeats what a message holds.
-            "messages": [
-                {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
-                for held in objects_in(run.get("messages"))
-                for message in (objects_in(held.get("tool_messages")) or [held])
-                if message.get("content") != "###STOP###"
-            ],
-        }
+            {key: item for key, item in message.items() if key not in ("raw_data", "turn_idx", "cost")}
+            for held in objects_in(run.get("messages"))
+            for message in (objects_in(held.get("tool_messages")) or [held])
+            if message.get("content") != "###STOP###"
+        ]
+        yield chat
 
 
 # The state of a run of the OpenAI Agents SDK, which is kept while somebody approves a call.
 # For example {"$schemaVersion": "1.0", "original_input": "Hi", "generated_items": [{"raw_item": {...}}]}
 @_reads(
-    "openai_run_state",
-    "states of runs of the OpenAI Agents SDK (RunState)",
-    ("$schemaVersion", "original_input", "generated_items"),
+    "openai_run_state", "states of runs of the OpenAI Agents SDK (RunState)",
     lambda record: "$schemaVersion" in record and bool(record.keys() & {"original_input", "originalInput"}),
+    ("$schemaVersion", "original_input", "generated_items"),
     "originalInput generatedItems model_responses modelResponses current_agent currentAgent current_step "
     "currentStep context last_agent lastModelResponse last_model_response last_processed_response "
     "lastProcessedResponse trace currentAgentSpan current_agent_span tool_use_tracker toolUseTracker "
     "input_guardrail_results inputGuardrailResults output_guardrail_results outputGuardrailResults "
     "tool_input_guardrail_results tool_output_guardrail_results toolInputGuardrailResults "
-    "toolOutputGuardrailResults session_items conversationId previousResponseId",
-    dialect="openai_responses",
-)
+    "toolOutputGuardrailResults session_items conversationId previousResponseId", dialect="openai_responses",
+)  # fmt: skip
 def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
     given = first_of(state, ("original_input", "originalInput"))
     items = [{"role": "user", "content": given}] if isinstance(given, str) else objects_in(given)
@@ -194,12 +171,11 @@ def _of_run_state(state: JsonObject) -> Iterator[JsonObject]:
 # ChatGPT's export: a tree of messages, of which the branch that ends in `current_node` counts.
 # For example {"title": "t", "mapping": {"1": {"message": {...}, "parent": null}}, "current_node": "1"}
 @_reads(
-    "chatgpt_export",
-    "ChatGPT's export (conversations.json)",
-    ("title", "mapping", "current_node"),
+    "chatgpt_export", "ChatGPT's export (conversations.json)",
     lambda record: isinstance(record.get("mapping"), dict) and "current_node" in record,
+    ("title", "mapping", "current_node"),
     "id conversation_id plugin_ids moderation_results safe_urls blocked_urls disabled_tool_ids",
-)
+)  # fmt: skip
 def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
     nodes = as_object(export.get("mapping"))
     branch: list[JsonObject] = []
@@ -224,12 +200,9 @@ def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
             messages.append(_agent(None, _call(tool, args, message_id)))
         elif message and not is_hidden and role != "system" and kind not in _CHATGPT_THOUGHTS:
             messages.append({"role": role, "content": text})
-    yield {
-        "conversation_id": first_of(export, ("conversation_id", "id")),
-        "messages": messages,
-        "start_time": as_text(export.get("create_time")),
-        "other_branches": [n for n in nodes if n not in seen and as_object(nodes[n]).get("message")],
-    }
+    name, start = first_of(export, ("conversation_id", "id")), as_text(export.get("create_time"))
+    others = [n for n in nodes if n not in seen and as_object(nodes[n]).get("message")]
+    yield {"conversation_id": name, "messages": messages, "start_time": start, "other_branches": others}
 
 
 _CHATGPT_THOUGHTS = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -249,12 +222,10 @@ def _chatgpt_text(content: JsonObject) -> JsonValue:
 # Chats of the Gemini CLI.
 # For example {"sessionId": "s", "projectHash": "p", "messages": [{"type": "gemini", "content": "Hi"}]}
 @_reads(
-    "gemini_cli",
-    "chats of the Gemini CLI",
-    ("sessionId", "projectHash", "messages"),
+    "gemini_cli", "chats of the Gemini CLI",
     lambda record: record.keys() >= {"sessionId", "projectHash"} and isinstance(record.get("messages"), list),
-    "directories",
-)
+    ("sessionId", "projectHash", "messages"), "directories",
+)  # fmt: skip
 def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     failed: list[tuple[int, str]] = []
@@ -290,13 +261,8 @@ def _of_gemini_cli(session: JsonObject) -> Iterator[JsonObject]:
     ends = ((index, text, any(answered[index : index + 1])) for index, text in failed)
     errors = [JsonObject(turn=index, text=text, is_answered=is_answered) for index, text, is_answered in ends]
     at_end = (e["text"] for e in errors if e["turn"] == len(answered) - 1 and not e["is_answered"])
-    yield {
-        "conversation_id": session.get("sessionId"),
-        "messages": messages,
-        "error": next(at_end, None),
-        _ERRORS: errors,
-        "start_time": session.get("startTime"),
-    }
+    about = {"conversation_id": session.get("sessionId"), "start_time": session.get("startTime")}
+    yield {**about, "messages": messages, "error": next(at_end, None), _ERRORS: errors}
 
 
 # SWE-agent's trajectories, and those of its small successor: what the model was sent, in order.
@@ -307,15 +273,12 @@ _SWE_LIMITS = ("exit_cost", "exit_context", "execution_time", "LimitsExceeded")
 
 # For example {"history": [{"role": "assistant", "thought": "t", "action": "ls"}], "trajectory": []}
 @_reads(
-    "swe_agent",
-    "SWE-agent's trajectories (.traj), and mini-SWE-agent's",
-    ("history", "trajectory", "info"),
+    "swe_agent", "SWE-agent's trajectories (.traj), and mini-SWE-agent's",
     lambda record: (
         (isinstance(record.get("trajectory"), list) and isinstance(record.get("history"), list))
         or str(record.get("trajectory_format")).startswith("mini-swe-agent")
-    ),
-    "replay_config environment",
-)
+    ), ("history", "trajectory", "info"), "replay_config environment",
+)  # fmt: skip
 def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     waiting: list[str] = []
@@ -348,20 +311,16 @@ def _of_swe_agent(held: JsonObject) -> Iterator[JsonObject]:
 
 
 # LiveKit's reports of sessions, of which the chat context is read.
-
-
 _CONTEXTS = ("chat_history", "chat_ctx", "chat_context", "history")
 
 
 # For example {"room": "r", "chat_history": {"items": [{"type": "message", ...}]}, "events": []}
 @_reads(
-    "livekit_report",
-    "LiveKit's reports of sessions, and its chat contexts",
-    ("job_id", "room", "chat_history", "events"),
+    "livekit_report", "LiveKit's reports of sessions, and its chat contexts",
     lambda record: any("items" in as_object(record.get(key)) for key in _CONTEXTS),
-    "options report_metadata usage model_usage chat_ctx chat_context history",
-    dialect="openai_responses",
-)
+    ("job_id", "room", "chat_history", "events"),
+    "options report_metadata usage model_usage chat_ctx chat_context history", dialect="openai_responses",
+)  # fmt: skip
 def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
     items = as_object(first_of(report, _CONTEXTS)).get("items")
     room = first_of(report, ("room_id", "room", "room_name", "job_id"))
@@ -369,8 +328,6 @@ def _of_livekit(report: JsonObject) -> Iterator[JsonObject]:
 
 
 # OpenHands: events of a session, in the layout of its first versions and in that of its SDK.
-
-
 _OPENHANDS_STATUS = ("execution_status", "agent_status")
 
 
@@ -383,14 +340,12 @@ def _is_openhands(event: JsonObject) -> bool:
 
 # For example [{"source": "user", "action": "message", "args": {"content": "Hi"}}, {"source": "agent", ...}]
 @_reads(
-    "openhands",
-    "events of OpenHands, and results of its evaluations (output.jsonl)",
-    ("instance_id", "history", "metadata"),
+    "openhands", "events of OpenHands, and results of its evaluations (output.jsonl)",
     lambda record: _is_openhands(record) or any(map(_is_openhands, _events_of(record)[:3])),
+    ("instance_id", "history", "metadata"),
     "trajectory events messages instruction instance test_result git_patch metrics error llm_completions",
-    is_list=_is_openhands,
-    is_lines=_is_openhands,
-)
+    is_list=_is_openhands, is_lines=_is_openhands,
+)  # fmt: skip
 def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     error = state = None
@@ -415,12 +370,9 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
             error = None
         state = now or state
     error = record.get("error") or error
-    yield {
-        "conversation_id": first_of(record, ("instance_id", "session_id", "id")),
-        "messages": messages,
-        "error": error,
-        "ended": "normally" if state == "finished" and not error else None,
-    }
+    name = first_of(record, ("instance_id", "session_id", "id"))
+    ended = "normally" if state == "finished" and not error else None
+    yield {"conversation_id": name, "messages": messages, "error": error, "ended": ended}
 
 
 def _events_of(record: JsonObject) -> list[JsonObject]:
@@ -500,12 +452,11 @@ def _of_sdk_event(event: JsonObject) -> Iterator[JsonObject]:
 # ATIF, the format of trajectories of Harbor.
 # For example {"schema_version": "ATIF-v1.4", "agent": {...}, "steps": [{"source": "user", "message": "Hi"}]}
 @_reads(
-    "atif",
-    "trajectories of Harbor (ATIF)",
-    ("schema_version", "session_id", "agent", "steps"),
+    "atif", "trajectories of Harbor (ATIF)",
     lambda record: str(record.get("schema_version")).startswith("ATIF"),
+    ("schema_version", "session_id", "agent", "steps"),
     "trajectory_id notes final_metrics extra continued_trajectory_ref subagent_trajectories",
-)
+)  # fmt: skip
 def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     agent = as_object(held.get("agent"))
     messages: list[JsonObject] = []
@@ -526,28 +477,20 @@ def _of_atif(held: JsonObject) -> Iterator[JsonObject]:
     next_one = held.get("continued_trajectory_ref")
     goes_on = f"the trajectory goes on in {str(next_one)[:80]!r}, which is not read"
     lost: JsonObject = {"turn": len(messages), "text": goes_on, "is_answered": False, "kind": MISSING_HISTORY}
-    yield {
-        _ERRORS: [lost] if next_one else None,
-        "conversation_id": first_of(held, ("session_id", "trajectory_id")),
-        "app_version": agent.get("version"),
-        "messages": messages,
-        "tools": agent.get("tool_definitions"),
-    }
+    about = {"conversation_id": first_of(held, ("session_id", "trajectory_id"))}
+    about |= {"app_version": agent.get("version"), "tools": agent.get("tool_definitions")}
+    yield {**about, _ERRORS: [lost] if next_one else None, "messages": messages}
 
 
 # Azure's evaluations of agents: what was asked and what was answered, as texts or lists of messages.
 # For example {"query": [{"role": "user", "content": "Hi"}], "response": "Hello", "tool_definitions": []}
 @_reads(
-    "azure_evaluation",
-    "rows of Azure AI's evaluations of agents",
-    ("query", "response", "tool_definitions"),
+    "azure_evaluation", "rows of Azure AI's evaluations of agents",
     lambda record: (
         record.keys() >= {"query", "response"}
         and any(key == "tool_definitions" or "role" in _first(record, key) for key in record)
-    ),
-    "tool_calls ground_truth",
-    dialect="azure_messages",
-)
+    ), ("query", "response", "tool_definitions"), "tool_calls ground_truth", dialect="azure_messages",
+)  # fmt: skip
 def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for key, role in (("query", "user"), ("response", "assistant")):
@@ -559,12 +502,11 @@ def _of_azure(row: JsonObject) -> Iterator[JsonObject]:
 # DeepEval's conversational test cases.
 # For example {"turns": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 @_reads(
-    "deepeval",
-    "conversational test cases of DeepEval, and other messages under turns",
-    ("turns", "scenario", "chatbot_role"),
+    "deepeval", "conversational test cases of DeepEval, and other messages under turns",
     lambda record: _first(record, "turns").keys() >= {"role", "content"},
+    ("turns", "scenario", "chatbot_role"),
     "name expected_outcome user_description context additional_metadata retrieval_context",
-)
+)  # fmt: skip
 def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for turn in objects_in(record.get("turns")):
@@ -579,12 +521,10 @@ def _of_deepeval(record: JsonObject) -> Iterator[JsonObject]:
 # Rasa's trackers: what was said is the conversation, and actions beside answers are calls.
 # For example {"sender_id": "u", "events": [{"event": "user", "text": "Hi"}, {"event": "bot", ...}]}
 @_reads(
-    "rasa_tracker",
-    "trackers of Rasa",
-    ("sender_id", "slots", "events"),
+    "rasa_tracker", "trackers of Rasa",
     lambda record: record.keys() >= {"sender_id", "events"} and "event" in _first(record, "events"),
-    "latest_message active_loop latest_action",
-)
+    ("sender_id", "slots", "events"), "latest_message active_loop latest_action",
+)  # fmt: skip
 def _of_rasa(tracker: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for event in objects_in(tracker.get("events")):
@@ -602,13 +542,12 @@ _RASA_TALK = ("utter_", "action_listen", "action_session_start", "action_restart
 # Amazon Connect's Contact Lens.
 # For example {"Participants": [{"ParticipantRole": "CUSTOMER", ...}], "Transcript": [{"Content": "Hi", ...}]}
 @_reads(
-    "contact_lens",
-    "transcripts of Amazon Connect's Contact Lens",
-    ("Participants", "Transcript", "CustomerMetadata"),
+    "contact_lens", "transcripts of Amazon Connect's Contact Lens",
     lambda record: record.keys() >= {"Participants", "Transcript"},
+    ("Participants", "Transcript", "CustomerMetadata"),
     "Categories ContentMetadata ConversationCharacteristics ContactSummary Sentiment JobDetails",
     has_calls=False,
-)
+)  # fmt: skip
 def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
     roles = {p.get("ParticipantId"): p.get("ParticipantRole") for p in objects_in(held.get("Participants"))}
     named = {"CUSTOMER": "user", "AGENT": "assistant", "CUSTOM_BOT": "assistant", "SYSTEM": "system"}
@@ -618,8 +557,5 @@ def _of_contact_lens(held: JsonObject) -> Iterator[JsonObject]:
             role = roles.get(entry.get("ParticipantId"), entry.get("ParticipantId"))
             role = named.get(role, role) if isinstance(role, str) else None
             messages.append({"role": role, "content": entry.get("Content")})
-    yield {
-        "conversation_id": as_object(held.get("CustomerMetadata")).get("ContactId"),
-        "language": held.get("LanguageCode"),
-        "messages": messages,
-    }
+    name = as_object(held.get("CustomerMetadata")).get("ContactId")
+    yield {"conversation_id": name, "language": held.get("LanguageCode"), "messages": messages}

@@ -38,7 +38,7 @@ class Paths(NamedTuple):
     eval_set_id: tuple[str, ...] = ()
 
 
-_NOWHERE = Paths()
+_NONE = Paths()
 _MOST_SHOWN = 5
 KEYS = ("turnwise.app_version", "turnwise.eval_id", "turnwise.eval_set_id")
 """Names that state the three in any record or span, before all others."""
@@ -75,13 +75,8 @@ Places: TypeAlias = tuple[tuple[str, Paths], ...]
 
 What a conversation keeps as labels, state and meta is looked at after these, under the names of `ANY`.
 """
-OF_ANY: Places = tuple(
-    (path, ANY)
-    for path in (
-        *("", "metadata", "labels", "meta"),
-        *("request.metadata", "request.body.metadata", "response.metadata", "response.body.metadata"),
-    )
-)
+_OF_HALVES = (f"{half}.{path}" for half in ("request", "response") for path in ("metadata", "body.metadata"))
+OF_ANY: Places = tuple((path, ANY) for path in ("", "metadata", "labels", "meta", *_OF_HALVES))
 """Of every format that states no others: chats, requests, rows, formats that plug-ins add."""
 OF_SPANS: Places = (
     ("attributes", _OF_SPAN),
@@ -157,11 +152,7 @@ def texts_at(path: str, value: JsonValue) -> list[str]:
 
 
 def identify(
-    conversation: Conversation,
-    places: Places,
-    value: JsonValue,
-    paths: Paths = _NOWHERE,
-    is_alone: bool = True,
+    conversation: Conversation, places: Places, value: JsonValue, paths: Paths = _NONE, is_alone: bool = True
 ) -> None:
     """Adds, in place, what a record (or records in the order of time) states and its reader did not read.
 

@@ -270,37 +270,25 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: endings
     stated = endings.stated_end(fields.get("ended"), fields.get("ended_detail"))
     end = end if stated == endings.UNKNOWN else stated
     tags = fields.get("tags")
-    given = {
-        **fields,
-        **{key: endings.as_text(fields.get(key)) for key in _TEXTS},
-        "conversation_id": name,
-        "source": MAPPING,
-        "turns": turns,
-        "tags": tags if isinstance(tags, list) else [] if tags is None else [endings.as_text(tags)],
-        "tools": endings.declared_tools(fields.get("tools")),
-        "ended": end.ended,
-        "ended_detail": end.detail,
-    }
+    given = {**fields, **{key: endings.as_text(fields.get(key)) for key in _TEXTS}}
+    given |= {"conversation_id": name, "source": MAPPING, "turns": turns}
+    given["tags"] = tags if isinstance(tags, list) else [] if tags is None else [endings.as_text(tags)]
+    given["tools"] = endings.declared_tools(fields.get("tools"))
+    given |= {"ended": end.ended, "ended_detail": end.detail}
     return canonical(Conversation, given, _WHAT)
 
 
 # For example any record, such as {"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}
 registry.register_built_in(
-    name=MAPPING,
-    help="records of any form, by the mapping of the config",
-    rank=200,
-    recognises=lambda record: False,
-    read_log=_read,
+    MAPPING, 200, "records of any form, by the mapping of the config", lambda record: False, read_log=_read,
     may_be_part=True,
-)
+)  # fmt: skip
 # For example any row, such as {"chat": "c", "n": 1, "from": "human", "text": "Hi"}
 registry.register_built_in(
-    name=PART,
-    help="parts of conversations, by the mapping of the config",
-    rank=190,
-    recognises=lambda record: isinstance(record.get(PART), dict),
+    PART, 190, "parts of conversations, by the mapping of the config",
+    lambda record: isinstance(record.get(PART), dict),
     events=registry.EventReader(locate=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
-)
+)  # fmt: skip
 
 
 def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: registry.Format | None) -> bool:
@@ -352,14 +340,9 @@ def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> Conv
     held = mapped.at(mapping.turn or mapping.message)
     if not isinstance(held, dict):
         raise ValueError(f"{_WHAT}: {mapping.turn or mapping.message} finds no object in the record")
-    part: JsonObject = {
-        "conversation_id": name,
-        "turn" if mapping.turn else "message": held,
-        "order": mapped.at(mapping.order),
-        "fields": mapped.fields(mapping),
-        "states_calls": mapped.states_calls(held),
-        "unread": mapped.unread(mapping),
-    }
+    part: JsonObject = {"conversation_id": name, "turn" if mapping.turn else "message": held}
+    part |= {"order": mapped.at(mapping.order), "fields": mapped.fields(mapping)}
+    part |= {"states_calls": mapped.states_calls(held), "unread": mapped.unread(mapping)}
     times = ("timestamp", "event_time", "time", "created_at", "start_time")
     event = {PART: part, **{key: value[key] for key in times if key in value}}
     return read_event(PART, event, record._replace(data=dump_json(event)))
@@ -502,11 +485,7 @@ def _is_chat(record: JsonObject) -> bool:
 
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 registry.register_built_in(
-    name=CHAT.name,
-    help=CHAT.help,
-    keys=CHAT.keys[0],
-    rank=140,
-    recognises=_is_chat,
+    CHAT.name, 140, CHAT.help, _is_chat, CHAT.keys[0],
     read_log=lambda value, record, settings: [chat_conversation(value, registry.record_place(record))],
     is_list=_is_message,
-)
+)  # fmt: skip

@@ -121,12 +121,7 @@ class ReadSettings(NamedTuple):
 
 
 Test: TypeAlias = Callable[[JsonObject], bool]
-LogFunction: TypeAlias = Callable[
-    [JsonValue, Record, ReadSettings], Sequence[Conversation] | Sequence[Conversation | ValueError]
-]
-CaseFunction: TypeAlias = Callable[
-    [JsonValue, Record, ReadSettings], Sequence[EvalCase] | Sequence[EvalCase | ValueError]
-]
+_Reader: TypeAlias = Callable[[JsonValue, Record, ReadSettings], Sequence[T] | Sequence[T | ValueError]]
 
 
 class EventReader(Struct, frozen=True, kw_only=True):
@@ -241,12 +236,13 @@ class Format(Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    rank: int = 0
     help: str
     recognises: Test
     keys: tuple[str, ...] = ()
     other_keys: tuple[tuple[str, ...], ...] = ()
-    read_log: LogFunction | None = None
-    read_cases: CaseFunction | None = None
+    read_log: _Reader[Conversation] | None = None
+    read_cases: _Reader[EvalCase] | None = None
     events: EventReader | None = None
     splitter: Splitter | None = None
     may_be_part: bool = False
@@ -255,7 +251,6 @@ class Format(Struct, frozen=True, kw_only=True):
     time: Callable[[JsonObject], float | None] | None = None
     is_lines: Test | None = None
     has_rubrics: bool = True
-    rank: int = 0
     places: Places = OF_ANY
     source: str = ""
     recognises_last: Test | None = None
@@ -303,7 +298,12 @@ def register_format(item: Format) -> Format:
     return FORMATS.add(item)
 
 
-class _BuiltIn(Format, frozen=True, kw_only=True):
+class _BuiltIn(Format, frozen=True):
+    name: str
+    rank: int
+    help: str
+    recognises: Test
+    keys: tuple[str, ...] = ()
     has_rubrics: bool = False
 
 
@@ -319,7 +319,7 @@ def registering(make: Callable[P, T], add: Callable[[T], object]) -> Callable[P,
 
 
 register_built_in = registering(_BuiltIn, register_format)
-"""Adds a format of the house, given its fields; records of most bring no rubrics along."""
+"""Adds a format of the house, given name, rank, help, test, keys and more; most bring no rubrics along."""
 
 
 def log_formats() -> dict[str, Format]:

@@ -67,8 +67,6 @@ def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> 
 
 
 NO_JUDGE = "no judge configured"
-LATER = "run again to take its results"
-"""End of the reason of a sample that the next run has."""
 R = TypeVar("R", bound=BaseModel)
 N = TypeVar("N", int, float)
 
@@ -276,15 +274,10 @@ class Answers(Struct, Generic[R]):
         """Usage of the judge; None: there is no judge."""
         if all(sample.reason == NO_JUDGE for sample in self.samples):
             return None
-        return JudgeUse(
-            model=next((sample.model for sample in self.samples if sample.model), ""),
-            prompt_version=self.question.prompt.version,
-            samples=len(self.samples),
-            tokens_in=known_sum([sample.tokens_in for sample in self.samples]),
-            tokens_out=known_sum([sample.tokens_out for sample in self.samples]),
-            cached=sum(sample.is_cached for sample in self.samples),
-            **flips_of(self.replies, self.question.verdicts)._asdict(),
-        )
+        version = self.question.prompt.version
+        uses = [JudgeUse(s.model, version, 1, s.tokens_in, s.tokens_out, s.is_cached) for s in self.samples]
+        use = sum_uses(uses)
+        return use and replace(use, **flips_of(self.replies, self.question.verdicts)._asdict())
 
     async def more(self, ask: Ask, number: int) -> list[R]:
         """Asks that many times more and returns the usable ones of the new answers."""

@@ -23,16 +23,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import error_text
-from turnwise.transforms.judging.ask import LATER
-from turnwise.transforms.judging.backends.base import (
-    AuthenticationError,
-    BatchState,
-    Fault,
-    OneCandidateError,
-    RawReply,
-    Request,
-    one_line,
-)
+from turnwise.transforms.judging.backends import base
 from turnwise.transforms.judging.backends.calling import BatchBackend, CallError, T
 from turnwise.transforms.judging.judges import JUDGING, Connections
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
@@ -43,6 +34,8 @@ MOST_WAITING = 1_000
 """Conversations that wait for a job together; each takes up to a megabyte."""
 BATCH_JOB = "the batch job "
 """Start of the reason where a job gives no answer."""
+LATER = "run again to take its results"
+"""End of the reason of a sample that the next run has."""
 
 _JOBS = sha256(b"turnwise: batch jobs").digest()
 """The question whose replies in the cache are the records of jobs; one that is done is empty."""
@@ -73,9 +66,9 @@ class JobRecord(Struct):
 
 
 class _Gathered(Struct, frozen=True):
-    request: Request
+    request: base.Request
     count: int
-    answer: "asyncio.Future[list[RawReply]]"
+    answer: "asyncio.Future[list[base.RawReply]]"
 
 
 class _Job(Struct):
@@ -85,7 +78,9 @@ class _Job(Struct):
     number: int  # of its record in the cache
     is_earlier: bool = False
     waiting: dict[str, _Gathered] = field(default_factory=dict)  # id -> who waits for the answer
-    replies: dict[str, list[RawReply]] | None = None  # id -> the replies, when it has ended; None: it has not
+    replies: dict[str, list[base.RawReply]] | None = (
+        None  # id -> the replies, when it has ended; None: it has not
+    )
     is_watched: bool = False
 
 
@@ -110,7 +105,7 @@ class Batches:
         self._sending: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def generate(self, request: Request, count: int) -> list[RawReply]:
+    async def generate(self, request: base.Request, count: int) -> list[base.RawReply]:
         """Waits for the answer of a job, which may be one of an earlier run; see Backend."""
         if self._taken_up is None:
             self._deadline = time.monotonic() + self._wait_s
@@ -231,11 +226,11 @@ class Batches:
             await self._keep(job)
         except (CallError, PlaceError) as error:
             JUDGING.jobs[job.record.name] = f"not made: {error}"
-            self._refuse(job, one_line(f"{BATCH_JOB}was not made: {error}"))
+            self._refuse(job, base.one_line(f"{BATCH_JOB}was not made: {error}"))
             if isinstance(error, CallError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
             return
-        except (AuthenticationError, OneCandidateError):
+        except (base.AuthenticationError, base.OneCandidateError):
             job.replies = {}
             raise
         await self._watched(job)
@@ -264,13 +259,13 @@ class Batches:
                 if not record.job:
                     made = await self._sent(job, lambda backend: backend.find_job(record.name))
                     if not made:
-                        return await self._end(job, BatchState("not made", is_ended=True))
+                        return await self._end(job, base.BatchState("not made", is_ended=True))
                     record.job = made
                 state = await self._sent(job, lambda backend: backend.job(record.job, record.requests))
             except CallError as error:
                 # A job that was just made may not be there at once.
                 is_new = time.time() - record.made < _NEW_S
-                state = BatchState("lost", is_ended=not (error.may_pass or is_new), why=str(error))
+                state = base.BatchState("lost", is_ended=not (error.may_pass or is_new), why=str(error))
             name = record.job or record.name
             JUDGING.jobs[name] = state.status
             if state.is_ended:
@@ -285,12 +280,12 @@ class Batches:
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
-    async def _end(self, job: _Job, state: BatchState) -> None:
+    async def _end(self, job: _Job, state: base.BatchState) -> None:
         backend = self._backend(job.record.judge)
         replies = {}
         for key in job.record.requests:
             answer, (question, asked_for) = state.answers.get(key), _slot(key)
-            is_passing = isinstance(answer, Fault) and not answer.is_final
+            is_passing = isinstance(answer, base.Fault) and not answer.is_final
             if answer is None or is_passing or _is_of_candidates(answer, asked_for):
                 continue
             replies[key] = backend.replies(answer, job.record.model, asked_for)
@@ -307,12 +302,13 @@ class Batches:
                 self._gather(asked)
             else:
                 fault = state.answers.get(key)
-                why = fault.reason if isinstance(fault, Fault) else state.why or "without an answer to this"
+                why = state.why or "without an answer to this"
+                why = fault.reason if isinstance(fault, base.Fault) else why
                 if _is_of_candidates(fault, asked.count):
-                    asked.answer.set_exception(OneCandidateError())
+                    asked.answer.set_exception(base.OneCandidateError())
                     continue
-                reason = one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
-                is_free = isinstance(fault, Fault) or state.status in _FREE
+                reason = base.one_line(f"{BATCH_JOB}{job.record.job} {state.status}: {why}")
+                is_free = isinstance(fault, base.Fault) or state.status in _FREE
                 asked.answer.set_result(_refused(asked, reason, 0 if is_free else None))
 
     def _refuse(self, job: _Job, reason: str, tokens: int | None = 0) -> None:
@@ -322,9 +318,9 @@ class Batches:
             if not asked.answer.done():
                 asked.answer.set_result(_refused(asked, reason, tokens))
 
-    def _keep_replies(self, replies: Mapping[str, Sequence[RawReply]]) -> None:
+    def _keep_replies(self, replies: Mapping[str, Sequence[base.RawReply]]) -> None:
         """Adds to the cache what is not there: what was not asked for, or not yet written, or is refused."""
-        given: dict[bytes, list[RawReply]] = defaultdict(list)
+        given: dict[bytes, list[base.RawReply]] = defaultdict(list)
         refused: dict[bytes, ReplyRow] = {}
         for key, of_request in replies.items():
             question = _slot(key)[0]
@@ -384,15 +380,15 @@ def _fail(asked: Iterable[_Gathered], error: BaseException, what: str) -> None:
     for waiting in asked:
         if waiting.answer.done():
             continue
-        if isinstance(error, AuthenticationError | OneCandidateError):
+        if isinstance(error, base.AuthenticationError | base.OneCandidateError):
             waiting.answer.set_exception(type(error)(str(error)))
         else:
-            waiting.answer.set_result(_refused(waiting, one_line(f"{what}: {error_text(error)}")))
+            waiting.answer.set_result(_refused(waiting, base.one_line(f"{what}: {error_text(error)}")))
 
 
-def _refused(asked: _Gathered, reason: str, tokens: int | None = 0) -> list[RawReply]:
+def _refused(asked: _Gathered, reason: str, tokens: int | None = 0) -> list[base.RawReply]:
     model = asked.request.template.model
-    return [RawReply(None, Fault("batch", reason), model, tokens, tokens)] * asked.count
+    return [base.RawReply(None, base.Fault("batch", reason), model, tokens, tokens)] * asked.count
 
 
 def _job_of(part: Sequence[_Gathered]) -> _Job:
@@ -409,7 +405,7 @@ def _job_of(part: Sequence[_Gathered]) -> _Job:
 
 
 def _is_of_candidates(fault: object, count: int) -> bool:
-    return count > 1 and isinstance(fault, Fault) and "candidate" in fault.reason.lower()
+    return count > 1 and isinstance(fault, base.Fault) and "candidate" in fault.reason.lower()
 
 
 def _slot(text: str) -> Slot:

@@ -19,16 +19,7 @@ from turnwise.schemas.registry import error_text
 from turnwise.schemas.score import RAISED
 from turnwise.transforms.judging import limits
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, known_sum, read_reply
-from turnwise.transforms.judging.backends.base import (
-    MAX_CANDIDATES,
-    AuthenticationError,
-    Backend,
-    Fault,
-    FaultKind,
-    OneCandidateError,
-    RawReply,
-    Request,
-)
+from turnwise.transforms.judging.backends import base
 from turnwise.transforms.judging.judges import JUDGING, Requests
 from turnwise.transforms.judging.shared_places import REFUSED, PlaceError, ReplyPlace, ReplyRow
 
@@ -37,7 +28,7 @@ _GATHER_S = 0.005
 _LOG = logging.getLogger(__name__)
 
 
-_Replies = dict[int, RawReply]
+_Replies = dict[int, base.RawReply]
 _Lookup = tuple[bytes, "asyncio.Future[_Replies]"]
 
 
@@ -67,7 +58,7 @@ class ReplyCache:
         self._queue.put((question, answer))
         return await answer
 
-    def put(self, question: bytes, number: int, reply: RawReply) -> None:
+    def put(self, question: bytes, number: int, reply: base.RawReply) -> None:
         """Adds a usable reply; later calls of `get` return it."""
         tokens = reply.tokens_in or 0, reply.tokens_out or 0
         self._queue.put((question, number, reply.text or "", reply.model, *tokens))
@@ -100,7 +91,7 @@ class ReplyCache:
         failure: PlaceError | None = None
         try:
             for row in self._reply_place.read(list({question for question, _ in looks})):
-                known.setdefault(row[0], {})[row[1]] = RawReply(row[2], None, *row[3:])
+                known.setdefault(row[0], {})[row[1]] = base.RawReply(row[2], None, *row[3:])
         except PlaceError as error:
             self._warn(error)
             failure = error if self._reply_place.is_needed else None
@@ -122,14 +113,14 @@ class ReplyCache:
             _LOG.warning("%s; %s", error, needed if self._reply_place.is_needed else asked_anew)
 
 
-_SPENT = Fault("budget", limits.SPENT)
-_ENDING = Fault("other", "the run is ending")
-_ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
+_SPENT = base.Fault("budget", limits.SPENT)
+_ENDING = base.Fault("other", "the run is ending")
+_ASKED_AGAIN: frozenset[base.FaultKind | None] = frozenset(("json", "schema", "empty"))
 
 
 class _Sampled(Struct):
     sample: JudgeSample[Any]
-    fault: FaultKind | None
+    fault: base.FaultKind | None
     saved: int
 
 
@@ -149,7 +140,7 @@ class Judge:
     """
 
     config: JudgeConfig
-    backend: Backend
+    backend: base.Backend
     requests: Requests
     counts: limits.JudgeCounts
     pace: limits.Pace
@@ -170,7 +161,7 @@ class Judge:
         try:
             request = self.requests.make(question)
         except (TypeError, ValueError) as error:
-            fault = Fault("other", f"judge_model_config: {error}")
+            fault = base.Fault("other", f"judge_model_config: {error}")
             unusable = _Sampled(JudgeSample(None, fault.reason, model), fault.kind, 0)
             return [self._given(model, unusable, False) for _ in samples]
         keys = {number: (request.key, number, question.reply_model) for number in samples}
@@ -254,7 +245,7 @@ class Judge:
         return sample
 
     async def _answer_samples(
-        self, question: Question[Any], request: Request, numbers: list[int]
+        self, question: Question[Any], request: base.Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
         name = request.template.name
         try:
@@ -277,7 +268,7 @@ class Judge:
             answers[number] = replace(better, sample=sample)
         return answers
 
-    async def _kept(self, question: Question[Any], request: Request) -> dict[int, _Sampled]:
+    async def _kept(self, question: Question[Any], request: base.Request) -> dict[int, _Sampled]:
         """Returns the usable samples that the cache holds, by number; raises PlaceError."""
         answers: dict[int, _Sampled] = {}
         for number, cached in (await self.cache.get(request.key) if self.cache else {}).items():
@@ -291,7 +282,7 @@ class Judge:
         return answers
 
     async def _asked(
-        self, question: Question[Any], request: Request, numbers: list[int]
+        self, question: Question[Any], request: base.Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
         answers: dict[int, _Sampled] = {}
         replies = await self._ask(request, len(numbers)) if numbers else []
@@ -301,14 +292,14 @@ class Judge:
                 self.cache.put(request.key, number, raw)
         return answers
 
-    async def _ask(self, request: Request, count: int) -> list[RawReply]:
+    async def _ask(self, request: base.Request, count: int) -> list[base.RawReply]:
         model = request.template.name
         may_be_one = count > 1 and self.config.candidates and model not in self._one_each
-        largest = MAX_CANDIDATES if may_be_one else 1
+        largest = base.MAX_CANDIDATES if may_be_one else 1
         calls = (self._call(request, min(largest, count - start)) for start in range(0, count, largest))
         try:
             replies = [reply for replies in await asyncio.gather(*calls) for reply in replies]
-        except OneCandidateError:
+        except base.OneCandidateError:
             if not may_be_one:
                 raise
             self._one_each.add(model)
@@ -318,44 +309,45 @@ class Judge:
             self._one_each.add(model)
         return replies
 
-    async def _call(self, request: Request, count: int) -> list[RawReply]:
+    async def _call(self, request: base.Request, count: int) -> list[base.RawReply]:
         async with self.in_flight:
             self._stop_if_refused()
             model = request.template.name
             if self._is_ending:
-                return [RawReply(None, _ENDING, model)] * count
+                return [base.RawReply(None, _ENDING, model)] * count
             if why := (self.owed or {}).get(request.key):
-                return [RawReply(None, Fault("batch", why), model)] * count
+                return [base.RawReply(None, base.Fault("batch", why), model)] * count
             prompt = limits.estimated_tokens(request.template.instructions, request.evidence)
-            replies: list[RawReply] = []
+            replies: list[base.RawReply] = []
             try:
                 expected = await self.budget.reserve(model, prompt, count)
                 if expected is None:
-                    return [RawReply(None, _SPENT, model)] * count
+                    return [base.RawReply(None, _SPENT, model)] * count
                 try:
                     await asyncio.sleep(self.pace.charge())
                     replies = await self._timed(request, count)
                 finally:
                     self.budget.settle(model, expected, limits.tokens_of(replies))
             except PlaceError as error:
-                return [RawReply(None, Fault("connection", str(error)), model)] * count
+                return [base.RawReply(None, base.Fault("connection", str(error)), model)] * count
             return replies
 
-    async def _timed(self, request: Request, count: int) -> list[RawReply]:
+    async def _timed(self, request: base.Request, count: int) -> list[base.RawReply]:
         self._stop_if_refused()
         start = time.perf_counter()
-        replies: list[RawReply] = []
+        replies: list[base.RawReply] = []
         JUDGING.asking += 1
         self._asking[request.key] += 1
         try:
             replies = await self.backend.generate(request, count)
-        except AuthenticationError as error:
+        except base.AuthenticationError as error:
             self._refused = str(error)
             raise
         except (Exception, KeyboardInterrupt, asyncio.CancelledError):
             raise
         except BaseException as error:
-            replies = [RawReply(None, Fault("other", error_text(error)), request.template.name)] * count
+            fault = base.Fault("other", error_text(error))
+            replies = [base.RawReply(None, fault, request.template.name)] * count
         finally:
             JUDGING.asking -= 1
             self._asking[request.key] -= 1
@@ -368,13 +360,13 @@ class Judge:
 
     def _stop_if_refused(self) -> None:
         if self._refused is not None:
-            raise AuthenticationError(self._refused)
+            raise base.AuthenticationError(self._refused)
 
 
-def _read(question: Question[Any], raw: RawReply, is_cached: bool = False) -> _Sampled:
+def _read(question: Question[Any], raw: base.RawReply, is_cached: bool = False) -> _Sampled:
     cost = (0, 0) if is_cached else (raw.tokens_in, raw.tokens_out)
     reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
-    if isinstance(reply, Fault):
+    if isinstance(reply, base.Fault):
         return _Sampled(JudgeSample(None, reply.reason, raw.model, *cost), reply.kind, 0)
     sample = JudgeSample(reply, None, raw.model, *cost, is_cached)
     return _Sampled(sample, None, (raw.tokens_in or 0) + (raw.tokens_out or 0))

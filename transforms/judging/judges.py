@@ -121,9 +121,7 @@ def _fault(item: object) -> str | None:
     return None if (item.connect is None) != (item.answer is None) else "it needs either connect or answer"
 
 
-JUDGES: Registry[JudgeKind] = Registry(
-    "judge", "turnwise.judges", "turnwise.transforms.judging.backends", _fault
-)
+JUDGES = Registry[JudgeKind]("judge", "turnwise.judges", "turnwise.transforms.judging.backends", _fault)
 """Name -> judge."""
 
 
@@ -232,9 +230,7 @@ def server_access(
     return keyed_access(name, f"{variable}_API_KEY", config, environ, None if is_usual else url)
 
 
-def keyed_access(
-    name: str, variable: str, config: JudgeConfig, environ: Mapping[str, str], url: str | None
-) -> Access:
+def keyed_access(name: str, variable: str, config: JudgeConfig, environ: Environ, url: str | None) -> Access:
     """Returns the access to an API by a key; a server of one's own may need none.
 
     Raises ConfigError if there is no key, or a setting that the API does not have.

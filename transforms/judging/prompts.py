@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,16 +23,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import Score
-from turnwise.transforms.judging.ask import (
-    Answers,
-    Ask,
-    JudgeModelOptions,
-    Prompt,
-    Question,
-    R,
-    Vote,
-    vote_each,
-)
+from turnwise.transforms.judging.ask import Answers, Ask, JudgeModelOptions, Prompt, Question, Vote, vote_each
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import quoted, visible
@@ -101,10 +92,9 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
     codes = (sha256(f"{i}{joined}".encode()).hexdigest()[:8] for i in count())
     code = next(code for code in codes if code not in joined)
     parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
-    judged = [isinstance(section, JudgedSection) for section in sections]
-    unread = sum(cut for cut, is_judged in zip(cuts, judged, strict=True) if is_judged)
+    judged = [cut for cut, section in zip(cuts, sections, strict=True) if isinstance(section, JudgedSection)]
     instructions = f"{task.strip()}\n\n{wording('rules')}"
-    return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), unread)
+    return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), sum(judged))
 
 
 _OF_THE_USER = ", user"
@@ -341,8 +331,7 @@ PERSONAS: dict[str | None, str] = {
 
 def rules_of(persona: str | None) -> list[str]:
     """Returns the rules of a persona; those of any user where there is none of that name."""
-    blocks = wording("user_rules").split("\n\n")
-    texts = {block.partition(":")[0]: block for block in blocks}
+    texts = {block.partition(":")[0]: block for block in wording("user_rules").split("\n\n")}
     return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None]).split("; ")]
 
 
@@ -359,8 +348,7 @@ def wording(name: str, folder: str = "asked") -> str:
 @cache
 def reworded_tasks() -> tuple[str, ...]:
     """Returns the names of the wordings that there are in other words."""
-    texts = (_TEXTS / "reworded").iterdir()
-    return tuple(sorted(text.name.removesuffix(".txt") for text in texts))
+    return tuple(sorted(text.name.removesuffix(".txt") for text in (_TEXTS / "reworded").iterdir()))
 
 
 _ANALYSIS = "analysis"
@@ -514,7 +502,7 @@ def share_score(
 
 
 def reply_score(
-    answers: Answers[R], reply: R, value: float | None, label: str | None, **votes: JsonValue
+    answers: Answers[Any], reply: BaseModel, value: float | None, label: str | None, **votes: JsonValue
 ) -> Score:
     """Returns the score that a reply decides, with its `reason`, its quotes and the votes."""
     prompt, stated = answers.question.prompt, reply.model_dump()

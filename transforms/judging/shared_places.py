@@ -190,11 +190,9 @@ class SqlitePlace(ReplyPlace):
         try:
             file = Path(path).expanduser()
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-            )
+            connection = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             with ExitStack() as failing:
-                connection = failing.enter_context(closing(self._connection))
+                self._connection = failing.enter_context(closing(connection))
                 with connection:
                     connection.execute("BEGIN IMMEDIATE")
                     (layout,) = connection.execute("PRAGMA user_version").fetchone()

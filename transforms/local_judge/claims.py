@@ -129,31 +129,27 @@ COURTESY = "A courtesy claims nothing."
 _END = r"[^\w?？!！:：]*$"
 _QUESTION = re.compile(rf"(?:[?？⸮؟\u037e՞፧]|(?:です|ます|でしょう|ません)か|까요?|나요){_END}")
 _STATED = re.compile(
-    r"[,;–—]\s*(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|wo|ca|would|should"
+    r"(?i)[,;–—]\s*(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|wo|ca|would|should"
     r"|must)(?:n['’]?t)?\s+(?:i|you|he|she|it|we|they|there|one)(?:\s+not)?|right|correct|no|yes|true|ok"
     r"|okay|(?:did )?you know|nicht(?:\s+wahr)?|oder(?:\s+nicht)?|richtig|stimmt['’]?s|n['’]est-ce\s+pas"
     r"|non|¿?verdad|¿?no)\s*[?？]\W*$|(?:よね|ですね|ますね|でしょう|죠|지요|잖아요)[?？]\W*$|^\W*(?:(?:is"
     r"|are|was|were)(?:n['’]t)? (?:it|that) (?:not )?(?:[a-z]+ )?that|who knew|you do know that|(?:can"
-    r"|could) you (?:believe|imagine)|ist es nicht \w+, dass)\b",
-    re.IGNORECASE,
+    r"|could) you (?:believe|imagine)|ist es nicht \w+, dass)\b"
 )
 _DECLARED = re.compile(
-    r"\W*(?:the|a|an|he|she|it|they|this|these|our)\s[^,;:?？]{0,80}"
-    r"\s(?:is|are|was|were|has|have|had)\s[^,;:?？]{1,80}\?\W*",
-    re.IGNORECASE,
+    r"(?i)\W*(?:the|a|an|he|she|it|they|this|these|our)\s[^,;:?？]{0,80}"
+    r"\s(?:is|are|was|were|has|have|had)\s[^,;:?？]{1,80}\?\W*"
 )
 _INTRODUCTION = re.compile(rf"[:：]{_END}")
 _BREAK = re.compile(r"[,;:，、；：](?=\s|[^\W\d])")
 _INTRODUCING = re.compile(
-    r"\W*(?:here(?:['’]s| is| are)|below (?:is|are)|the following|these are|hier (?:ist|sind)|im folgenden"
-    r"|folgende)\b|[^:：]{0,20}(?:以下|次の|다음|아래)",
-    re.IGNORECASE,
+    r"(?i)\W*(?:here(?:['’]s| is| are)|below (?:is|are)|the following|these are|hier (?:ist|sind)"
+    r"|im folgenden|folgende)\b|[^:：]{0,20}(?:以下|次の|다음|아래)"
 )
 _HEADING = re.compile(r"\W*(?:[A-ZÄÖÜ\d][\w'’-]*[\s/&]*|(?:of|and|for|to|the|in|und|der)\s){1,5}\W*")
 _PREDICATE = re.compile(
-    r"\b(?:is|are|was|were|been|died|ist|sind|war|waren|wurde|wurden|wird)\b(?!\W*$)(?!\s(?:the|your|some"
-    r"|a|an|my|what|as follows|ihre?|die|der|das|einige)\b)|(?:니다|어요|です|ます|した)[*\s]*[:：]",
-    re.IGNORECASE,
+    r"(?i)\b(?:is|are|was|were|been|died|ist|sind|war|waren|wurde|wurden|wird)\b(?!\W*$)(?!\s(?:the|your|some"
+    r"|a|an|my|what|as follows|ihre?|die|der|das|einige)\b)|(?:니다|어요|です|ます|した)[*\s]*[:：]"
 )
 _TAIL = 32
 _LONGEST = 160
@@ -199,8 +195,7 @@ _REQUEST_WORDS = """agent back class cost down encounter everything feedback hum
     nennen nummer optionen sagen schicken senden teilen uhrzeit versuchen wählen warten weitere wenden
     wünschen wissen zeit zusammenfassung änderung helfen weiterhelfen gerne bitte"""
 _OF_THE_USER = re.compile(
-    r"\b(?:your|ihr(?:e[nmrs]?)?|dein(?:e[nmrs]?)?|euer|eure[nmrs]?|vos|votre|su)((?: [\w'-]+){1,2})",
-    re.IGNORECASE,
+    r"(?i)\b(?:your|ihr(?:e[nmrs]?)?|dein(?:e[nmrs]?)?|euer|eure[nmrs]?|vos|votre|su)((?: [\w'-]+){1,2})"
 )
 _ON = word_set("in on at of for from with about while to mit im am von für bei zu und and is are has")
 _OFFERS = re.compile(
@@ -420,7 +415,7 @@ def without_talk(claim: Claim) -> Claim:
 
 
 _ABSENT = re.compile(
-    r"\b(?:there(?:['’]s| is| are| was| were)(?: currently| now)? (?:no|not|nothing|none)"
+    r"(?i)\b(?:there(?:['’]s| is| are| was| were)(?: currently| now)? (?:no|not|nothing|none)"
     r"|(?:have|has|had|see|sees|shows?|get|got|finds?|found|return(?:s|ed)) (?:no|none|nothing)"
     r"|(?:no|none|nothing)\b(?: [\w'’-]+){0,6}? (?:is|are|was|were|match\w*|exists?|available|left|came)"
     r"|nothing (?:\w+ )?(?:match\w*|came)|n['’]t (?:any|have|show|contain|include|exist|match|list)"
@@ -429,8 +424,7 @@ _ABSENT = re.compile(
     r"|kein(?:e[nmrs]?)?|nichts|nicht (?:\w+ )?(?:verfügbar|vorhanden|möglich|auffindbar)|ausverkauft"
     r"|ausgebucht|fehl(?:t|en)|aucune?|pas (?:de|d['’]|disponible)|indisponible|complet|no hay|ning[uú]n[ao]?"
     r"|no (?:est[áa]n? )?disponibles?|agotad[oa]s?|nenhuma?|não há|indispon[íi]vel|nessun[oa]?|geen)\b"
-    r"|ありません|ございません|ない|없습니다|없어요|没有|沒有|無",
-    re.IGNORECASE,
+    r"|ありません|ございません|ない|없습니다|없어요|没有|沒有|無"
 )
 _OF_ABSENCE = word_set("""find found search searched see look looked lookup locate match matched matching
     result results exist available availability left return returned fail failed failing error unable able

@@ -37,14 +37,11 @@ from turnwise.transforms.text.words import (
 from turnwise.transforms.text.words import words as plain_words
 
 _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"“”«»—–]")
-_ANSWER = re.compile(
-    r"\W*(?:yes|no|ja|nein|oui|non|sí|はい|いいえ|네|아니요)\s*[,，、،.!。！]\s*", re.IGNORECASE
-)
+_ANSWER = re.compile(r"(?i)\W*(?:yes|no|ja|nein|oui|non|sí|はい|いいえ|네|아니요)\s*[,，、،.!。！]\s*")
 _IS_KEY = re.compile(r'(?:\\?")?\s{0,4}:')
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？\n]")
 _CONDITION = re.compile(
-    r"\b(?:if|when|unless|until|except|wenn|falls|sofern|solange|außer|si|sauf)\b|場合|限り|なければ|たら|경우|[으하]면\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:if|when|unless|until|except|wenn|falls|sofern|solange|außer|si|sauf)\b|場合|限り|なければ|たら|경우|[으하]면\b"
 )
 # A superlative of which evidence says that it holds of several, and the same one without that.
 _SUPERLATIVES = [
@@ -80,9 +77,7 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
         held = _BREAK.split(before)[-1] + span.quote + _BREAK.split(after, maxsplit=1)[0]
     sentence = _SENTENCE_END.split(before)[-1] + span.quote + _SENTENCE_END.split(after, maxsplit=1)[0]
     # The evidence denies something under a condition that the claim lacks.
-    is_limited = bool(_CONDITION.search(sentence)) and not (
-        _CONDITION.search(claim.text) or is_denied(claim.text)
-    )
+    is_limited = _CONDITION.search(sentence) and not (_CONDITION.search(claim.text) or is_denied(claim.text))
     if claimed is not None and held is not None:
         if not is_limited and _is_denial(claimed, held):
             return f"{source} says the contrary: “{held.strip()}”."
@@ -205,6 +200,9 @@ class AlignedToken(NamedTuple):
         return bool(self.value and other.value) and self.value != other.value
 
 
+_Tokens = Sequence[AlignedToken]
+
+
 class AlignedText:
     """A text as tokens; values have their names in `names`."""
 
@@ -230,7 +228,7 @@ class AlignedText:
         return any(counts[kind] > 1 for kind in kinds & others)
 
 
-def _tokens(word: Word) -> Sequence[AlignedToken]:
+def _tokens(word: Word) -> _Tokens:
     if named := _NAMED.fullmatch(word.lower):
         return [AlignedToken(named[1], word.lower)]
     if word.is_negation:
@@ -300,9 +298,7 @@ def _cost(token: AlignedToken) -> int:
     return _FILLED if token.kind in fillers() else _UNALIGNED
 
 
-def _align(
-    claimed: Sequence[AlignedToken], held: Sequence[AlignedToken]
-) -> list[tuple[AlignedToken | None, int]]:
+def _align(claimed: _Tokens, held: _Tokens) -> list[tuple[AlignedToken | None, int]]:
     """Returns pairs of tokens of a claim and indexes in the evidence; None and -1: there is no partner.
 
     A claim may begin and end anywhere in the evidence (semi-global alignment with the least cost of unaligned
@@ -335,7 +331,7 @@ def _align(
     return pairs[::-1]
 
 
-def _edge(outside: Sequence[AlignedToken]) -> int | None:
+def _edge(outside: _Tokens) -> int | None:
     """Returns the number of negations between a part and the end of its clause, 0..1; None: more is there."""
     denials = 0
     for token in outside:
@@ -353,9 +349,7 @@ _REFERS = PRONOUNS | word_set("""this that these those there also too again auch
     ebenfalls wieder aussi también""")
 
 
-def is_held(
-    value: AlignedToken, claim: Sequence[AlignedToken], position: int, held: Sequence[AlignedToken]
-) -> bool:
+def is_held(value: AlignedToken, claim: _Tokens, position: int, held: _Tokens) -> bool:
     """Returns whether evidence has a value of a claim apart from the position with which it is aligned.
 
     A unit, a half of the day or a number word counts with what stands beside it (`20 dollars`), a month or
@@ -372,16 +366,16 @@ def is_held(
     return any(other in _sentence(held, position) or _may_be_meant(held, other, claim) for other in others)
 
 
-def _beside(tokens: Sequence[AlignedToken], i: int, sides: Sequence[int]) -> list[AlignedToken]:
+def _beside(tokens: _Tokens, i: int, sides: Sequence[int]) -> list[AlignedToken]:
     return [tokens[i + side] for side in sides if 0 <= i + side < len(tokens)]
 
 
-def _sentence(tokens: Sequence[AlignedToken], position: int) -> range:
+def _sentence(tokens: _Tokens, position: int) -> range:
     ends = [-1, *(i for i, token in enumerate(tokens) if token.kind == END), len(tokens)]
     return range(max(end for end in ends if end < position) + 1, min(end for end in ends if end > position))
 
 
-def _may_be_meant(held: Sequence[AlignedToken], other: int, claim: Sequence[AlignedToken]) -> bool:
+def _may_be_meant(held: _Tokens, other: int, claim: _Tokens) -> bool:
     """Returns whether a sentence refers to another one or has no content of its own, as `On Friday, too`."""
     kinds = {held[i].kind for i in _sentence(held, other)}
     content = kinds - {token.kind for token in claim} - fillers() - FUNCTION_WORDS - {NUMBER}

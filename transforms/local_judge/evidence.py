@@ -10,27 +10,11 @@ from itertools import chain, pairwise, product
 from math import fsum
 from typing import NamedTuple
 
+from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
 from turnwise.transforms.local_judge.meanings import meant_words, words
-from turnwise.transforms.local_judge.named_values import (
-    SpelledText,
-    denies,
-    is_denied,
-    numbers_of_lists,
-    parts_of,
-    replace_idioms,
-    with_single_negations,
-)
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.words import (
-    Word,
-    dates_in_words,
-    is_negated,
-    starts_of,
-    tokenize,
-    weigh,
-    word_set,
-)
+from turnwise.transforms.text.words import Word, dates_in_words, starts_of, tokenize, weigh, word_set
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
@@ -106,13 +90,13 @@ class _Piece:
         self.words = meant_words(self.tokens)
         self.keys = _keys(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
-        self.keys.update(numbers_of_lists(text))
+        self.keys.update(named_values.numbers_of_lists(text))
         self.flags: dict[str, set[str]] = {}  # values of all keys in its records
         for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
             self.flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))
         # Keys of its words outside flags.
         self.stated = _keys(words(_FLAG.sub(" ", text))) if self.flags else self.keys
-        self.is_negated = is_negated(self.words)
+        self.is_negated = any(word.is_negation for word in self.words)
         # Prose has many function words, and few keys of records.
         size, grammar = len(self.words), sum([not word.is_content for word in self.words])
         self.is_prose = grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
@@ -165,12 +149,12 @@ class _Piece:
         return self.is_negated or is_empty or says_absence(self.text.replace("_", " "))
 
     @cached_property
-    def spelled(self) -> SpelledText:
-        return SpelledText(self.text)
+    def spelled(self) -> named_values.SpelledText:
+        return named_values.SpelledText(self.text)
 
     @cached_property
     def parts(self) -> str:
-        return parts_of(self.text)
+        return named_values.parts_of(self.text)
 
     def _is_entry(self, position: int) -> bool:
         """Returns whether a word is a value of its own, as in a record, a list or a table."""
@@ -336,7 +320,7 @@ def denying_flag(claim: Claim, flags: Sequence[RecordFlag], stated: Set[str]) ->
     names, denying = {key for flag in flags for key in flag.content}, []
     for part in (part for part in clauses(claim) if part.content and not is_open(part)):
         rest = {key: weight for key, weight in part.content.items() if key not in _neutral()}
-        negated, is_less = is_denied(part.text), says_less(part)
+        negated, is_less = named_values.is_denied(part.text), says_less(part)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in names]
         is_known = sum(unknown) < _MOST_UNKNOWN
         for flag in (flag for flag in flags if flag.content.keys() <= part.content.keys()):
@@ -359,16 +343,15 @@ def clauses(claim: Claim) -> Iterable[Claim]:
 
 def is_open(claim: Claim) -> bool:
     """Returns whether a claim leaves open that something is so, or says it of the future."""
-    if replace_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
+    if named_values.replace_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
         return True
     return not _CERTAIN.search(claim.text) and any(word.lower in _MODALS for word in claim.words)
 
 
 def says_less(claim: Claim) -> bool:
     """Returns whether a claim has a negation or a word such as `only`."""
-    return is_denied(claim.text) or any(
-        word.lower in _LESS or not word.lower.strip("0.,") for word in claim.words
-    )
+    says_little = any(word.lower in _LESS or not word.lower.strip("0.,") for word in claim.words)
+    return says_little or named_values.is_denied(claim.text)
 
 
 _KEY = re.compile(r"(?:^|[^a-z])(?:status|state|statut|estado|état|zustand)$|(?:状態|ステータス|상태)$")
@@ -412,7 +395,8 @@ def read_statuses(values: Mapping[str, Set[str]]) -> list[RecordStatus]:
         content = {key for word in words(value) if word.is_content for key in word.keys}
         if content and len(value) >= _SHORTEST:
             about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
-            statuses.append(RecordStatus(name, value, is_denied(value), content, about, must_be_named))
+            is_negated = named_values.is_denied(value)
+            statuses.append(RecordStatus(name, value, is_negated, content, about, must_be_named))
     return statuses
 
 
@@ -434,7 +418,9 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
             if status.is_negated:
                 is_denying = not says_less(part)
             else:
-                is_denying = is_denied(part.text) and denies(with_single_negations(part.text), status.content)
+                is_denying = named_values.is_denied(part.text) and named_values.denies(
+                    named_values.with_single_negations(part.text), status.content
+                )
             if is_denying:
                 return status
     return None

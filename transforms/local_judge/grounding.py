@@ -16,6 +16,7 @@ from math import exp, fsum
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.jsonio import grouped
+from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
     Claim,
@@ -37,31 +38,15 @@ from turnwise.transforms.local_judge.evidence import (
     WINDOW,
     Evidence,
     EvidencePassage,
-    NumberPlaces,
     alike,
     denying_flag,
     denying_status,
     shown_language,
 )
 from turnwise.transforms.local_judge.meanings import LIGHT, words
-from turnwise.transforms.local_judge.named_values import (
-    as_spelled,
-    is_denied,
-    may_be_spelled_otherwise,
-    missing_codes,
-    missing_endings,
-    other_currency,
-)
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.words import (
-    WORD_WEIGHT,
-    Word,
-    is_negated,
-    is_run_of_characters,
-    weigh,
-    word_set,
-)
+from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_run_of_characters, weigh, word_set
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
@@ -145,9 +130,9 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     weight = min(1.0, fsum(claim.content.values()) / _FULL_WEIGHT)
     if probability([(covered, weight)]) >= PROBABLE:
         # The claim denies something where prose around it does not, or prose does in its words.
-        is_denial = is_denied(claim.text)
+        is_denial = named_values.is_denied(claim.text)
         held_text = (best.span.context if is_denial else best.span.quote) if best else ""
-        if best and best.piece.is_prose and is_denial != is_denied(held_text):
+        if best and best.piece.is_prose and is_denial != named_values.is_denied(held_text):
             reason = f"Only one of it and “{quote}” denies something."
             return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=OTHER_POLARITY)
         held = f"The evidence holds {covered:.0%} of it."
@@ -190,17 +175,17 @@ def _as_spelled(
 
     def missing_of(claim: Claim) -> list[str]:
         missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
-        return missing or missing_codes(claim.text, (piece.parts for piece in pieces))
+        return missing or named_values.missing_codes(claim.text, (piece.parts for piece in pieces))
 
     pieces = known.pieces + mentioned.pieces
     missing = missing_of(claim)
-    is_spelled = may_be_spelled_otherwise(claim.text, bool(missing))
+    is_spelled = named_values.may_be_spelled_otherwise(claim.text, bool(missing))
     texts = [piece.spelled for piece in pieces] if is_spelled else []
-    respelled = as_spelled(claim.text, texts)
+    respelled = named_values.as_spelled(claim.text, texts)
     if respelled != claim.text:
         claim = read_claim(respelled)
         missing = missing_of(claim)
-    return claim, missing or missing_endings(claim.text, texts)
+    return claim, missing or named_values.missing_endings(claim.text, texts)
 
 
 def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
@@ -213,7 +198,8 @@ def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> st
         return f"The evidence says “{status.name}”: {status.value}."
     if best and (reason := replaced_number(claim, best)):
         return reason
-    if currencies := other_currency(claim.text, known.currencies, (piece.text for piece in known.pieces)):
+    texts = (piece.text for piece in known.pieces)
+    if currencies := named_values.other_currency(claim.text, known.currencies, texts):
         return f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
     return None
 
@@ -243,21 +229,15 @@ def probability(parts: Sequence[tuple[float, float]]) -> float:
     return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
 
 
-def coverage(
-    claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], mentioned: Evidence
-) -> float:
+def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], asked: Evidence) -> float:
     """Returns how much of a claim with content the evidence holds, 0..1. More evidence never lowers it.
 
     What the user mentioned supports nothing, but a name in it is not strange.
     """
     content = fsum(claim.content.values())
-    grammar = [
-        (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
-        for word in claim.words
-        if not word.is_content
-        for key, weight in word.features
-    ]
-    strange = _strange_names(claim, known.keys | mentioned.keys)
+    features = [feature for word in claim.words if not word.is_content for feature in word.features]
+    grammar = [(key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight) for key, weight in features]
+    strange = _strange_names(claim, known.keys | asked.keys)
     strange += any(word.is_negation for word in claim.words) and not known.is_negated
     whole = content + fsum([weight for _, weight in grammar]) + _STRANGE * strange
     anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
@@ -319,17 +299,15 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
     At least three words around both numbers must be the same, one of them on either side, and more than
     around the number of the claim wherever it stands.
     """
-    piece = passage.piece
     for position, word in enumerate(claim.words[1:-1], 1):
-        other = _in_place_of(claim.words, position, piece.words, piece.numbers) if word.demands else None
+        other = _in_place_of(claim.words, position, passage) if word.demands else None
         if other:
             return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
     return None
 
 
-def _in_place_of(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], numbers: NumberPlaces
-) -> str | None:
+def _in_place_of(claimed: Sequence[Word], position: int, passage: EvidencePassage) -> str | None:
+    held, numbers = passage.piece.words, passage.piece.numbers
     others = numbers.between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
     if not 0 < len(others) <= _MOST_PLACES:
         return None
@@ -354,14 +332,12 @@ def _in_place_of(
     return held[-best].lower if same >= least else None
 
 
-def _words_around(
-    claimed: Sequence[Word], position: int, held: Sequence[Word], other: int
-) -> tuple[int, int]:
+def _words_around(claimed: Sequence[Word], index: int, held: Sequence[Word], other: int) -> tuple[int, int]:
     """Returns how many words before and after two places are the same, without a gap, 0..4 each."""
     most, counts = _MOST_WORDS_A_SIDE, []
     for ours, theirs in (
-        (claimed[max(0, position - most) : position][::-1], held[max(0, other - most) : other][::-1]),
-        (claimed[position + 1 : position + 1 + most], held[other + 1 : other + 1 + most]),
+        (claimed[max(0, index - most) : index][::-1], held[max(0, other - most) : other][::-1]),
+        (claimed[index + 1 : index + 1 + most], held[other + 1 : other + 1 + most]),
     ):
         pairs = zip(ours, theirs, strict=False)
         counts.append(sum(1 for _ in takewhile(lambda pair: alike(pair[0]) == alike(pair[1]), pairs)))
@@ -422,8 +398,9 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
     figure, numbers = _overlap(wanted, answer), missing_numbers(wanted, known.keys)
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
-    is_denied = is_negated(wanted.words) != is_negated(answer.words)
-    if is_denied:
+    negations = [any(word.is_negation for word in claim.words) for claim in (wanted, answer)]
+    one_denies = negations[0] != negations[1]
+    if one_denies:
         figure *= _ONE_IS_NEGATED
     contrary = None
     for claim in map(read_claim, _SENTENCE_END.split(expected)):
@@ -432,7 +409,7 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
             figure *= _CONTRADICTED
             break
     missing = numbers + missing_words(wanted, known.keys)
-    reason = "Only one of the texts denies something." if is_denied else "The answer has all expected words."
+    reason = "Only one of the texts denies something." if one_denies else "The answer has all expected words."
     reason = f"The answer lacks {quoted_names(missing)}." if missing else reason
     reason = reason if figure else "The texts have nothing in common."
     return AnswerComparison(figure, span.quote if span else "", contrary or reason)

@@ -11,16 +11,7 @@ from turnwise.transforms.local_judge.meanings import words as words_meanings
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
 from turnwise.transforms.text.dates import HALVES, MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 from turnwise.transforms.text.values import SHARES
-from turnwise.transforms.text.words import (
-    NEGATING,
-    SCALES,
-    Word,
-    is_negated,
-    read_numeral,
-    weigh,
-    word_set,
-    words,
-)
+from turnwise.transforms.text.words import NEGATING, SCALES, Word, read_numeral, weigh, word_set, words
 
 _WEIGHTS = ["pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드"]
 _FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": f" 엔 cny {CURRENCY_NAMES['cny']}"}
@@ -72,15 +63,13 @@ _OF_NUMBERS = _named("unit", (*_CURRENCIES, *re.split(r"[|\n]", _UNITS))) | _nam
 _SIGNS = re.compile(r"([€$£¥₩₹])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
-_UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ])|" + "|".join(
-    name for name in _LONGEST_FIRST if not name[-1].isascii()
-)
+_UNSPACED = "|".join(name for name in _LONGEST_FIRST if not name[-1].isascii())
+_UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ])|{_UNSPACED}"
 _SCALE = "|".join(sorted(SCALES.keys() - {"k"}, key=len, reverse=True))
 _NUMBER = rf"\d(?:(?:k|\s?(?:{_SCALE}))(?![a-zà-ÿ]))?"
 _FOUND = re.compile(
-    rf"(?P<half>{HALVES})(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
-    rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b",
-    re.IGNORECASE,
+    rf"(?i)(?P<half>{HALVES})(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
+    rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b"
 )
 _VERBS = ("may", "march", "mar", "sept", "dec", "jan")
 
@@ -119,7 +108,7 @@ def other_currency(text: str, of_records: Set[str], known: Iterable[str]) -> tup
 
 # Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.
 _IDIOMS = re.compile(
-    r"\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt"
+    r"(?i)\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt"
     r"|wonder|matter|problem|worries|until|before|unless|(?:un|im|in|ir)[a-z]{4,}(?:ble|ly|ual))\b|\bnothing "
     r"(?:but|less|more)\b|\b(?:cannot|can['’]t) (?:but|wait)\b|\bif not\b|\bunless\b|\bdo(?:n['’]t| not) "
     r"(?:forget|hesitate|worry|miss)\b|\bnicht\s+(?:nur|bloß|allein|zuletzt|später|früher|mehr als|weniger"
@@ -129,8 +118,7 @@ _IDIOMS = re.compile(
     r"|más|menos|dude|olvide)\b|\bsin (?:duda|problemas?)\b|だけで(?:は)?なく|だけじゃなく|のみならず"
     r"|に過ぎない|なければなら?な?りません|なければならない|かもしれ(?:ない|ません)|ない限り|なければ|ないと"
     r"|問題(?:は)?(?:ない|ありません)|뿐(?:만)?\s?아니라|뿐만이?\s?아니|지\s?않으면|않는\s?한|문제\s?없"
-    r"|틀림없|빠짐없|상관없",
-    re.IGNORECASE,
+    r"|틀림없|빠짐없|상관없"
 )
 
 _IN_BETWEEN = r"(?:[^\W\d_]+(?:\s+|['’])){0,4}?"
@@ -167,7 +155,7 @@ def replace_idioms(text: str, replacement: str = " ") -> str:
 
 def is_denied(text: str) -> bool:
     """Returns whether a text has a negation that denies something."""
-    return is_negated(words_meanings(replace_idioms(with_single_negations(text))))
+    return any(word.is_negation for word in words_meanings(replace_idioms(with_single_negations(text))))
 
 
 def denies(text: str, known: Set[str]) -> bool:
@@ -209,11 +197,10 @@ _GAP = re.compile(r"[ \u00a0‐‑()-]{1,2}")
 _MOST_RUNS, _LONGEST = 9, 2_000
 _FEWEST_DIGITS, _SHORTEST, _LONGEST_LETTERS = 6, 3, 5
 _ENDING = re.compile(
-    r"(?:\bending\s+(?:in|with)|\b(?:card|account|number|phone|certificate|iban)\s+ends\s+(?:in|with)"
+    r"(?i)(?:\bending\s+(?:in|with)|\b(?:card|account|number|phone|certificate|iban)\s+ends\s+(?:in|with)"
     r"|\blast\s+(?:four|4)\s+digits(?:\s+of\s+(?:the|your)\s+\w{1,20})?(?:\s+(?:are|is))?|\bend(?:et|end)\s+auf|\bEndziffern"
     r"|\btermin(?:ée?|ada|ado|a|e)\s+(?:par|en)|末尾が?|下4桁[がは]?|끝자리[가는]?|[*•]{2,20}|\b[xX]{3,20})"
-    r"[\s:*#•-]{0,20}(\d{4})(?!\d)",
-    re.IGNORECASE,
+    r"[\s:*#•-]{0,20}(\d{4})(?!\d)"
 )
 _MAY_BE_CODE = re.compile(r"\d[\d \u00a0‐‑()-]{4,}\d|[A-Z][ -]?\d|\d[ -]?[A-Z]|[a-z]\d|\d[a-z]")
 _YEAR = re.compile(r"(?:19|20)\d\d")

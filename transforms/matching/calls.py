@@ -6,17 +6,17 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import orjson
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from turnwise.schemas.conversation import ExpectedTurn, Settings, TimedSpan, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
-from turnwise.transforms.text.patterns import check_pattern, pattern_found
+from turnwise.transforms.text.patterns import checked_pattern, pattern_found
 from turnwise.transforms.text.rouge import common_subsequence
 
 _MOST_PAIRS = 40_000
@@ -264,7 +264,7 @@ class ArgumentMatcher(Settings):
     """
 
     match: Literal["exact", "ignore", "contains", "regexp", "number"] = "exact"
-    pattern: str | None = None
+    pattern: Annotated[str, AfterValidator(checked_pattern)] | None = None
     tolerance: float = Field(default=0.0, ge=0, strict=True)
     relative_tolerance: float = Field(default=0.0, ge=0, strict=True)
 
@@ -272,13 +272,6 @@ class ArgumentMatcher(Settings):
     @classmethod
     def _from_name(cls, value: JsonValue) -> JsonValue:
         return {"match": value} if isinstance(value, str) else value
-
-    @field_validator("pattern")
-    @classmethod
-    def _is_pattern(cls, value: str | None) -> str | None:
-        if value is not None:
-            check_pattern(value)
-        return value
 
     def matches(self, expected: JsonValue, actual: JsonValue) -> bool:
         """Returns whether an actual value is as good as the expected one."""
@@ -382,7 +375,7 @@ def check_directives(arguments: JsonObject, holder: str) -> None:
                 pattern = value.get("$matchValue", value.get("value"))
                 if not isinstance(pattern, str):
                     raise ValueError("a regexp directive needs its pattern under $matchValue")
-                check_pattern(pattern)
+                checked_pattern(pattern)
         except ValueError as error:
             raise ValueError(f"{name} of {holder}: {error}") from None
 

@@ -1,21 +1,14 @@
 """Builds the criteria that a config names, and says in one line what is wrong with it."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from turnwise.schemas.config import (
-    STATUS,
-    AlertRule,
-    ConfigError,
-    EvalConfig,
-    TokenPrices,
-    load_json_object,
-    snake_case,
-)
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean
+from turnwise.schemas.config import STATUS, AlertRule, ConfigError, EvalConfig, TokenPrices, snake_case
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, unique_pairs
 from turnwise.transforms.criteria import base
 from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
@@ -29,7 +22,13 @@ from turnwise.transforms.text.patterns import check_glob
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
     """Parses a config file; raises ConfigError if it is not valid."""
-    value = _snake_fields(name, load_json_object(text, name))
+    try:
+        stated = json.loads(text, object_pairs_hook=unique_pairs)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: {error}") from None
+    if not isinstance(stated, dict):
+        raise ConfigError(f"{name}: must hold a JSON object, not {type(stated).__name__}")
+    value = _snake_fields(name, stated)
     if value.get("custom_metrics", {}) is None:
         del value["custom_metrics"]  # google-adk takes null for none
     try:

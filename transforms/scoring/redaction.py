@@ -58,21 +58,17 @@ _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
 """Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
 _Mark = Callable[[str, str, str], str]
-_PLAIN_COLUMNS = frozenset(
-    (
-        *("run_id", "criterion", "outcome", "verdict", "score_id", "case_digest", "case_etag"),
-        *("name", "severity", "severity_reason", "judge", "sampled_out", "ended", "worst_criterion", "stage"),
-        *("createTime", "evaluationRun", "executionState", "goldenRunMethod", "startTime"),
-        *("evaluationStatus", "evaluationMetricsThresholds", "error_type", "endTime"),
-    )
-)
+_PLAIN_COLUMNS = {
+    "run_id", "criterion", "outcome", "verdict", "score_id", "case_digest", "case_etag", "name", "severity",
+    "severity_reason", "judge", "sampled_out", "ended", "worst_criterion", "stage", "createTime", "startTime",
+    "endTime", "evaluationRun", "executionState", "goldenRunMethod", "evaluationStatus",
+    "evaluationMetricsThresholds", "error_type",
+}  # fmt: skip
 """Columns and fields that hold no words of a conversation."""
-_ID_COLUMNS = frozenset(
-    (
-        *("conversation_id", "user_id", "eval_id", "eval_set_id", "task", "source", "tags"),
-        *("conversation", "sessionId", "displayName", "language", "event_time"),
-    )
-)
+_ID_COLUMNS = {
+    "conversation_id", "user_id", "eval_id", "eval_set_id", "task", "source", "tags", "conversation",
+    "sessionId", "displayName", "language", "event_time",
+}  # fmt: skip
 _IDS = ("eval_id", "eval_set_id")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 _OF_VERSION = re.compile(r"[\d._-]+")
@@ -83,13 +79,10 @@ _OF_IDS = "match"
 
 _AS_WRITTEN = ("",)
 """The path of what has no canonical form: a raw record, or JSON in a text."""
-_JUDGED_KEYS = frozenset(
-    (
-        *(*_AS_WRITTEN, "args", "arguments", "response", "result", "differing", "values"),
-        *("variables", "state", "session_state", "final_session_state", "session_input"),
-        *("payloads", "data", "labels", "meta", "wire"),
-    )
-)
+_JUDGED_KEYS = {
+    *_AS_WRITTEN, "args", "arguments", "response", "result", "differing", "values", "variables", "state",
+    "session_state", "final_session_state", "session_input", "payloads", "data", "labels", "meta", "wire",
+}  # fmt: skip
 """Keys above numbers of a conversation. Small numbers elsewhere are scores, counts, places and durations."""
 
 
@@ -126,8 +119,7 @@ class Redactor:
     def learn(self, values: Iterable[JsonValue], path: tuple[str, ...] = ()) -> None:
         """Gives the values of objects their markers: those of paths first, then in order."""
         built = [msgspec.to_builtins(value, enc_hook=str) for value in values]
-        for value in built:
-            self._foreign.update(_MARKER.findall(str(value)))
+        self._foreign.update(_MARKER.findall(str(built)))
         for value in built:
             self._learn_paths(value, path)
         self._cut_texts = []
@@ -243,13 +235,10 @@ class Redactor:
             return self._parts([self.redact(item, path) for item in items])
         if not isinstance(value, int | float) or not _is_number(value):
             return value
-        is_small = abs(value) < 1e6
-        if is_small and not (self._literals or self._config.patterns):
+        is_small, text = abs(value) < 1e6, _text_of(value)
+        if is_small and text not in self._literals and not self._config.patterns:
             return value
         if not _is_judged(path) and (is_small or "details" not in path):
-            return value
-        text = _text_of(value)
-        if is_small and text not in self._literals and not self._config.patterns:
             return value
         # Numbers are times, amounts and places more often than phone numbers.
         done = self.text(text, key, is_number=True)
@@ -673,9 +662,8 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
         except (TypeError, ValueError, OverflowError):  # what JSON has no room for: every text is searched
             pass
     redactor = Redactor(config)
-    redactor.name_ids(
-        (conversation.conversation_id, case.eval_id if case else None, case.eval_set_id if case else None)
-    )
+    ids = (case.eval_id, case.eval_set_id) if case else ()
+    redactor.name_ids((conversation.conversation_id, *ids))
     redactor.learn([conversation, *([case] if case else []), {"details": scored}])
     return redactor if redactor.has_values(sample.record.source) or redactor.reached else None
 

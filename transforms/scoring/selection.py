@@ -71,8 +71,6 @@ class Selection(Struct, frozen=True):
         position = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
         comparer = self.comparer if self.comparer and position < self._rate(self.comparer) else None
         asked = tuple(criterion for criterion in candidates if position < self._rate(criterion))
-        if len(asked) == len(candidates):
-            return Criteria(self.measured, asked, (), comparer, self.redact)
         left = [criterion for criterion in candidates if position >= self._rate(criterion)]
         names = self.deciding.get(case.dialect) if case else None
         decides = any(c.threshold is not None if names is None else c.name in names for c in left)
@@ -99,7 +97,7 @@ def select(
     `judge`: the run's panel and cascade, which do not count unless it `asks_models`. Without `has_judge`,
     nobody is asked about what measured criteria leave open.
     """
-    judge = judge or JudgeConfig()
+    judge, by_dialect = judge or JudgeConfig(), by_dialect or {}
     names = {criterion.name for criterion in criteria}
     comparer = next((c for c in criteria if isinstance(c, SemanticMatch)), SemanticMatch())
     leaves_open = has_judge and any(isinstance(criterion, LeavesOpen) for criterion in criteria)
@@ -108,13 +106,11 @@ def select(
         judged=tuple(_asking(c, judge, asks_models) for c in criteria if isinstance(c, JudgedCriterion)),
         by_dialect={
             dialect: tuple(_asking(c, judge, asks_models) for c in defaults if c.name not in names)
-            for dialect, defaults in (by_dialect or {}).items()
+            for dialect, defaults in by_dialect.items()
         },
         sample_rate=sample_rate,
         comparer=_asking(comparer, judge, asks_models) if leaves_open else None,
-        deciding={
-            dialect: frozenset(c.name for c in defaults) for dialect, defaults in (by_dialect or {}).items()
-        },
+        deciding={key: frozenset(c.name for c in defaults) for key, defaults in by_dialect.items()},
         redact=redact,
     )
 

@@ -10,14 +10,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.statistics.resampling import (
-    LEVEL,
-    REPLICATES,
-    Numbers,
-    generator_of,
-    replicates_for,
-    resampling_weights,
-)
+from turnwise.transforms.statistics import resampling
+from turnwise.transforms.statistics.resampling import LEVEL, Numbers
 from turnwise.transforms.statistics.tests import normal_quantile, t_quantile, wilson_interval
 
 _ROUNDING = 1e-12
@@ -102,10 +96,10 @@ def _percentiles(
     """Returns the middle of a figure over replicates; None: it does not vary, or in 1 of 20 is undefined."""
     if len(parts) < 2:
         return None
-    replicates = replicates_for(len(parts))
+    replicates = resampling.replicates_for(len(parts))
     sums = np.zeros((replicates, 4))
     for case, part in parts.items():
-        sums += resampling_weights(seed, case, replicates)[:, None] * part
+        sums += resampling.resampling_weights(seed, case, replicates)[:, None] * part
     drawn = figures(sums)
     drawn = drawn[~np.isnan(drawn)]
     if len(drawn) < 0.95 * replicates or np.ptp(drawn) < _ROUNDING:
@@ -225,8 +219,7 @@ def clustered_share(values: Numbers, clusters: CaseCodes) -> EffectiveShare:
     The variance is that of a ratio over clusters, by linearisation (Cochran 1977, Sampling Techniques, 6.3).
     Where nothing varies, the clusters count instead of the scores.
     """
-    count = len(values)
-    if not count:
+    if not (count := len(values)):
         return EffectiveShare(0.0, 0.0)
     value = float(values.sum()) / count
     of_cluster = np.bincount(clusters)
@@ -354,7 +347,7 @@ def corrected_rate(
         people = EffectiveShare(rate, effective_size(drawn[part]))
         strata.append(_Stratum(people, part, float(everything.mean()), int(everything.sum())))
     effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
-    generator = generator_of(seed)
+    generator = resampling.generator_of(seed)
     let_pass = [_posterior(generator, stratum.people, effect) for stratum in strata]
     draws, size = let_pass[0], strata[0].size
     for stratum, share in zip(strata[1:], let_pass[1:], strict=True):
@@ -376,9 +369,8 @@ _UNDECIDED = 2
 
 def _answers(judged: Sequence[bool | None]) -> CaseCodes:
     """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 no score."""
-    return np.asarray(
-        [_UNDECIDED if is_pass is None else int(not is_pass) for is_pass in judged], dtype=np.int64
-    )
+    stratum_of = {True: 0, False: 1, None: _UNDECIDED}
+    return np.asarray([stratum_of[is_pass] for is_pass in judged], dtype=np.int64)
 
 
 def _design_effect(
@@ -431,4 +423,4 @@ def rogan_gladen(passes: int, count: int, table: Confusion) -> Bounds | None:
 
 def _posterior(generator: np.random.Generator, share: EffectiveShare, effect: float) -> Numbers:
     size = share.size / effect
-    return generator.beta(share.value * size + 0.5, (1 - share.value) * size + 0.5, REPLICATES)
+    return generator.beta(share.value * size + 0.5, (1 - share.value) * size + 0.5, resampling.REPLICATES)

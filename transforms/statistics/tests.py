@@ -31,9 +31,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def shrink(
-    differences: Sequence[float], variances: Sequence[float], centre: float | None = None
-) -> list[float]:
+def shrink(changes: Sequence[float], variances: Sequence[float], centre: float | None = None) -> list[float]:
     """Draws differences towards a centre (their weighted mean), the more the less certain each is.
 
     Empirical Bayes: the variance between them, which are above 0 each, is that of DerSimonian and Laird 1986,
@@ -42,8 +40,8 @@ def shrink(
     weights = [1 / variance for variance in variances]
     total = sum(weights)
     if centre is None:
-        centre = sum(w * d for w, d in zip(weights, differences, strict=True)) / total
-    gaps = [difference - centre for difference in differences]
+        centre = sum(w * change for w, change in zip(weights, changes, strict=True)) / total
+    gaps = [change - centre for change in changes]
     excess = sum(w * gap**2 for w, gap in zip(weights, gaps, strict=True)) - len(weights) + 1
     scale = total - sum(weight**2 for weight in weights) / total
     between = max(0.0, excess / scale) if scale > 0 else 0.0
@@ -129,8 +127,7 @@ def bounded_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
 
 def _limits(passes: int, count: int, level: float) -> tuple[float, float]:
     """Returns how far Wilson's bounds lie below and above a share."""
-    wilson = wilson_interval(passes, count, level)
-    if wilson is None:
+    if (wilson := wilson_interval(passes, count, level)) is None:
         raise ValueError("an interval needs at least one case")
     return passes / count - wilson.low, wilson.high - passes / count
 
@@ -317,12 +314,11 @@ def t_quantile(share: float, freedom: float) -> float:
     if share < 0.5:
         return -t_quantile(1 - share, freedom)
     value, step = 0.0, normal_quantile(share)
+    front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
     while value + step > value:
         value += step
-        front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
-        step = (upper_t(value, freedom) - (1 - share)) / exp(
-            front - (freedom + 1) / 2 * log1p(value * value / freedom)
-        )
+        density = exp(front - (freedom + 1) / 2 * log1p(value * value / freedom))
+        step = (upper_t(value, freedom) - (1 - share)) / density
     return value
 
 
@@ -416,8 +412,7 @@ def _mixture(z: float, count: int, base_count: int) -> float:
     """
     spread = _EXPECTED_EFFECT**2 / (1 / count + 1 / base_count)
     share = spread / (1 + spread)
-    lower = upper_normal(-z * sqrt(share))
-    if not lower:
+    if not (lower := upper_normal(-z * sqrt(share))):
         return -inf
     return log(2 * lower) - log1p(spread) / 2 + share * z * z / 2
 

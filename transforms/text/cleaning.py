@@ -103,11 +103,10 @@ _CLOSED = rf"{_PIPED}|{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}"
 _SYS = rf"<{_GAP}/?{_GAP}SYS{_GAP}>{_GAP}"
 
 _MARKERS = re.compile(
-    rf"[<>\[\]#](?:(?<=<)(?=\||(?:{_CLOSED}|{_SYS})>)|(?<=\|[>\]])"
+    rf"(?im)[<>\[\]#](?:(?<=<)(?=\||(?:{_CLOSED}|{_SYS})>)|(?<=\|[>\]])"
     rf"|(?<=\[)(?=\||(?:{_PIPED}|{_GAP}/?{_GAP}(?:{_IN_BRACKETS}){_GAP})\]|e~\[)"
     r"|(?<=\])(?=~!?b[\[\]])|(?<=^\[)(?=[0-9a-f]{8}:)"
-    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}(?::|$)))",
-    re.IGNORECASE | re.MULTILINE,
+    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}(?::|$)))"
 )
 """Brackets and signs of the role markers of chat templates, and of lines that look like section headings."""
 
@@ -296,9 +295,8 @@ class Utf8Text:
         self.text = text
         self.data = text.encode("utf-8", "surrogatepass")
         # Offsets of bytes that continue a character.
-        self._inside = (
-            [] if text.isascii() else [i for i, byte in enumerate(self.data) if 0x80 <= byte < 0xC0]
-        )
+        data = b"" if text.isascii() else self.data
+        self._inside = [i for i, byte in enumerate(data) if 0x80 <= byte < 0xC0]
 
     def _code_point(self, offset: int) -> int | None:
         """Returns the code-point offset of a byte offset; None: it is inside a character."""
@@ -330,7 +328,6 @@ def natural_order(name: str) -> tuple[tuple[object, ...], str]:
     >>> sorted(["v10", "v2", "v2.1"], key=natural_order)
     ['v2', 'v2.1', 'v10']
     """
-    parts = _NATURAL_NUMBER.split(name)
     # `int` refuses numbers beyond 4,300 digits: the longer one is the larger one.
-    bare = ((part, part.lstrip("0")) for part in parts)
+    bare = ((part, part.lstrip("0")) for part in _NATURAL_NUMBER.split(name))
     return tuple((len(number), number) if i % 2 else part for i, (part, number) in enumerate(bare)), name

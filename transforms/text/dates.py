@@ -159,8 +159,7 @@ class DateReading(NamedTuple):
         """The point in time; None: the day, the time or the offset is not stated."""
         if self.day is None or self.clock is None or self.offset is None:
             return None
-        zone = timezone(timedelta(minutes=self.offset))
-        return datetime.combine(self.day, self.clock, zone)
+        return datetime.combine(self.day, self.clock, timezone(timedelta(minutes=self.offset)))
 
 
 def read_dates(text: str) -> tuple[DateReading, ...]:
@@ -175,8 +174,7 @@ def read_dates(text: str) -> tuple[DateReading, ...]:
 
 
 _CLOCK_WORD = re.compile(
-    r"\b(?:12 )?(?:(noon|midday|mittags?|midi|mediod[ií]a)|midnight|mitternachts?|minuit|medianoche)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:12 )?(?:(noon|midday|mittags?|midi|mediod[ií]a)|midnight|mitternachts?|minuit|medianoche)\b"
 )
 
 

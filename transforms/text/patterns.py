@@ -18,9 +18,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ANY = ".*"
 
 
-def check_pattern(pattern: str) -> None:
-    """Raises ValueError, in one line, for what is no regular expression of RE2."""
+def checked_pattern(pattern: str) -> str:
+    """Returns a pattern; raises ValueError, in one line, for what is no regular expression of RE2."""
     compiled(pattern)
+    return pattern
 
 
 def pattern_found(pattern: str, text: str) -> bool:

@@ -6,20 +6,9 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from turnwise.transforms.text import cleaning
+from turnwise.transforms.text import cleaning, words
 from turnwise.transforms.text.dates import MONTHS, DateReading, by_place, read_dates, same_date
-from turnwise.transforms.text.words import (
-    CHARACTER_SCRIPTS,
-    HAN_DIGITS,
-    LARGE_NUMBERS,
-    NEGATIONS,
-    NUMBERS_IN_WORDS,
-    SCALES,
-    UNSPACED_SCRIPTS,
-    number_in_words,
-    with_ascii_digits,
-    word_set,
-)
+from turnwise.transforms.text.words import word_set
 
 _SIGNS = {
     **cleaning.CURRENCIES,
@@ -34,11 +23,11 @@ MONEY_NAMES = {
 SHARES = ("percent", "prozent", "pourcent", "パーセント", "퍼센트")
 
 
-def _any_of(words: Iterable[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+def _any_of(some: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(some, key=len, reverse=True))
 
 
-SPACED_LETTER = f"[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
+SPACED_LETTER = f"[^\\W_{words.CHARACTER_SCRIPTS}{words.UNSPACED_SCRIPTS}]"
 """Pattern of a letter or digit of a script with spaces between words."""
 _RUN = f"{SPACED_LETTER}{{1,64}}"
 _MONTH, _CODE = _any_of(MONTHS), f"(?-i:{cleaning.CURRENCY_CODES.pattern.upper()})"
@@ -69,40 +58,36 @@ def _finder(with_words: bool) -> re.Pattern[str]:
     """Returns the pattern of values, dates in words among them or not; it takes long to compile."""
     day = f"{_DAY}|{_DAY_IN_WORDS}" if with_words else _DAY
     return re.compile(
-        rf"(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK_ALONE})(?!\w|[:.]\d))"
-        rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{SPACED_LETTER})(?:{_NUMBER})",
-        re.IGNORECASE,
+        rf"(?i)(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK_ALONE})(?!\w|[:.]\d))"
+        rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{SPACED_LETTER})(?:{_NUMBER})"
     )
 
 
 _DIGITS = re.compile(r"(\.?\d(?:[\d.,'’]*\d)?)(.*)")
-_SCALE = _any_of(word for word in SCALES if len(word) > 1 or not word.isascii())
+_SCALE = _any_of(word for word in words.SCALES if len(word) > 1 or not word.isascii())
 
 
 @cache
 def _after() -> re.Pattern[str]:
     """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
     return re.compile(
-        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?"
+        rf"(?i)(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?"
         rf"(?P<share>\s?(?:%|(?:{'|'.join(SHARES)})(?!{SPACED_LETTER})))?"
-        rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?",
-        re.IGNORECASE,
+        rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?"
     )
 
 
 _unit = cache(lambda: re.compile(rf"-?{SPACED_LETTER}{{2,}}(?:[-_]{SPACED_LETTER}+)*"))
 _NOT = re.compile(
-    rf"(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
+    rf"(?i)(?:^|\W)(?:{_any_of(words.NEGATIONS - {'no'})}|\w+n['’]t)"
     r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
     r"|(?:^|\W)(?:no|non|n[ãa]o) (?:es|son|era|fue|è|sono|é|são|foi) (?:de |di )?$"
-    r"|(?:^|\W)(?:rather than|instead of|anstatt|statt) (?:the )?$",
-    re.IGNORECASE,
+    r"|(?:^|\W)(?:rather than|instead of|anstatt|statt) (?:the )?$"
 )
 _NOT_AFTER = re.compile(
-    r" ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
+    r"(?i) ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
     r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct)\b"
-    r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b",
-    re.IGNORECASE,
+    r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b"
 )
 _MARKUP = re.compile(r"\*\*|__|`")
 _PRINTED = str.maketrans("\u2010\u2011\u2012\u2212\ufe63\uff0d’ʼ×⁄", "------''x/", "\u00ad")
@@ -168,7 +153,7 @@ def with_plain_signs(text: str) -> str:
 
 def normalized(text: str, language: str | None) -> str:
     """Returns the text that the offsets of mentions are in: without markup, with plain digits and spaces."""
-    text = _GROUPS.sub("", with_plain_signs(with_ascii_digits(text)).translate(_DASHES))
+    text = _GROUPS.sub("", with_plain_signs(words.with_ascii_digits(text)).translate(_DASHES))
     if language_root(language) not in GROUPED_BY_SPACE:
         text = _PERHAPS_GROUPS.sub(lambda match: match[0].replace(" ", "_"), text)
     text = " ".join(unicodedata.normalize("NFKC", _MARKUP.sub("", text)).split())
@@ -205,10 +190,9 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     after = _after().match(text, match.start("core") + core.end(1))
     if after is None or (len(core[2]) == 1 and not after["scale"]):
         return identifier
-    value *= 10 ** SCALES[cleaning.plain(after["scale"])] if after["scale"] else 1
-    marks = {
-        MONEY_NAMES.get(cleaning.plain(m), cleaning.plain(m)) for m in (match["before"], after["money"]) if m
-    }
+    value *= 10 ** words.SCALES[cleaning.plain(after["scale"])] if after["scale"] else 1
+    named = [cleaning.plain(mark) for mark in (match["before"], after["money"]) if mark]
+    marks = {MONEY_NAMES.get(name, name) for name in named}
     if len(marks) > 1:
         return identifier
     amount = cleaning.Amount(-value if match["sign"] or match["inner"] else value, next(iter(marks), ""))
@@ -267,17 +251,16 @@ def read_number(text: str, language: str | None) -> int | float | None:
 
 # Reads whole numbers that are written as words.
 
-_ANY = "|".join(sorted(NUMBERS_IN_WORDS.keys() | LARGE_NUMBERS.keys(), key=len, reverse=True))
-_FIRST = "|".join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))
+_ANY = "|".join(sorted(words.NUMBERS_IN_WORDS.keys() | words.LARGE_NUMBERS.keys(), key=len, reverse=True))
+_FIRST = "|".join(sorted(words.NUMBERS_IN_WORDS, key=len, reverse=True))
 _IN_WORDS = re.compile(
-    rf"(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
-    r"(?:[ -](?:et|y)[ -]une?o?)?(?![^\W_])",
-    re.IGNORECASE,
+    rf"(?i)(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
+    r"(?:[ -](?:et|y)[ -]une?o?)?(?![^\W_])"
 )
 _BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
 
 _VALUES = {
-    **HAN_DIGITS,
+    **words.HAN_DIGITS,
     **by_place("영 일 이 삼 사 오 육 칠 팔 구"),
     **{"百": 100, "千": 1_000, "십": 10, "백": 100, "천": 1_000},
     **{"万": 10**4, "萬": 10**4, "만": 10**4, "億": 10**8, "亿": 10**8, "억": 10**8},
@@ -305,7 +288,7 @@ def with_digits(text: str) -> str:
 
 
 def _digits_of_run(run: re.Match[str]) -> str:
-    number = number_in_words(run[0].lower())
+    number = words.number_in_words(run[0].lower())
     if number is not None:
         return str(number)
     parts = _BETWEEN.split(run[0])

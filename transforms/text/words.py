@@ -247,11 +247,6 @@ def weigh(some: Iterable[Word], more: Mapping[str, float] | None = None) -> dict
     return weights
 
 
-def is_negated(some: Iterable[Word]) -> bool:
-    """Returns whether any of the words is a negation."""
-    return any(word.is_negation for word in some)
-
-
 def dates_in_words(read: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
     """Yields months by name, as in `May 5`, `5. Mai` and `5 de mayo`, with keys of the days beside them."""
     for position in [position for position, word in enumerate(read) if word.month]:

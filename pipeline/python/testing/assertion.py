@@ -20,12 +20,8 @@ from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample, inline_case, packed_case
 from turnwise.transforms.review.row import RULES
-from turnwise.transforms.scoring.evaluate import (
-    CriterionScores,
-    ScoredConversation,
-    Verdict,
-    conversation_verdict,
-)
+from turnwise.transforms.scoring import evaluate as scoring
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
 
 _MOST_TURNS = 10
 _T = TypeVar("_T")
@@ -67,7 +63,7 @@ def assert_conversation(
     >>> assert_conversation(log, case, {"tool_trajectory_avg_score": 1.0})
     """
     __tracebackhide__ = True
-    settings = evaluate.run_settings(evaluate.Options(criteria, config, judge), case is not None)
+    settings = evaluate.settings_of(evaluate.Options(criteria, config, judge), case is not None)
     if isinstance(allow_no_score, str):
         raise TypeError("allow_no_score: a collection of names, not one text")
     known = (STATUS, *settings.criteria_names)
@@ -75,15 +71,14 @@ def assert_conversation(
         if name not in known:
             raise ConfigError(f"allow_no_score: {name}: it can be {', '.join(known)}")
     kept: list[ScoredConversation] = []
-    evaluate.finished(
-        evaluate.score_with_judge([_sample(conversation, case, config)], settings, kept.append, _raise)
-    )
+    samples = [_sample(conversation, case, config)]
+    evaluate.finished(evaluate.score_with_judge(samples, settings, kept.append, _raise))
     (scored,) = kept
     no_score = [result for result in scored.scores if _has_no_score(result)]
     allowed = [r for r in no_score if r.criterion.name in allow_no_score and not r.errors]
     no_score = [result for result in no_score if result not in allowed]
     scored.scores = [result for result in scored.scores if result not in allowed or _fails(result)]
-    verdict = conversation_verdict(scored, RULES)
+    verdict = scoring.conversation_verdict(scored, RULES)
     gates = [result for result in scored.scores if result.criterion.threshold is not None]
     failed = [result for result in gates if result.overall and result.overall.outcome == "FAIL"]
     is_decided = verdict.status == "PASS" or (verdict.status is None and STATUS in allow_no_score)
@@ -96,10 +91,8 @@ def _raise(sample: Sample, error: BaseException) -> None:
     raise error
 
 
-def _sample(
-    conversation: ConversationInput, case: CaseInput | None, config: evaluate.Config | None
-) -> Sample:
-    (log,) = _only("conversation", evaluate.read_conversations(conversation, config=config))
+def _sample(logged: ConversationInput, case: CaseInput | None, config: evaluate.Config | None) -> Sample:
+    (log,) = _only("conversation", evaluate.read_conversations(logged, config=config))
     record, index = Record("conversation", 1, b""), CaseIndex()
     if case is None:
         return Sample(log, inline_case(log), record)
@@ -217,8 +210,6 @@ def _compared(
 
 
 def _shown(call: ToolCall) -> ShownText:
-    arguments = (
-        f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}"
-        for name, value in (call.args or {}).items()
-    )
+    given = (call.args or {}).items()
+    arguments = (f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}" for name, value in given)
     return ShownText(f"{call.name or '?'}({', '.join(arguments)})")

@@ -73,9 +73,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.definition.warn(UnusedCaseWarning(f"{number}: {names_text(read.unused)}"))
     root = f"{config.rootpath}/"
     places = [f"unreadable:{recording.where.removeprefix(root)}" for recording in read.unreadable]
-    metafunc.parametrize(
-        _RECORDING, [*read.recordings, *read.unreadable], ids=[*read.ids(), *places], indirect=True
-    )
+    values = [*read.recordings, *read.unreadable]
+    metafunc.parametrize(_RECORDING, values, ids=[*read.ids(), *places], indirect=True)
 
 
 def _marked(metafunc: pytest.Metafunc) -> tuple[list[str], list[str]] | None:
@@ -99,9 +98,8 @@ def _paths(config: pytest.Config, name: str) -> list[str]:
     given = config.getoption(f"turnwise_{name}")
     if given:
         return _below(config.invocation_params.dir, given)
-    return _below(
-        config.inipath.parent if config.inipath else config.rootpath, config.getini(f"turnwise_{name}")
-    )
+    folder = config.inipath.parent if config.inipath else config.rootpath
+    return _below(folder, config.getini(f"turnwise_{name}"))
 
 
 def _below(folder: Path, paths: Sequence[object]) -> list[str]:

@@ -2,14 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from turnwise.pipeline.service.serve import TOKEN, bearer_token
-from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.score import KEPT_RECORD_BYTES, oversized_error
@@ -62,17 +60,10 @@ class SettledPositions(NamedTuple):
 class Checkpoints(Protocol):
     """Progress of sources that can be read again, such as files, written together with the outcomes."""
 
-    def done(self, source: str) -> SettledPositions:
-        """Returns the positions that earlier processes settled, and tracks the source from now on."""
-
-    def skip(self, source: str, positions: Iterable[int]) -> None:
-        """Settles positions without a record, such as blank lines."""
-
-    def note(self, source: str) -> str | None:
-        """Returns the note of a source (or of another key); None if there is none."""
-
-    def set_note(self, source: str, note: str) -> None:
-        """Stores a note under a source (or another key), such as the identity of its file."""
+    def done(self, source: str) -> SettledPositions: ...
+    def skip(self, source: str, positions: Iterable[int]) -> None: ...
+    def note(self, source: str) -> str | None: ...
+    def set_note(self, source: str, note: str) -> None: ...
 
 
 class StreamSource(Protocol):
@@ -140,42 +131,6 @@ def message_item(
     error = oversized_error(limit) if len(data) > limit else None
     kept = data[:KEPT_RECORD_BYTES] if error else data
     return SourceRecord(source, position, kept, event_time, error, published)
-
-
-_FORM = "otlp://HOST:PORT[?allowed_hosts=NAME,NAME]"
-_PORT = 4318
-
-
-class OtlpAddress(NamedTuple):
-    """Where a receiver listens (port 0: any free one), this machine's further names, a token (or "")."""
-
-    host: str
-    port: int
-    allowed_hosts: tuple[str, ...]
-    token: str
-
-
-def parse_address(uri: str, environ: Mapping[str, str]) -> OtlpAddress:
-    """Parses `otlp://HOST:PORT?allowed_hosts=NAME,NAME`; the port is 4318 if there is none.
-
-    The environment variable TURNWISE_TOKEN is the token. Raises ConfigError if a part is wrong, or other
-    machines reach the address and there is no token.
-    """
-    try:
-        parts = urlsplit(uri)
-        host, port = parts.hostname or "", _PORT if parts.port is None else parts.port
-        given = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-    except ValueError as error:
-        raise ConfigError(f"--input {uri}: {error}; its form is {_FORM}") from None
-    if "@" in parts.netloc:
-        raise ConfigError(f"--input otlp://...: a password does not belong in the address; set {TOKEN}")
-    names = given.pop("allowed_hosts", "")
-    if not host or parts.path.strip("/") or parts.fragment or given:
-        raise ConfigError(f"--input {uri}: its form is {_FORM}")
-    token = bearer_token(environ)
-    if not token and not is_loopback(host):
-        raise ConfigError(f"--input {uri}: other machines can reach it: set {TOKEN}, a bearer token")
-    return OtlpAddress(host, port, tuple(name for name in names.split(",") if name), token)
 
 
 KAFKA = "kafka:"

@@ -15,29 +15,14 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, BinaryIO
 
+from turnwise.pipeline.io import files as local_files
 from turnwise.pipeline.io.containers import KIND_BYTES, check_text
-from turnwise.pipeline.io.files import (
-    Seen,
-    Unreadable,
-    check_file,
-    glob_root,
-    look_at,
-    matches,
-    name_problem,
-    shown_path,
-    walk,
-)
 from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, SUFFIXES, read_records, reading_error
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPositions, SourceRecord, StreamSource
+from turnwise.schemas import score
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
-from turnwise.schemas.score import (
-    KEPT_RECORD_BYTES,
-    IncompleteReadError,
-    OversizedRecordError,
-    oversized_error,
-)
 
 _CHUNK = 1 << 16
 _HELD_BYTES = 1 << 24
@@ -72,7 +57,6 @@ class LinesSource(StreamSource):
         return self._is_ended and not self._items and self._error is None
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
-        """Returns the records that have arrived, at most `limit`; raises OSError if none can be read."""
         with self._changed:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
             self._held -= sum(_ITEM_BYTES + len(item.data) for item in items)
@@ -98,7 +82,7 @@ class LinesSource(StreamSource):
         with self._changed:
             for line in lines:
                 self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
-                error = oversized_error(self._limit) if isinstance(line, _OversizedLine) else None
+                error = score.oversized_error(self._limit) if isinstance(line, _OversizedLine) else None
                 if error is None:
                     line = line.removeprefix(BOM).rstrip(b"\r")
                     if not line or line.isspace():
@@ -108,17 +92,14 @@ class LinesSource(StreamSource):
                 self._held += _ITEM_BYTES + len(line)
 
     def last_items(self) -> Sequence[SourceRecord]:
-        """Stops reading and returns the remaining records."""
         self.close()
         items, self._items, self._held = list(self._items), deque(), 0
         return items
 
     def backlog(self) -> int | None:
-        """Returns the number of records read and not yet polled."""
         return len(self._items)
 
     def close(self) -> None:
-        """Stops reading."""
         self._is_closed = True
         with self._changed:
             self._changed.notify()
@@ -363,7 +344,7 @@ class _LineFile(_WatchedFile):
             if self._line in self._done:
                 continue
             if isinstance(data, _OversizedLine):
-                error = oversized_error(self._limit)
+                error = score.oversized_error(self._limit)
                 self._items.append(SourceRecord(self.source, self._line, bytes(data), error=error))
             elif data and not data.isspace():
                 text = data.removeprefix(BOM) if self._line == 1 else data
@@ -424,7 +405,7 @@ def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest()
 
 
-_KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadError)}
+_KINDS = {kind.__name__: kind for kind in (score.OversizedRecordError, score.IncompleteReadError)}
 """Errors that keep their type; of the others in a document the message alone is kept."""
 
 
@@ -555,8 +536,8 @@ class _LineSplitter:
         lines = list(self._hold(first))
         if others:
             lines += self._end()
-            whole = others[:-1]
-            lines += (x if len(x) <= self._limit else _OversizedLine(x[:KEPT_RECORD_BYTES]) for x in whole)
+            whole, kept = others[:-1], score.KEPT_RECORD_BYTES
+            lines += (x if len(x) <= self._limit else _OversizedLine(x[:kept]) for x in whole)
             lines += self._hold(others[-1])
         return lines
 
@@ -572,7 +553,7 @@ class _LineSplitter:
         self._parts.append(part)
         self._held += len(part)
         if self._held > self._limit:
-            yield _OversizedLine(self.pending[:KEPT_RECORD_BYTES])
+            yield _OversizedLine(self.pending[: score.KEPT_RECORD_BYTES])
             self._parts, self._held, self._is_dropping = [], 0, True
 
     def _end(self) -> list[bytes]:
@@ -593,7 +574,7 @@ def check_paths(paths: Sequence[str]) -> None:
             )
         if not path.strip():
             raise ConfigError("--input: an empty path")
-        if problem := name_problem(path):
+        if problem := local_files.name_problem(path):
             raise ConfigError(f"--input {path}: {problem}")
         if not glob.has_magic(path) and not Path(path).exists():
             raise ConfigError(f"--input {path}: no such file or directory")
@@ -601,31 +582,31 @@ def check_paths(paths: Sequence[str]) -> None:
             # An unreadable file may become readable; until then it is a failure of the stream.
             with suppress(OSError):
                 try:
-                    check_file(path)
+                    local_files.check_file(path)
                 except ValueError as error:
                     raise ConfigError(f"--input {path}: {error}") from None
 
 
-def find_files(paths: Sequence[str]) -> list[Seen]:
+def find_files(paths: Sequence[str]) -> list[local_files.Seen]:
     """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
-    files: dict[str, Seen] = {}
+    files: dict[str, local_files.Seen] = {}
     for path in paths:
-        seen: Iterable[Seen] = ()
+        seen: Iterable[local_files.Seen] = ()
         if os.path.isdir(path):
-            seen = walk(path, lambda name: name.endswith(SUFFIXES) and _is_visible(name), _is_visible)
+            seen = local_files.walk(path, lambda name: name.endswith(SUFFIXES) and _is_shown(name), _is_shown)
         elif os.path.lexists(path):
-            seen = look_at(path)
+            seen = local_files.look_at(path)
         elif glob.has_magic(path):
-            seen = (s for s in matches(path) if _is_visible(s.path) and not s.path.endswith(_UNFINISHED))
+            seen = (
+                s for s in local_files.matches(path) if _is_shown(s.path) and not s.path.endswith(_UNFINISHED)
+            )
         files |= {file.path: file for file in seen}
     return [files[path] for path in sorted(files)]
 
 
-def _is_visible(path: str) -> bool:
+def _is_shown(path: str) -> bool:
     return not os.path.basename(path).startswith(".")
 
-
-# The source: directories and files that are watched.
 
 _SCAN_SECONDS = 0.1
 _SCAN_SHARE = 20
@@ -658,7 +639,7 @@ class DirectorySource(StreamSource):
         self._compressed: set[str] = set()
         self._pending: list[SourceRecord] = []
         globs = {path for path in paths if glob.has_magic(path) and not os.path.lexists(path)}
-        roots = ((glob_root(path) or os.curdir) if path in globs else path for path in paths)
+        roots = ((local_files.glob_root(path) or os.curdir) if path in globs else path for path in paths)
         self._roots = list(filter(os.path.isdir, roots))
         self._gone_since: dict[str, float] = {}
         self._last_scan = self._next_scan = 0.0
@@ -683,7 +664,7 @@ class DirectorySource(StreamSource):
         self._pending += self._gone_roots(now, GIVEN_UP_SECONDS)
         gone = set(self._files)
         for seen in find_files(self._paths):
-            if isinstance(seen, Unreadable):
+            if isinstance(seen, local_files.Unreadable):
                 self._pending += self._unreadable(seen.path, seen.error)
                 continue
             path, stat = seen
@@ -766,7 +747,7 @@ class DirectorySource(StreamSource):
 
     def _unreadable(self, path: str, error: Exception) -> list[SourceRecord]:
         """Returns the failure of an unreadable path, unless this or an earlier process reported it."""
-        source = f"{shown_path(path)} (unreadable)"
+        source = f"{local_files.shown_path(path)} (unreadable)"
         if source in self._reported or 1 in self._labels.checkpoints.done(source):
             return []
         self._reported.add(source)
@@ -795,15 +776,13 @@ class DirectorySource(StreamSource):
         for file in self._files.values():
             with suppress(FileNotFoundError):
                 problem = file.unfinished()
-                lines += [f"{shown_path(file.path)}: {problem}"] if problem else []
+                lines += [f"{local_files.shown_path(file.path)}: {problem}"] if problem else []
         return sorted(lines)
 
     def backlog(self) -> int | None:
-        """Returns the number of bytes not yet read in the files found so far."""
         waiting = [self._files.get(key) for key in list(self._ready)]
         return sum(file.backlog for file in waiting if file)
 
     def close(self) -> None:
-        """Closes all files."""
         for key in list(self._files):
             self._forget(key)

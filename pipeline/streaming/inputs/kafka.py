@@ -14,6 +14,8 @@ from turnwise.schemas.config import ConfigError
 _START_ATTEMPTS = 10
 _MOST_AT_ONCE = 10_000
 _POLL_INTERVAL_MS = 3_600_000
+_DEFAULTS = {"auto.offset.reset": "earliest", "max.poll.interval.ms": _POLL_INTERVAL_MS, "log_level": 0}
+_FIXED = {"enable.auto.commit": False, "enable.auto.offset.store": False}
 
 
 class KafkaSource(base.StreamSource):
@@ -35,20 +37,9 @@ class KafkaSource(base.StreamSource):
     def _connect(self) -> Consumer:
         consumer = None
         try:
-            consumer = Consumer(
-                {
-                    "auto.offset.reset": "earliest",
-                    "max.poll.interval.ms": _POLL_INTERVAL_MS,
-                    "log_level": 0,
-                    **self._uri.properties,
-                    **base.sasl_password(),
-                    "bootstrap.servers": self._uri.brokers,
-                    "group.id": self._uri.group,
-                    "enable.auto.commit": False,
-                    "enable.auto.offset.store": False,
-                    "error_cb": self._note_error,
-                }
-            )
+            stated = {**self._uri.properties, **base.sasl_password()}
+            stated |= {"bootstrap.servers": self._uri.brokers, "group.id": self._uri.group}
+            consumer = Consumer({**_DEFAULTS, **stated, **_FIXED, "error_cb": self._note_error})
             self._find_topic(consumer)
             consumer.subscribe([self._uri.topic], on_assign=self._assign, on_revoke=self._revoke)
         except KafkaException as error:
@@ -124,7 +115,6 @@ class KafkaSource(base.StreamSource):
         return f"{self._uri.topic}[{partition}]"
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Marks records as settled and commits the offsets that moved."""
         with self._lock:
             sources = {self._source(partition): tracker for partition, tracker in self._trackers.items()}
             for source, position in places:
@@ -177,7 +167,6 @@ class OffsetTracker:
         self.committed = self.next = 0
 
     def add(self, offset: int) -> None:
-        """Adds the offset of a record that was read."""
         self._open[offset] = None
         self.next = offset + 1
 

@@ -49,7 +49,6 @@ class CompositeSource(StreamSource):
 
     @property
     def is_finished(self) -> bool:
-        """Whether all sources are finished."""
         return all(source.is_finished for source in self._sources)
 
     def poll(self, limit: int) -> Sequence[SourceRecord]:
@@ -65,15 +64,12 @@ class CompositeSource(StreamSource):
         return items
 
     def last_items(self) -> Sequence[SourceRecord]:
-        """Returns the remaining records of all sources."""
         return [item for source in self._sources for item in source.last_items()]
 
     def unread(self) -> Sequence[str]:
-        """Returns the unread ends of all sources."""
         return [line for source in self._sources for line in source.unread()]
 
     def refused(self) -> Sequence[str]:
-        """Returns what all sources received and could not use."""
         return [line for source in self._sources for line in source.refused()]
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
@@ -83,12 +79,10 @@ class CompositeSource(StreamSource):
             source.settle(settled)
 
     def backlog(self) -> int | None:
-        """Returns the sum of the known backlogs; None if none is known."""
         known = [waiting for source in self._sources if (waiting := source.backlog()) is not None]
         return sum(known) if known else None
 
     def close(self) -> None:
-        """Closes all sources."""
         for source in self._sources:
             source.close()
 
@@ -116,31 +110,23 @@ def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpo
 
 def _open_pubsub(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     check_extra(f"--input {name}", "turnwise[gcp]")
-    # Imported late: Google's libraries.
-    from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
-
-    return PubSubSource(name, options.max_record_bytes, options.timestamp_attribute)
+    limit, attribute = options.max_record_bytes, options.timestamp_attribute
+    return deferred("streaming.inputs.pubsub", "PubSubSource")(name, limit, attribute)
 
 
 def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     check_extra("--input kafka://...", "turnwise[kafka]")
-    # Imported late: an optional library.
-    from turnwise.pipeline.streaming.inputs.kafka import KafkaSource
-
-    return KafkaSource(name, options.max_record_bytes)
+    return deferred("streaming.inputs.kafka", "KafkaSource")(name, options.max_record_bytes)
 
 
+_OTLP = "otlp://HOST:PORT (receives OTLP/HTTP)"
+_open_otlp = deferred("streaming.inputs.otlp", "open_receiver")
+_left_by_otlp = deferred("streaming.inputs.otlp_spool", "refused_before")
 INPUT_KINDS = (
     InputKind("-", "- (standard input)", _open_standard_input, is_local=True),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
-    InputKind(
-        "otlp:",
-        "otlp://HOST:PORT (receives OTLP/HTTP)",
-        deferred("streaming.inputs.otlp", "open_receiver"),
-        True,
-        deferred("streaming.inputs.otlp_spool", "refused_before"),
-    ),
+    InputKind("otlp:", _OTLP, _open_otlp, is_local=True, left=_left_by_otlp),
 )
 
 

@@ -12,11 +12,7 @@ from anyio import CapacityLimiter, to_thread
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTracePartialSuccess,
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
-)
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -72,7 +68,7 @@ class OtlpApp:
             status, message = refused.status, refused.message
             body = dump_json({"code": status.code, "message": message})
             if media == PROTOBUF:
-                failure = ExportTracePartialSuccess(rejected_spans=status.code, error_message=message)
+                failure = traces.ExportTracePartialSuccess(rejected_spans=status.code, error_message=message)
                 body = failure.SerializeToString()
         if media not in (JSON, PROTOBUF):
             media = JSON
@@ -102,8 +98,8 @@ class OtlpApp:
         if not refused:
             return b""
         # Answers to spans and to log records are encoded alike.
-        part = ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
-        return ExportTraceServiceResponse(partial_success=part).SerializeToString()
+        part = traces.ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
+        return traces.ExportTraceServiceResponse(partial_success=part).SerializeToString()
 
     async def _receive(self, request: Request, parts: list[bytes]) -> None:
         """Adds the parts of a body; reads a refused one to its end, so that the client reads the answer."""
@@ -181,7 +177,7 @@ class Signal(NamedTuple):
 SIGNALS = {
     "/v1/traces": Signal(
         "spans", ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"), ("spans",),
-        (_TRACE, _SPAN), "rejectedSpans", ExportTraceServiceRequest,
+        (_TRACE, _SPAN), "rejectedSpans", traces.ExportTraceServiceRequest,
     ),
     "/v1/logs": Signal(
         "log records", ("resourceLogs", "resource_logs"), ("scopeLogs", "scope_logs"),

@@ -57,10 +57,8 @@ def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> list[str
         raise ConfigError(f"{path}: {error}") from None
     done = checkpoints.done(SOURCE) if numbers else ()
     if waiting := sum(number not in done for number in numbers):
-        raise ConfigError(
-            f"--output {options.directory}: {waiting} received requests were not read; "
-            "add --input otlp://127.0.0.1:0, or the address that received them"
-        )
+        step = "add --input otlp://127.0.0.1:0, or the address that received them"
+        raise ConfigError(f"--output {options.directory}: {waiting} received requests were not read; {step}")
     return refusals(refused)
 
 
@@ -95,10 +93,9 @@ class Spool(StreamSource):
         """Opens or creates the file; raises ConfigError."""
         self._lock = Lock()
         self._given, self._settled = 0, list[int]()
+        path = directory / RECEIVED_FILE
         try:
-            self._file = sqlite3.connect(
-                directory / RECEIVED_FILE, check_same_thread=False, isolation_level=None
-            )
+            self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             _prepare(self._file)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
@@ -114,7 +111,7 @@ class Spool(StreamSource):
             self._bytes, self._waiting = sum(self._sizes.values()), len(self._sizes)
             self.refused_spans = _refused_spans(self._file)
         except sqlite3.Error as error:
-            raise ConfigError(f"{directory / RECEIVED_FILE}: {error}") from None
+            raise ConfigError(f"{path}: {error}") from None
 
     def _delete(self, numbers: Iterable[int]) -> None:
         self._file.executemany("DELETE FROM received WHERE id = ?", [(number,) for number in numbers])
@@ -146,7 +143,6 @@ class Spool(StreamSource):
         return self._taken(limit, _MOST_AT_ONCE)
 
     def last_items(self) -> list[SourceRecord]:
-        """Returns all exports that are left; raises OSError."""
         return self._taken(inf, inf)
 
     def _taken(self, limit: float, most: float) -> list[SourceRecord]:
@@ -165,11 +161,9 @@ class Spool(StreamSource):
         return items
 
     def refused(self) -> list[str]:
-        """Returns how many spans were refused."""
         return refusals(self.refused_spans)
 
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
-        """Marks exports as settled."""
         with self._lock:
             for source, number in places:
                 if source == SOURCE and number in self._sizes:
@@ -177,7 +171,6 @@ class Spool(StreamSource):
                     self._settled.append(number)
 
     def backlog(self) -> int:
-        """Returns how many exports were not taken."""
         return self._waiting
 
     def close(self) -> None:

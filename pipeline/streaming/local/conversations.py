@@ -50,10 +50,7 @@ def key_of(name: str) -> int:
 
 
 class ConversationStore:
-    """The conversations in a stream's database, whose changes count.
-
-    Callers hold a transaction of it, but for `session` and `group`.
-    """
+    """The conversations in a stream's database; but for `session` and `group`, callers hold a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, lock: RLock) -> None:
         self._connection, self._lock = connection, lock
@@ -109,18 +106,14 @@ class ConversationStore:
         self.changes += 1
         key = key_of(contribution.name)
         # The caller passes the event time of the first revision, so that a revision stays in its window.
-        self._connection.execute(
-            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
-                *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
-                *(dump_json(counts).decode(), self.changes, max(now, contribution.event_time)),
-            ),
+        row = (
+            *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
+            *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
+            *(dump_json(counts).decode(), self.changes, max(now, contribution.event_time)),
         )
-        self._connection.executemany(
-            "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
-            [(key, *span.segment, span.offset, span.length) for span in spans],
-        )
+        self._connection.execute(f"INSERT INTO conversations VALUES (?{', ?' * (len(row) - 1)})", row)
+        rows = [(key, *span.segment, span.offset, span.length) for span in spans]
+        self._connection.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?)", rows)
 
     def put_session(self, record: Record, is_rejected: bool) -> None:
         """Stores the events of a closed session, and which groups they come from."""

@@ -146,10 +146,9 @@ def _check(connection: sqlite3.Connection, directory: Path) -> None:
         raise ValueError(f"is a database of something else (tables: {', '.join(sorted(tables)[:_SHOWN])})")
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     if meta.get("format") != FORMAT:
-        raise ValueError(
-            f"it is of another version of turnwise (format {meta.get('format')}, not {FORMAT}); continue "
-            "with that version, or start again with --overwrite or another --output"
-        )
+        version = f"it is of another version of turnwise (format {meta.get('format')}, not {FORMAT})"
+        step = "continue with that version, or start again with --overwrite or another --output"
+        raise ValueError(f"{version}; {step}")
     faults = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})") if row[0] != "ok"]
     if faults:
         raise ValueError(f"is damaged: {'; '.join(faults)}; {_ANEW}")
@@ -345,10 +344,9 @@ class Segments:
             segment = self._current[table]
             with suppress(OSError):  # the rows that it still holds in memory find no room
                 file.close()
+            length, _ = committed.get(segment, (0, b""))
             with suppress(OSError):
-                os.truncate(
-                    self._directory / segment.name, committed[segment][0] if segment in committed else 0
-                )
+                os.truncate(self._directory / segment.name, length)
 
     def close(self) -> None:
         """Closes the files."""

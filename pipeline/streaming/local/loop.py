@@ -219,8 +219,6 @@ class StreamLoop:
         self._outcomes += self._scorer.outcomes(matched, timestamp)
 
 
-# Drives a local pipeline: passes records to it, advances its time and ends it.
-
 _BUNDLE = 400
 _PAUSE = 0.02
 _TICK = 0.2
@@ -304,10 +302,8 @@ class Engine:
             if ending_since is None and self._must_end():
                 ending_since = monotonic()
             if ending_since is not None and monotonic() - ending_since > self.patience:
-                raise OSError(
-                    f"the input or the disk did not answer for {self.patience:.0f} s; start the stream "
-                    "again to read the rest"
-                )
+                silent = f"the input or the disk did not answer for {self.patience:.0f} s"
+                raise OSError(f"{silent}; start the stream again to read the rest")
         return result.result()
 
     def _must_end(self) -> bool:

@@ -30,7 +30,7 @@ from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_cou
 from turnwise.pipeline.streaming.local.loop import Engine, StreamLoop
 from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import counted, is_local, shown_url
+from turnwise.schemas.jsonio import JsonObject, counted, is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
 from turnwise.transforms.judging.backends.base import AuthenticationError
@@ -98,10 +98,8 @@ def _holds_stream(settings: RunSettings) -> bool:
 def check_stream_directory(settings: RunSettings) -> None:
     """Raises ConfigError if the output directory cannot be used, or holds a run that is no stream."""
     if not is_local(settings.output):
-        raise ConfigError(
-            f"--output {settings.output}: a stream in this process writes into a local directory; "
-            "other runners write to any filesystem"
-        )
+        what = "a stream in this process writes into a local directory; other runners write to any filesystem"
+        raise ConfigError(f"--output {settings.output}: {what}")
     run_writer.check_directory(settings.output, settings.overwrite or _holds_stream(settings))
     output = Path(settings.output).resolve()
     for path in settings.input:
@@ -156,24 +154,14 @@ def _report(
 ) -> int:
     unread, problems = [*refused, *ends], store.refused_rows()
     if ends:
-        lost = f"{counted(len(ends), 'input')} could not be read to the end"
-        problems.append(
-            f"{lost}: an unknown number of records is missing; start again when the rest is there"
-        )
+        lost = f"{counted(len(ends), 'input')} could not be read to the end: an unknown number of records"
+        problems.append(f"{lost} is missing; start again when the rest is there")
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    document = end_run(
-        settings,
-        store.counts,
-        JUDGING.judged,
-        rows,
-        {"folder": "."},
-        partial(written_run, settings.output),
-        counts=counts,
-        unread=unread,
-        lost=problems,
-    )
+    tables: JsonObject = {"folder": "."}
+    made = store.counts, JUDGING.judged, rows, tables, partial(written_run, settings.output)
+    document = end_run(settings, *made, counts=counts, unread=unread, lost=problems)
     run_writer.write_run_file(settings.output, document)
     return report(settings, rows, document)
 
@@ -189,19 +177,14 @@ _Rows = Sequence[MetricsByAppVersionRow]
 
 
 def first_lines(
-    seconds: float,
-    rates: tuple[float, float],
-    counts: RunCounts,
-    waiting: int,
-    held: int,
-    backlog: int | None,
-    asking: int,
+    seconds: float, rates: tuple[float, float], counts: RunCounts, load: tuple[int, int, int | None, int]
 ) -> list[str]:
     """Returns the lines that say how the stream goes: `rates` are conversations and turns per second.
 
-    Of the records in flight (`waiting`) those that are `held` are events in open sessions; `backlog` waits at
-    the source (records or bytes; None: unknown), and `asking` judge calls are in flight.
+    The load: records in flight; those of them that are events in open sessions; what waits at the source
+    (records or bytes; None: unknown); and judge calls in flight.
     """
+    waiting, held, backlog, asking = load
     known = "" if backlog is None else f", backlog {backlog:,}"
     return [
         f"turnwise stream   {_clock(seconds)}   ctrl-c: stop",
@@ -211,12 +194,7 @@ def first_lines(
 
 
 def tables(
-    alerts: Sequence[str],
-    windows: _Rows,
-    totals: _Rows,
-    criteria: Sequence[str],
-    counts: RunCounts,
-    width: int,
+    alerts: Sequence[str], windows: _Rows, totals: _Rows, names: Sequence[str], counts: RunCounts, width: int
 ) -> list[str]:
     """Returns the lines below them, for so many columns: alerts, the newest windows, and all windows."""
     lines = []
@@ -226,7 +204,7 @@ def tables(
     if windows:
         lines += ["", "last windows", *(f"  {line}" for line in window_lines(windows))]
     if totals:
-        table = version_table(totals, criteria, counts["failures_by_version"])
+        table = version_table(totals, names, counts["failures_by_version"])
         lines += ["", "all windows", *table.split("\n")]
     return lines
 
@@ -243,10 +221,8 @@ def _clock(passed: float) -> str:
 class LiveView:
     """Refreshes metrics files in a thread, and shows them: a screen, or lines where there is no terminal."""
 
-    def __init__(
-        self, runtime: Runtime, source: StreamSource, engine: Engine, criteria: Sequence[str]
-    ) -> None:
-        self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, criteria
+    def __init__(self, runtime: Runtime, source: StreamSource, engine: Engine, names: Sequence[str]) -> None:
+        self._runtime, self._source, self._engine, self._criteria = runtime, source, engine, names
         self._started = self._looked = self._lined = monotonic()
         self._before = (PROGRESS.conversations, PROGRESS.turns)
         self._shown = self._told = 0
@@ -304,10 +280,10 @@ class LiveView:
         runtime, counts = self._runtime, stream_counts(self._runtime.store.counts)
         with runtime.store.lock:
             totals = _total_rows(runtime.store, "")
-        waiting = runtime.in_flight.waiting, PROGRESS.held, self._source.backlog(), JUDGING.asking
+        load = runtime.in_flight.waiting, PROGRESS.held, self._source.backlog(), JUDGING.asking
         windows, alerts = runtime.metrics.last_windows(_WINDOWS_SHOWN), runtime.alerts[-_ALERTS_SHOWN:]
         width, height = os.get_terminal_size(sys.stderr.fileno())
-        lines = first_lines(now - self._started, rates, counts, *waiting)
+        lines = first_lines(now - self._started, rates, counts, load)
         lines += tables(alerts, windows, totals, self._criteria, counts, (width or 80) - 1)
         if width and height:
             lines = [clipped(line, width - 1) for line in lines[: height - 1]]

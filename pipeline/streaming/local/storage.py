@@ -18,13 +18,7 @@ from turnwise.pipeline.io.run_writer import AGGREGATED, BY_VERSION, SINGLE_FILES
 from turnwise.pipeline.io.sinks import ChangeWriter, StreamChange, document_content, table_content
 from turnwise.pipeline.report.run_counts import FINDING
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
-from turnwise.pipeline.streaming.alerts import (
-    conversation_change,
-    conversation_thing,
-    outcome_change,
-    window_change,
-    window_thing,
-)
+from turnwise.pipeline.streaming import alerts
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local import database
 from turnwise.pipeline.streaming.local.conversations import ConversationStore, StoredConversation, key_of
@@ -70,9 +64,8 @@ class StreamStorage:
         except ValueError:
             self._connection.close()
             raise
-        self._segments = database.Segments(
-            directory, {segment: length for segment, (length, _) in committed.items()}
-        )
+        lengths = {segment: length for segment, (length, _) in committed.items()}
+        self._segments = database.Segments(directory, lengths)
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection, self.lock)
         self._rules, self._pruned_at = rules, 0
@@ -149,8 +142,7 @@ class StreamStorage:
         with self._transaction():
             for outcome in outcomes:
                 self._store(outcome)
-            receipts = [receipt for outcome in outcomes for receipt in outcome.receipts]
-            whole = in_flight.complete(receipts)
+            whole = in_flight.complete([receipt for outcome in outcomes for receipt in outcome.receipts])
             self.checkpoints.settle(whole)
             # Tracked sources never repeat a record.
             others = [(*key, time()) for key in whole if key[0] not in self.checkpoints.tracked]
@@ -199,7 +191,7 @@ class StreamStorage:
             self.sums.changes.append(windows.SumsChange(1, *added))
         rows = _rows(outcome, written)
         if self.service is not None:
-            self._changes.append(conversation_change(contribution, self.run.run_id, written, rows))
+            self._changes.append(alerts.conversation_change(contribution, self.run.run_id, written, rows))
         spans = [span for table in database.TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
@@ -211,7 +203,7 @@ class StreamStorage:
         if not parts or self._new("rejected VALUES (?, ?, ?, ?)", parts):
             self.counts.update(outcome_counts(rejected))
             self._segments.append("failures", [dict(row) for row in rejected.failures])
-            if self.service is not None and (change := outcome_change(rejected, self.run.run_id)):
+            if self.service is not None and (change := alerts.outcome_change(rejected, self.run.run_id)):
                 self._changes.append(change)
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
@@ -220,7 +212,7 @@ class StreamStorage:
         self.counts["replaced"] += known.counted["results"]
         self.conversations.drop(known)
         if known.key != key_of(name) and self.service is not None:
-            thing = conversation_thing(known.key)
+            thing = alerts.conversation_thing(known.key)
             self._changes.append(StreamChange(self.run.run_id, thing, written, None, {}))
         statistics = unpacked(known.packed)
         if statistics.conversations:
@@ -263,6 +255,11 @@ def _rows(outcome: windows.RecordOutcome, revision: int) -> Mapping[str, Sequenc
     return dict(zip(database.TABLES, (scores, results, conversations, outcome.failures), strict=True))
 
 
+_UPSERT = (
+    "INSERT INTO sources (source, {0}) VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET {0} = excluded.{0}"
+)
+
+
 class SourceCheckpoints:
     """The progress of `tracked` sources, which can be read again, written with the outcomes."""
 
@@ -278,29 +275,25 @@ class SourceCheckpoints:
             self._beyond[source].add(position)
 
     def done(self, source: str) -> SettledPositions:
-        """Returns the settled positions of a source, and tracks the source from now on."""
+        """Returns the positions that earlier processes settled, and tracks the source from now on."""
         with self._lock:
             self.tracked.add(source)
             return SettledPositions(self._through.get(source, 0), frozenset(self._beyond[source]))
 
     def skip(self, source: str, positions: Iterable[int]) -> None:
-        """Settles positions without a record; written with the next settled positions."""
+        """Settles positions without a record, such as blank lines; written with the next settled ones."""
         with self._lock:
             self._empty[source].update(positions)
 
     def note(self, source: str) -> str | None:
-        """Returns the note of a source; None if there is none."""
+        """Returns the note of a source (or of another key); None if there is none."""
         return self._notes.get(source)
 
     def set_note(self, source: str, note: str) -> None:
-        """Stores the note of a source; raises OSError."""
+        """Stores a note under a source (or another key), as of the identity of its file; raises OSError."""
         with self._lock, database.disk_errors(self._connection):
             self._notes[source] = note
-            self._connection.execute(
-                "INSERT INTO sources (source, note) VALUES (?, ?) "
-                "ON CONFLICT (source) DO UPDATE SET note = excluded.note",
-                (source, note),
-            )
+            self._connection.execute(_UPSERT.format("note"), (source, note))
 
     def settle(self, places: Iterable[Place]) -> None:
         """Writes settled places. The caller holds a transaction."""
@@ -318,17 +311,11 @@ class SourceCheckpoints:
                 through += 1
                 beyond.discard(through)
             self._through[source] = through
-            self._connection.execute(
-                "INSERT INTO sources (source, through) VALUES (?, ?) "
-                "ON CONFLICT (source) DO UPDATE SET through = excluded.through",
-                (source, through),
-            )
+            self._connection.execute(_UPSERT.format("through"), (source, through))
             gone, new = ([(source, p) for p in part] for part in (before - beyond, beyond - before))
             write("DELETE FROM beyond WHERE source = ? AND position = ?", gone)
             write("INSERT OR IGNORE INTO beyond VALUES (?, ?)", new)
 
-
-# Writes the metrics files of a local stream, with the newest figures of each window.
 
 _WindowKey = tuple[str, str]
 """Start in RFC 3339 and app version ("": unknown)."""
@@ -348,7 +335,7 @@ class MetricsFiles:
                 if (key := (row["window_start"], row["app_version"] or "")) in states:
                     of_table.setdefault(key, []).append(row)
                 elif table == BY_VERSION:
-                    gone = StreamChange(run_id, window_thing(*key), row["revision"] + 1, None, {})
+                    gone = StreamChange(run_id, alerts.window_thing(*key), row["revision"] + 1, None, {})
                     self._changes[key] = gone
         # A window whose rows are gone has no state here: `complete` writes it anew.
         self._states = {key: state for key, state in states.items() if key in self._rows[BY_VERSION]}
@@ -362,7 +349,7 @@ class MetricsFiles:
             # Above all earlier revisions of the window, those of earlier processes included.
             earlier = [row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ())]
             revision = max([metrics.revision, *earlier])
-            change = window_change(metrics._replace(revision=revision), self._run_id)
+            change = alerts.window_change(metrics._replace(revision=revision), self._run_id)
             for table in SINGLE_FILES:
                 self._rows[table][key] = list(map(dict, change.rows[table]))
             self._states[key], self._changes[key] = metrics.state, change

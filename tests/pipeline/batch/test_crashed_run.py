@@ -49,7 +49,7 @@ class BrokenSink(RunSink):
     """Files, until one table cannot be written."""
 
     def __init__(self, directory: str, broken: str) -> None:
-        super().__init__(directory, "jsonl", partial(conclude, SETTINGS))
+        super().__init__(directory, "jsonl", partial(conclude, SETTINGS, inputs=None))
         self._broken = broken
 
     def write_tables(self, rows: Any, tables: Sequence[str], part: str = "") -> None:

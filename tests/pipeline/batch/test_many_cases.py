@@ -55,13 +55,13 @@ def test_cases_are_found_in_a_file_as_in_elements(tmp_path, name):
     path = name and str(tmp_path / name)
     records = [Record("cases", i, json.dumps(value).encode()) for i, value in enumerate(CASES, 1)]
     with test_pipeline.TestPipeline(runner="FnApiRunner", options=BeamOptions([])) as root:
-        parsed = root | beam.Create(records) | ParseEvalCases(CaseReader(CesConfig()), path)
+        parsed, distinct = root | beam.Create(records) | ParseEvalCases(CaseReader(CesConfig()), path)
         logs = root | "Logs" >> beam.Create(conversations())
-        matched = logs | MatchCases(parsed.cases, "first_user_message", path)
+        matched = logs | MatchCases(distinct.cases, "first_user_message", path)
         held = matched["matched"] | beam.Map(lambda sample: (sample.record.position, eval_id_of(sample)))
         failed = matched["failures"] | beam.Map(lambda failure: (failure.position, failure.message))
         assert_that((held, failed) | beam.Flatten(), equal_to(list(enumerate(ASKS.values()))), "Matched")
-        rejected = parsed.failures | "Rejected" >> beam.Flatten()
+        rejected = (parsed.failures, distinct.failures) | "Rejected" >> beam.Flatten()
         why = rejected | beam.Map(lambda failure: (failure.position, failure.message))
         name = "eval id 'case-{}' of the set 's' "
         differing = [(place, name.format(7) + REPEATED) for place in (8, 1005, 1006)]

@@ -155,7 +155,7 @@ class Template:
     def run(self) -> None:
         source = FileSource(file_patterns("--input", (str(self._path),)), 1 << 26, "unread_records")
         root = beam.Pipeline(options=PipelineOptions([f"--runner={self._runner}"]))
-        sink = RunSink(OUT, "jsonl", partial(conclude, self._settings))
+        sink = RunSink(OUT, "jsonl", partial(conclude, self._settings, inputs=None))
         build(root, source, None, self._settings, sink)
         root.run().wait_until_finish()
 

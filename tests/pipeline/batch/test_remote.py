@@ -167,7 +167,9 @@ def detached(output: Path, sample: Path, config: EvalConfig) -> dict[str, Any]:
         )
     )
     root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
-    build(root, source, cases, settings, RunSink(str(output), "jsonl", partial(conclude, settings)))
+    build(
+        root, source, cases, settings, RunSink(str(output), "jsonl", partial(conclude, settings, inputs=None))
+    )
     root.run().wait_until_finish()
     document: dict[str, Any] = json.loads((output / "run.json").read_text())
     return document

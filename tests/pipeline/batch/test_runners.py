@@ -71,7 +71,13 @@ def translated() -> Any:
         file_patterns("--input", ("gs://some-logs/day=1/*.jsonl.gz",)), 1 << 26, "unread_records", True
     )
     cases = FileSource(file_patterns("--eval_cases", ("gs://some-cases/",)), 1 << 26, "rejected_cases")
-    build(root, logs, cases, settings, RunSink("gs://some-results/out", "jsonl", partial(conclude, settings)))
+    build(
+        root,
+        logs,
+        cases,
+        settings,
+        RunSink("gs://some-results/out", "jsonl", partial(conclude, settings, inputs=None)),
+    )
     root.run()
     return root.runner.proto_pipeline
 
@@ -94,7 +100,7 @@ def test_the_graph_of_one_process_is_small(sample):
     logs, cases = (
         FileSource([str(sample / name)], 1 << 26, "rejected") for name in ("conversations", "cases")
     )
-    build(root, logs, cases, settings, RunSink("out", "jsonl", partial(conclude, settings)))
+    build(root, logs, cases, settings, RunSink("out", "jsonl", partial(conclude, settings, inputs=None)))
     steps = root.to_runner_api().components.transforms.values()
     Path(root.local_tempdir).rmdir()
     kinds = Counter(step.spec.urn for step in steps)

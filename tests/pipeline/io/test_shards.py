@@ -11,13 +11,14 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from turnwise.pipeline.io.files import WORKER
+from turnwise.pipeline.io.files import WORKER, listed_files
 from turnwise.pipeline.io.records import read_records
 from turnwise.pipeline.io.sources import (
     FileRange,
     FileSource,
+    Shards,
     ShardSource,
-    find_shards,
+    divided_among,
     put_shards,
     take_shards,
 )
@@ -25,6 +26,12 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 
 LIMIT = 1 << 22
+
+
+def shards_of(source, workers):
+    return Shards(source, divided_among(listed_files(source.patterns), workers))
+
+
 WIDE = b'{"conversation_id": "%d", "turns": [], "labels": {"note": "' + b"x" * 5000 + b'"}}\n'
 
 UNKNOWN = "; an unknown number of records is missing"
@@ -64,7 +71,7 @@ def queue(shards, workers):
 
 
 def test_each_shard_is_taken_once_and_large_files_come_first(folder):
-    shards = find_shards(FileSource([str(folder)], LIMIT, "rejected"), 2)
+    shards = shards_of(FileSource([str(folder)], LIMIT, "rejected"), 2)
     with queue(shards, 2) as end:
         first, second = take_shards(end, shards.parts), take_shards(end, shards.parts)
         pairs = list(zip_longest(first, second))
@@ -94,7 +101,7 @@ def keep(one):
 def test_shards_hold_the_records_of_the_files(folder):
     source = FileSource([str(folder)], LIMIT, "rejected")
     FOUND.clear()
-    with queue(shards := find_shards(source, 1), 1) as end:
+    with queue(shards := shards_of(source, 1), 1) as end:
         root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
         for part, collection in ShardSource(shards, end).read(root, "Logs")._asdict().items():
             _ = collection | f"Keep{part}" >> beam.Map(keep)

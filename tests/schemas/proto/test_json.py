@@ -15,7 +15,7 @@ from tests.ces_messages import MESSAGES
 from tests.tables import rows_test
 from turnwise.schemas.ces.conversation import CesToolCall, Chunk, ConversationMessage, Span
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
-from turnwise.schemas.proto.message import Int32, Map, Message, WireError, field
+from turnwise.schemas.proto.message import Int32, Message, Text, WireError, field
 from turnwise.schemas.proto.scalars import (
     duration_nanos,
     float32,
@@ -43,7 +43,7 @@ class RunSummary(Message):
 class EvaluationRun(Message):
     """The fields of an EvaluationRun that the recorded cases have."""
 
-    evaluation_run_summaries: Map[RunSummary] = field()
+    evaluation_run_summaries: dict[Text, RunSummary] = field()
 
 
 def message_class(name):

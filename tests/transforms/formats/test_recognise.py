@@ -5,7 +5,7 @@ import pytest
 from tests.tables import rows_test
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.mapped import recognise
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LogReader, is_one_record
 from turnwise.transforms.formats.registry import FORMATS
 
 test_rows = rows_test(globals(), "recognise")
@@ -24,6 +24,11 @@ def unrecognised(value, message):
 def refused(value, name):
     """Formats of other systems are named and refused."""
     unrecognised(value, f"{name}.*: this format is not read; .*convert it to")
+
+
+def together(value, wanted):
+    """Whether an array of such values is one record."""
+    assert is_one_record([value, value]) == wanted
 
 
 def no_turn(value):

@@ -13,7 +13,6 @@ from turnwise.transforms.decisions.calibration.judge_check import (
     UNKNOWN_VERDICTS,
     ChangedVerdicts,
     CheckedQuestion,
-    VotedQuestion,
     Votes,
     changes,
     check_problems,
@@ -146,7 +145,7 @@ def test_unusable_answers_and_unknown_verdicts_are_no_votes(checked, answers, vo
 
 def voted(conversation, repeat, **others):
     votes = {name: Votes(*own) for name, own in {"repeat": repeat, **others}.items()}
-    return VotedQuestion(graded()._replace(conversation=conversation), votes)
+    return graded()._replace(conversation=conversation), votes
 
 
 SAME, SPLIT, OTHER = ([[Y, Y, Y]],), ([[Y, Y, N]],), ([[N, N, N]],)

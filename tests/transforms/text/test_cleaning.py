@@ -10,7 +10,7 @@ import turnwise
 from turnwise.transforms.text.cleaning import EMPTY, INSIDE, OUTSIDE, TextRange, Utf8Text
 from turnwise.transforms.text.patterns import (
     check_glob,
-    check_pattern,
+    checked_pattern,
     glob_matches,
     path_glob_matches,
     pattern_found,
@@ -27,7 +27,7 @@ def test_a_pattern_that_never_ends_in_other_engines_ends(pattern):
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "a{1,2000}", r"((\pL{100}){100}){10}"])
 def test_what_the_engine_cannot_do_is_refused_in_one_line(pattern):
     with pytest.raises(ValueError, match="not a regular expression of RE2") as error:
-        check_pattern(pattern)
+        checked_pattern(pattern)
     assert "\n" not in str(error.value)
 
 

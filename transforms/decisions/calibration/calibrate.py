@@ -26,13 +26,6 @@ from turnwise.transforms.decisions.calibration.labels import (
     random_part,
 )
 from turnwise.transforms.statistics import agreement
-from turnwise.transforms.statistics.agreement import (
-    CorrectedEstimate,
-    SampleDesign,
-    corrected_mean,
-    corrected_rate,
-    rogan_gladen,
-)
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, Numbers, generator_of
 from turnwise.transforms.statistics.tests import wilson_interval
 
@@ -58,10 +51,8 @@ def calibrate(
     """Returns what labels say of the criteria of a run, whose scores include the verdicts."""
     joined = joined_labels(lines, scores, scales)
     by_key = grouped((score.key, score) for score in scores)
-    criteria = [
-        _criterion(key, joined, by_key[key], scales.get(key.criterion, Scale()), costs)
-        for key in sorted(joined.groups)
-    ]
+    scaled = ((key, scales.get(key.criterion, Scale())) for key in sorted(joined.groups))
+    criteria = [_criterion(key, joined, by_key[key], scale, costs) for key, scale in scaled]
     return calibration.Calibration(
         run_id=run_id,
         labels=[*files],
@@ -78,6 +69,7 @@ def _criterion(
 ) -> calibration.CriterionCalibration:
     group, is_number = joined.groups[key], key in joined.numbers
     labelled = [judged for judged in group if judged.answers]
+    number_random = sum(judged.is_random for judged in labelled)
     advice = "labels are numbers" if is_number else _threshold_advice(group, scale, costs)
     corrected, refusal = _corrected(group, scores, is_number, scale)
     units = [(judged.score.case, [*judged.answers.values()]) for judged in group if len(judged.answers) > 1]
@@ -90,8 +82,8 @@ def _criterion(
         labelled=len(labelled),
         cases=len({judged.score.case for judged in labelled}),
         raters=len({rater for judged in labelled for rater in judged.answers}),
-        random=sum(judged.is_random for judged in labelled),
-        hand_picked=sum(not judged.is_random for judged in labelled),
+        random=number_random,
+        hand_picked=len(labelled) - number_random,
         outcomes=None if is_number else _outcome_agreement(group),
         numbers=_number_agreement(group) if is_number else None,
         between_people=_alpha(units) if units else None,
@@ -120,9 +112,8 @@ def _corrected(
         return [], str(error)
     judged = [score.value if is_number else score.passed for score in scores]
     # Nothing lacks a score, or labels tell what people say of what does.
-    covers_all = None not in judged or any(
-        (score.value if is_number else score.passed) is None for score in sample.labels
-    )
+    labelled = (score.value if is_number else score.passed for score in sample.labels)
+    covers_all = None not in judged or None in labelled
     correction = _Correction(sample, is_number, scale.bounds if is_number else (0.0, 1.0), covers_all)
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     figures = [correction.figure(part, scores) for part in groups]
@@ -169,14 +160,10 @@ def _threshold_advice(
         return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
     known = [judged for judged in valued if judged.mean != 0.5]
     sign = 1.0 if scale.passes_from else -1.0
-    data = _Labelled(
-        np.asarray([sign * (judged.score.value or 0.0) for judged in known], dtype=float),
-        np.asarray([judged.mean > 0.5 for judged in known], dtype=bool),
-        [judged.score.case for judged in known],
-        np.ones(len(known)),
-    )
-    problem = _problem(data)
-    if problem is not None:
+    values = np.asarray([sign * (judged.score.value or 0.0) for judged in known], dtype=float)
+    people = np.asarray([judged.mean > 0.5 for judged in known], dtype=bool)
+    data = _Labelled(values, people, [judged.score.case for judged in known], np.ones(len(known)))
+    if (problem := _problem(data)) is not None:
         return problem
     thresholds = {judged.score.threshold for judged in known}
     present = thresholds.pop() if len(thresholds) == 1 else None
@@ -190,13 +177,11 @@ def _threshold_advice(
     low, high = sorted(sign * end for end in _range(data, costs, present_cut))
     present_costs = None if present_cut is None else data.costs(present_cut, costs)
     saving = None if present_costs is None else _case_mean(data.cases, present_costs - validated)
-    word: calibration.ThresholdWord = "not shown to be better"
-    if saving is None:
-        word = "no threshold to compare with"
-    elif best == present_cut:
-        word = "the present one"
-    elif saving.interval is not None and saving.interval.low > 0:
-        word = "better"
+    word: calibration.ThresholdWord = "no threshold to compare with"
+    if saving is not None:
+        is_better = saving.interval is not None and saving.interval.low > 0
+        word = "better" if is_better else "not shown to be better"
+        word = "the present one" if best == present_cut else word
     return calibration.ThresholdAdvice(
         threshold=sign * best,
         range=Bounds(low, high),
@@ -226,8 +211,8 @@ def _problem(data: _Labelled) -> str | None:
 def _best(data: _Labelled, costs: ErrorCosts, present: float | None) -> float:
     """Returns the cheapest threshold; of several the one in whose gap the present one is, or the lowest."""
     order = np.argsort(data.values, kind="stable")
-    values, people, weights = data.values[order], data.people[order], data.weights[order]
-    steps = weights * np.where(people, costs.false_fail, -costs.false_pass)
+    values = data.values[order]
+    steps = data.weights[order] * np.where(data.people[order], costs.false_fail, -costs.false_pass)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1])
     total = np.concatenate([[0.0], np.cumsum(steps)])[starts]
     cheapest = starts[total <= total.min() + 1e-9]
@@ -264,6 +249,10 @@ def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[f
 # How far a criterion and people agree.
 
 
+_CELLS = ("both_pass", "false_pass", "false_fail", "both_fail")
+"""What `Confusion` counts, as a document names it."""
+
+
 class _OutcomePair(NamedTuple):
     """What the majority of raters and the criterion say of one score."""
 
@@ -274,28 +263,20 @@ class _OutcomePair(NamedTuple):
 
 def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     """Returns the scores with an outcome on both sides, without those whose raters are equally divided."""
-    return [
-        _OutcomePair(judged.score.case, judged.mean > 0.5, judged.score.passed)
-        for judged in group
-        if judged.answers and judged.score.passed is not None and judged.mean != 0.5
-    ]
+    decided = (labelled for labelled in group if labelled.answers and labelled.mean != 0.5)
+    outcomes = ((labelled.score.case, labelled.mean > 0.5, labelled.score.passed) for labelled in decided)
+    return [_OutcomePair(case, people, judged) for case, people, judged in outcomes if judged is not None]
 
 
 def _outcome_agreement(group: Sequence[LabelledScore]) -> calibration.OutcomeAgreement | None:
-    pairs = _outcome_pairs(group)
-    if not pairs:
+    if not (pairs := _outcome_pairs(group)):
         return None
     table = _confusion((pair.people, pair.judged) for pair in pairs)
     answered = [judged for judged in group if judged.answers]
     decided = [judged for judged in answered if judged.mean != 0.5]
     no_score = [judged.mean > 0.5 for judged in decided if judged.score.passed is None]
     return calibration.OutcomeAgreement(
-        confusion=calibration.ConfusionCounts(
-            both_pass=table.true_pass,
-            false_pass=table.false_pass,
-            false_fail=table.false_fail,
-            both_fail=table.true_fail,
-        ),
+        confusion=calibration.ConfusionCounts(**dict(zip(_CELLS, table, strict=True))),
         tied=len(answered) - len(decided),
         no_score_pass=sum(no_score),
         no_score_fail=len(no_score) - sum(no_score),
@@ -313,9 +294,9 @@ def _share(pairs: Sequence[_OutcomePair], nothing: str | None = None) -> calibra
     if not pairs:
         return calibration.LabelFigure(value=None, count=0, reason=nothing)
     equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
-    share = agreement.clustered_share(equal, agreement.cluster_codes([pair.case for pair in pairs]))
-    interval = wilson_interval(share.value * share.size, share.size)
-    return calibration.LabelFigure(value=share.value, count=len(pairs), interval=interval)
+    value, size = agreement.clustered_share(equal, agreement.cluster_codes([pair.case for pair in pairs]))
+    interval = wilson_interval(value * size, size)
+    return calibration.LabelFigure(value=value, count=len(pairs), interval=interval)
 
 
 def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
@@ -324,10 +305,8 @@ def _kappa_figure(pairs: Sequence[_OutcomePair]) -> calibration.LabelFigure:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return calibration.LabelFigure(value=None, count=len(pairs), reason=why)
     by_case = grouped((pair.case, (pair.people, pair.judged)) for pair in pairs)
-    interval = agreement.kappa_interval(
-        {case: _confusion(of_case) for case, of_case in by_case.items()}, SEED
-    )
-    return _with_interval(value, len(pairs), interval)
+    tables = {case: _confusion(of_case) for case, of_case in by_case.items()}
+    return _with_interval(value, len(pairs), agreement.kappa_interval(tables, SEED))
 
 
 def _alpha(units: Sequence[tuple[str, list[float]]]) -> calibration.LabelFigure:
@@ -365,10 +344,8 @@ def _case_mean(cases: Sequence[str], values: Iterable[float]) -> calibration.Lab
 
 def _confusion(pairs: Iterable[tuple[bool, bool]]) -> agreement.Confusion:
     """Returns the counts of whether people and a criterion pass scores."""
-    counts = Counter(pairs)
-    return agreement.Confusion(
-        *(counts[pair] for pair in ((True, True), (False, True), (True, False), (False, False)))
-    )
+    counts, outcomes = Counter(pairs), ((True, True), (False, True), (True, False), (False, False))
+    return agreement.Confusion(*(counts[pair] for pair in outcomes))
 
 
 def _with_interval(value: float, count: int, interval: Bounds | None) -> calibration.LabelFigure:
@@ -451,50 +428,41 @@ class _Correction(NamedTuple):
     def _check(self, corrected: calibration.Corrected, labelled: Sequence[JudgedScore]) -> None:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""
         if corrected.cases < FEWEST_CASES:
-            raise ValueError(
-                f"too few labels: {corrected.labels} of {corrected.cases} cases; "
-                f"{FEWEST_CASES} cases are needed"
-            )
+            few = f"{corrected.labels} of {corrected.cases} cases"
+            raise ValueError(f"too few labels: {few}; {FEWEST_CASES} cases are needed")
         if self.sample.weights:
             weights = [self.sample.weights[score] for score in labelled]
             effective = agreement.effective_size(np.asarray(weights, dtype=float))
             if effective < FEWEST_EFFECTIVE:
-                raise ValueError(
-                    f"the sampling weights rest on too few labels: {corrected.labels} tell as much as "
-                    f"{effective:.1f} with equal weights; {FEWEST_EFFECTIVE} are needed"
-                )
+                few = f"{corrected.labels} tell as much as {effective:.1f} with equal weights"
+                why = "the sampling weights rest on too few labels"
+                raise ValueError(f"{why}: {few}; {FEWEST_EFFECTIVE} are needed")
         if corrected.missing and self.scale is None:
             raise ValueError(f"{corrected.missing} drawn scores have no label, and the scale has no bounds")
 
     def _estimate(
         self, drawn: Sequence[JudgedScore], others: Sequence[JudgedScore], missing_label: float
-    ) -> CorrectedEstimate:
+    ) -> agreement.CorrectedEstimate:
         """Returns the estimate if every drawn score that has no label had this one."""
+        parts, weights = (drawn, others), self.sample.weights
         labels = [self.sample.labels.get(score, missing_label) for score in drawn]
-        weights = self.sample.weights
-        design = SampleDesign(
-            [score.case for score in drawn],
-            [score.case for score in others],
-            [weights[score] for score in drawn] if weights else None,
-        )
+        labelled, unlabelled = ([score.case for score in part] for part in parts)
+        of_drawn = [weights[score] for score in drawn] if weights else None
+        design = agreement.SampleDesign(labelled, unlabelled, of_drawn)
         if self.is_mean:
             known = [score.value for score in (*drawn, *others) if score.value is not None]
             usual = sum(known) / len(known) if known else 0.0
-            values, rest = (
-                [usual if score.value is None else score.value for score in some] for some in (drawn, others)
-            )
-            return corrected_mean(labels, values, rest, design)
-        judged, of_others = ([score.passed for score in some] for some in (drawn, others))
-        return corrected_rate(labels, judged, of_others, SEED, design)
+            values, rest = ([usual if s.value is None else s.value for s in part] for part in parts)
+            return agreement.corrected_mean(labels, values, rest, design)
+        judged, of_others = ([score.passed for score in part] for part in parts)
+        return agreement.corrected_rate(labels, judged, of_others, SEED, design)
 
     def _rogan_gladen(self, labelled: Sequence[JudgedScore], others: Sequence[JudgedScore]) -> Bounds | None:
         everything = [*labelled, *others]
-        if (
-            self.sample.weights
-            or len({s.case for s in everything}) < len(everything)
-            or {self.sample.labels[score] for score in labelled} - {0.0, 1.0}
-            or any(score.passed is None for score in everything)
-        ):
+        is_repeated = len({score.case for score in everything}) < len(everything)
+        is_divided = {self.sample.labels[score] for score in labelled} - {0.0, 1.0}
+        is_open = any(score.passed is None for score in everything)
+        if self.sample.weights or is_repeated or is_divided or is_open:
             return None
         table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in labelled)
-        return rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
+        return agreement.rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)

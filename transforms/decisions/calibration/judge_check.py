@@ -44,10 +44,7 @@ class AskedQuestions(NamedTuple):
 async def questions_about(
     sample: Sample, criteria: Sequence[JudgedCriterion], redact: RedactConfig | None = None
 ) -> AskedQuestions:
-    """Returns the questions of criteria about a conversation.
-
-    Questions that depend on the answers to others are not among them.
-    """
+    """Returns the questions of criteria about a conversation, but none that depend on answers to others."""
     asked = AskedQuestions({}, [])
     questions: dict[Prompt, Question[Any]] = {}
 
@@ -93,11 +90,9 @@ async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, 
     Votes have numbers, so that none answers for another; those of a run with the same cache count.
     """
     question = checked.question
-    options = question.options.model_copy(update={"num_samples": number})
+    asked = replace(question, options=question.options.model_copy(update={"num_samples": number}))
     prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
-    forms = {
-        name: replace(question, prompt=prompt, options=options) for name, prompt in prompts.items() if prompt
-    }
+    forms = {name: replace(asked, prompt=prompt) for name, prompt in prompts.items() if prompt}
     votes = await asyncio.gather(*(_votes(form, ask, number) for form in forms.values()))
     return dict(zip(forms, votes, strict=True))
 
@@ -123,16 +118,13 @@ def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
     reason = next((form.reason for form in forms if form.reason), LEFT_OUT)
     for index in range(max(1, *(len(form.items) for form in forms))):
         votes = [form.items[index] if index < len(form.items) else [] for form in forms]
+        verdicts = votes[0] if other is None else [decided(vote) for vote in votes]
         if any(len(vote) < number for vote in votes):
             changed.unmeasured.append(reason)
-        elif other is None:
-            changed.verdicts.append(len(set(base.items[index])) > 1)
+        elif other is not None and None in verdicts:
+            changed.unmeasured.append(TIED)
         else:
-            verdicts = [decided(vote) for vote in votes]
-            if None in verdicts:
-                changed.unmeasured.append(TIED)
-            else:
-                changed.verdicts.append(verdicts[0] != verdicts[1])
+            changed.verdicts.append(len(set(verdicts)) > 1)
     return changed
 
 
@@ -145,17 +137,15 @@ def decided(votes: Sequence[Hashable]) -> Hashable:
     if grades and len(grades) == len(votes):
         return median_low(grades)
     most = Counter(votes).most_common(2)
-    if not most or (len(most) == 2 and most[0][1] == most[1][1]):
-        return None
-    return most[0][0]
+    is_tied = len(most) == 2 and most[0][1] == most[1][1]
+    return most[0][0] if most and not is_tied else None
 
 
 # Puts the same question in another form: sections in another order, instructions in other words.
 
 _COMPARED = frozenset(("reference answer", "agent's answer", "expected answer", "actual answer"))
-_NUMBERED = re.compile(
-    r"(turn \d+, source|source|passage|rubric|aspect|expectation|expected answer|rule|pair) (\d+)\b"
-)
+_KINDS = r"turn \d+, source|source|passage|rubric|aspect|expectation|expected answer|rule|pair"
+_NUMBERED = re.compile(rf"({_KINDS}) (\d+)\b")
 _UNNUMBERED = re.compile(r"(what the user knows$|turn \d+, words that the search attributes)")
 _EXAMPLES = "\n\nExample ("
 
@@ -166,8 +156,7 @@ def sections_of(evidence: str) -> list[Section] | None:
     if code is None or not evidence.endswith(f"\n[{code[1]}: end]"):
         return None
     _, *parts = re.split(rf"^\[{code[1]}: ([^\n]*)\]$", evidence, flags=re.MULTILINE)
-    pairs = zip(parts[:-2:2], parts[1:-2:2], strict=True)
-    return [Section(name, text[1:-1]) for name, text in pairs]
+    return [Section(name, text[1:-1]) for name, text in zip(parts[:-2:2], parts[1:-2:2], strict=True)]
 
 
 def reordered(prompt: Prompt) -> Prompt | None:
@@ -177,8 +166,7 @@ def reordered(prompt: Prompt) -> Prompt | None:
     pairs, passages and sources that follow each other. Turns, calls and the sentences of an answer are not:
     their order has a meaning. None: nothing in it can be reordered.
     """
-    sections = sections_of(prompt.evidence)
-    if sections is None:
+    if (sections := sections_of(prompt.evidence)) is None:
         return None
     moved: list[Section] = []
     for kind, run in groupby(sections, key=_kind):
@@ -231,11 +219,8 @@ PERTURBATIONS: dict[str, Callable[[Prompt], Prompt | None]] = {
 _REPEAT = "repeat"
 
 
-class VotedQuestion(NamedTuple):
-    """A question, and the votes on each of its forms by the name of the perturbation."""
-
-    checked: CheckedQuestion
-    votes: Mapping[str, Votes]
+VotedQuestion = tuple[CheckedQuestion, Mapping[str, Votes]]
+"""A question, and the votes on each of its forms by the name of the perturbation."""
 
 
 def criterion_figures(
@@ -243,11 +228,11 @@ def criterion_figures(
 ) -> Iterator[CheckedCriterion]:
     """Yields the figures of every judged criterion; one that asks nothing has none."""
     for name in names:
-        questions = [asked for asked in voted if asked.checked.criterion == name]
+        questions = [(checked, votes) for checked, votes in voted if checked.criterion == name]
         figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
         yield CheckedCriterion(
             criterion=name,
-            conversations=len({asked.checked.conversation for asked in questions}),
+            conversations=len({checked.conversation for checked, _ in questions}),
             questions=len(questions),
             errors=errors.get(name, 0),
             **figures,

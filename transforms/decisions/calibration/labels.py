@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
 from math import inf
-from typing import NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -79,6 +79,7 @@ def judged_scores(rows: Iterable[ScoreRow], scales: Mapping[str, Scale]) -> Iter
 
 
 _NAMED = 5
+_PROBLEMS: tuple[LabelProblemKind, ...] = get_args(LabelProblemKind)
 _ANSWERS = {"PASS": 1.0, "up": 1.0, "FAIL": 0.0, "down": 0.0}
 
 
@@ -154,7 +155,8 @@ def joined_labels(
         else:
             unused["ambiguous" if fitting else "unknown"].append(line)
     groups = grouped((labelled.score.key, labelled) for labelled in by_score.values())
-    numbers = {key for key, group in groups.items() if _is_of_numbers(key, group, scales, unused)}
+    held = ((key, group, scales.get(key.criterion, Scale())) for key, group in groups.items())
+    numbers = {key for key, group, scale in held if _is_of_numbers(group, scale, unused)}
     for group in groups.values():
         for labelled in group:
             _answer(labelled, unused)
@@ -165,27 +167,20 @@ def joined_labels(
                 is_after = labelled.number is not None and last is not None and labelled.number > last
                 unused["after_end" if is_after else "no_label"] += missing
     used = {key: group for key, group in groups.items() if any(score.answers for score in group)}
-    problems = [
-        LabelProblem(kind=kind, count=len(of_kind), names=[line.name for line in of_kind[:_NAMED]])
-        for kind in get_args(LabelProblemKind)
-        if (of_kind := unused[kind])
-    ]
+    kinds = ((kind, unused[kind], [line.name for line in unused[kind][:_NAMED]]) for kind in _PROBLEMS)
+    problems = [LabelProblem(kind=kind, count=len(of), names=names) for kind, of, names in kinds if of]
     return JoinedLabels(used, frozenset(numbers), problems)
 
 
-def _is_of_numbers(
-    key: CriterionKey, group: Sequence[LabelledScore], scales: Mapping[str, Scale], unused: _Unused
-) -> bool:
+def _is_of_numbers(group: Sequence[LabelledScore], scale: Scale, unused: _Unused) -> bool:
     """Returns whether the labels are numbers; takes away the lines of labels that are on no common scale."""
     lines = [line for labelled in group for line in labelled.lines]
     numbers = [line for line in lines if isinstance(line.label.label, float)]
     outcomes = [line for line in lines if isinstance(line.label.label, str)]
-    scale = scales.get(key.criterion, Scale())
-    kind: LabelProblemKind | None = "mixed" if numbers and outcomes else None
     low, high = scale.bounds or (-inf, inf)
     is_on = all(isinstance(x := line.label.label, float) and low <= x <= high for line in numbers)
-    if numbers and kind is None and not (scale.has_values and is_on):
-        kind = "off_scale"
+    kind: LabelProblemKind | None = None if not numbers or (scale.has_values and is_on) else "off_scale"
+    kind = "mixed" if numbers and outcomes else kind
     if kind is not None:
         unused[kind] += [*numbers, *outcomes]
         for labelled in group:
@@ -240,9 +235,8 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
     """
     drawn = [judged for judged in group if judged.is_random]
     if not drawn:
-        raise ValueError(
-            "the labels are hand-picked; only labels of a random sample speak for all conversations"
-        )
+        step = "only labels of a random sample speak for all conversations"
+        raise ValueError(f"the labels are hand-picked; {step}")
     last = _last_number(drawn)
     draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
@@ -339,16 +333,9 @@ def _outcome(rows: Sequence[JsonObject]) -> str | None:
 
 def _open(row: JsonObject, draw: LabelDraw | None = None, number: int | None = None) -> HumanLabel:
     """Returns the line of a score that has no label yet."""
-    return HumanLabel(
-        conversation_id=row["conversation_id"],
-        criterion=row["criterion"],
-        turn_index=row["turn_index"],
-        score_id=row["score_id"],
-        app_version=row["app_version"],
-        chosen="random" if draw else "hand-picked",
-        draw=draw,
-        number=number,
-    )
+    stated = ("conversation_id", "criterion", "turn_index", "score_id", "app_version")
+    chosen: Literal["random", "hand-picked"] = "random" if draw else "hand-picked"
+    return HumanLabel(**{name: row[name] for name in stated}, chosen=chosen, draw=draw, number=number)
 
 
 class Disagreement(Struct, frozen=True):
@@ -447,16 +434,12 @@ def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> Peo
     shared = [(group, given) for group, given in zip(scores, answers, strict=True) if len(given) > 1]
     is_number = any(isinstance(label.label, float) for group in scores for label in group)
     pairs = [(given[raters[0]], given[raters[1]]) for _, given in shared] if len(raters) == 2 else []
-    differ = [
-        Disagreement(
-            group[0].conversation_id,
-            group[0].turn_index,
-            next((label.app_version for label in group if label.app_version), None),
-            {label.rater or "": label.label for label in group if label.label is not None},
-        )
-        for group, given in shared
-        if len(set(given.values())) > 1
-    ]
+    differ = []
+    for group in (group for group, given in shared if len(set(given.values())) > 1):
+        version = next((label.app_version for label in group if label.app_version), None)
+        stated: dict[str, str | float] = {}
+        stated |= {label.rater or "": label.label for label in group if label.label is not None}
+        differ.append(Disagreement(group[0].conversation_id, group[0].turn_index, version, stated))
     return PeopleAgreement(
         *key,
         raters=raters,
@@ -477,10 +460,8 @@ def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[Hum
         known = {(label.score_id, label.app_version) for label in group}
         with_id = {name for name in known if name[0]}
         for label in group:
-            named_score = label.score_id, label.app_version
-            fitting = [
-                name for name in with_id or known - {(None, None)} if label.app_version in (None, name[1])
-            ]
+            named_score, stated = (label.score_id, label.app_version), with_id or known - {(None, None)}
+            fitting = [name for name in stated if label.app_version in (None, name[1])]
             is_other = label.score_id is None and len(fitting) == 1
             by_score[scored_turn, *(fitting[0] if is_other else named_score)].append(label)
     return by_score

@@ -135,11 +135,11 @@ def own_cases(ids: Sequence[tuple[str | None, str | None, str]]) -> list[str]:
     One that names none is a case of its own. A golden without a name has the id of its conversation in place
     of one; copies of it have one task, and are one case.
     """
-    runs = Counter(task for _, task, _ in ids)
-    return [
-        task if task and runs[task] > 1 and eval_id == conversation else eval_id or task or conversation
-        for eval_id, task, conversation in ids
-    ]
+    runs, cases = Counter(task for _, task, _ in ids), []
+    for eval_id, task, conversation in ids:
+        is_copy = task and runs[task] > 1 and eval_id == conversation
+        cases.append((task if is_copy else eval_id) or task or conversation)
+    return cases
 
 
 def judge_of(row: ScoreRow) -> str | None:
@@ -170,11 +170,9 @@ def _by_conversation(rows: Iterable[ScoreRow]) -> Iterator[list[ScoreRow]]:
         yield current
 
 
-def _joined(
-    scored: list[ComparedConversation], summaries: Sequence[Summary]
-) -> Iterator[ComparedConversation]:
+def _joined(scored: list[ComparedConversation], ended: Sequence[Summary]) -> Iterator[ComparedConversation]:
     """Yields conversations of one id with scores and verdict: those of one case, else in their order."""
-    for summary in sorted(summaries, key=lambda summary: summary.eval_id is None):
+    for summary in sorted(ended, key=lambda summary: summary.eval_id is None):
         places = [index for index, known in enumerate(scored) if known.eval_id == summary.eval_id]
         if not places and summary.eval_id is None:
             places = [*range(len(scored))]
@@ -246,8 +244,6 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
 
 
 def _text(row: ScoreRow) -> str | None:
-    is_failed = row["outcome"] == "FAIL"
-    text = (
-        (row["explanation"] if is_failed else None) or row["reason"] or (row["label"] if is_failed else None)
-    )
+    explanation, label = (row["explanation"], row["label"]) if row["outcome"] == "FAIL" else (None, None)
+    text = explanation or row["reason"] or label
     return None if text is None else text[:_LONGEST_REASON]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 
 import msgspec
 import numpy as np
@@ -41,10 +41,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in base}
     change = next((change for change in changes if change.criteria == [STATUS]), None)
     if not options.any_verdicts and change and any(measure.criterion == STATUS for measure in measures):
-        missing[STATUS] = (
-            f"decided by different criteria ({change.baseline} in the baseline, {change.candidate} in the "
-            "candidate)"
-        )
+        where = f"{change.baseline} in the baseline, {change.candidate} in the candidate"
+        missing[STATUS] = f"decided by different criteria ({where})"
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimates.estimate(matched, measure, options)) for measure in measures]
     if options.slices is None:
@@ -55,16 +53,16 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
     criteria = []
     for measure, whole in measured:
         # The words rest on p-values adjusted by Holm within each family.
-        family = (
-            of_other for of, of_other in measured if of is not measure and _family(of) == _family(measure)
-        )
-        other_p = [of_other.p for of_other in family if of_other.p is not None]
+        others = (other for other in measured if other[0] is not measure)
+        family = [estimated.p for of, estimated in others if _family(of) == _family(measure)]
+        other_p = [p for p in family if p is not None]
         result = _compare(matched, measure, whole, other_p, options)
         result = words.held_open(result, a, b, pairing, options.margin)
         text, why = words.sentence(result, a.name, b.name, pairing.by), words.why_open(result, b.name)
         of_turns = turns.get(measure.criterion, [])
         result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
         criteria.append(estimates.with_correction(result, a, b))
+    notes = words.comparison_notes(a, b, matched, changes, left_out)
     return comparison.Comparison(
         baseline=_side(sides[0], pairing.by),
         candidate=_side(sides[1], pairing.by),
@@ -78,11 +76,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         slices=slices,
         flips=words.flips(matched, measures) if options.details else [],
         settings_changes=changes,
-        notes=[
-            *words.comparison_notes(a, b, matched, changes, left_out),
-            *words.few_alike(criteria, b.name),
-            *estimates.calibration_notes(criteria, a, b),
-        ],
+        notes=[*notes, *words.few_alike(criteria, b.name), *estimates.calibration_notes(criteria, a, b)],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
 
@@ -142,7 +136,7 @@ def _compare(
     alone = pairing.baseline_only + pairing.candidate_only
     if is_paired and alone + pairing.baseline_unidentified + pairing.candidate_unidentified:
         # Some have no partner: over all conversations.
-        group_a, group_b = (estimates.group_values(side, measure) for side in sides)
+        group_a, group_b = (side.runs_alone(measure) for side in sides)
         groups = estimates.group_estimate(group_a, group_b, measure, options)
         unpaired = groups.as_part(estimates.word_for(groups, groups.p, measure, options))
     has_more = is_share and measure.has_outcomes and measure.criterion != STATUS
@@ -214,12 +208,11 @@ def _compare_parts(
         return [], {}, 0
     slices, measures = _slices(matched, options.slices or ()), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
-    of_slices = (
-        _Part(measure, estimates.estimate(slices[name], measure, options), name)
-        for name in sorted(kept)
-        for measure in measures
-    )
-    parts = [part for part in of_slices if part.estimate.baseline_count or part.estimate.candidate_count]
+    parts = []
+    for name, measure in product(sorted(kept), measures):
+        estimated = estimates.estimate(slices[name], measure, options)
+        if estimated.baseline_count or estimated.candidate_count:
+            parts.append(_Part(measure, estimated, name))
     for measure in measures:
         parts += islice(_of_turns(matched, measure, options), MOST_TURNS)
     q_values = iter(benjamini_hochberg([p for part in parts if (p := part.estimate.p) is not None]))
@@ -248,10 +241,8 @@ def _compare_parts(
                 turn_index=part.turn_index, difference=difference, q=q, stands_out=stands_out
             )
             turns.setdefault(criterion, []).append(turn)
-    ordered = sorted(
-        differences, key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p)
-    )
-    return ordered, turns, len(slices) - len(kept)
+    differences.sort(key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p))
+    return differences, turns, len(slices) - len(kept)
 
 
 def _size(matched: MatchedValues) -> int:
@@ -262,9 +253,8 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
     """Returns the conversations of each slice; a slice that holds everything is none."""
     if not wanted:
         return {}
-    a, b = (
-        _slice_names(side.observed.conversations, wanted) for side in (matched.baseline, matched.candidate)
-    )
+    sides = matched.baseline, matched.candidate
+    a, b = (_slice_names(side.observed.conversations, wanted) for side in sides)
     names = {name for side in (a, b) for part in side for name in part}
     slices = {}
     for name in names:
@@ -308,11 +298,8 @@ def _of_turns(
     matched: MatchedValues, measure: CriterionMeasure, options: estimates.CompareOptions
 ) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
-    is_paired = matched.pairing.by != "nothing"
-    a, b = (
-        (side if is_paired else side.alone).turn_runs(measure)
-        for side in (matched.baseline, matched.candidate)
-    )
+    is_paired, sides = matched.pairing.by != "nothing", (matched.baseline, matched.candidate)
+    a, b = ((side if is_paired else side.alone).turn_runs(measure) for side in sides)
     for turn in sorted(a.keys() & b.keys()):
         if not is_paired:
             base_runs, other = (runs[turn].at(runs[turn].counts > 0) for runs in (a, b))
@@ -334,8 +321,7 @@ def _shrunk(
         by_criterion.setdefault(part.measure.criterion, []).append((id(part), difference, error**2))
     shrunk: dict[int, float] = {}
     for criterion, entries in by_criterion.items():
-        whole = overall[criterion].difference
-        if whole is not None:
+        if (whole := overall[criterion].difference) is not None:
             places, differences, variances = zip(*entries, strict=True)
             shrunk |= zip(places, shrink(differences, variances, whole), strict=True)
     return shrunk

@@ -20,12 +20,7 @@ from turnwise.schemas.comparison import (
     PairedBy,
     VersionDifference,
 )
-from turnwise.transforms.decisions.comparison.side_values import (
-    CriterionMeasure,
-    MatchedValues,
-    Runs,
-    SideValues,
-)
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
 from turnwise.transforms.decisions.comparison.words import corrected_text
 from turnwise.transforms.statistics import power, tests
@@ -127,12 +122,6 @@ def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
     return Runs(runs.counts + counts, means)
 
 
-def group_values(side: SideValues, measure: CriterionMeasure, missing: float | None = None) -> Runs:
-    """Returns the values of a criterion by case of a side alone, of the cases that have one."""
-    runs = side.alone.runs(measure, missing)
-    return runs.at(runs.counts > 0)
-
-
 def estimate(
     matched: MatchedValues,
     measure: CriterionMeasure,
@@ -145,10 +134,8 @@ def estimate(
     """
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched, measure, missing), measure, options)
-    a, b = (
-        group_values(side, measure, is_missing)
-        for side, is_missing in zip((matched.baseline, matched.candidate), missing, strict=True)
-    )
+    sides = zip((matched.baseline, matched.candidate), missing, strict=True)
+    a, b = (side.runs_alone(measure, is_missing) for side, is_missing in sides)
     return group_estimate(a, b, measure, options)
 
 
@@ -162,9 +149,8 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
         # The mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
         return _paired_means(cases, options, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
-    pairs = tests.Pairs(
-        *(int(((cases.baseline.means == a) & (cases.candidate.means == b)).sum()) for a, b in kinds)
-    )
+    base, other = (side.means for side in sides)
+    pairs = tests.Pairs(*(int(((base == a) & (other == b)).sum()) for a, b in kinds))
     (p, mid_p), size = tests.mcnemar(pairs.fixed, pairs.regressed), pairs.size
     baseline_value, candidate_value = (pairs.both + pairs.regressed) / size, (pairs.both + pairs.fixed) / size
     return Estimate(
@@ -182,9 +168,7 @@ def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, options: Compa
     )
 
 
-def _paired_means(
-    cases: PairedRuns, options: CompareOptions, span: float | None, *, is_share: bool
-) -> Estimate:
+def _paired_means(cases: PairedRuns, options: CompareOptions, span: float | None, is_share: bool) -> Estimate:
     """Estimates a mean difference by bootstrap and permutation over cases; an open scale has no span."""
     size, counts = len(cases.names), (cases.baseline.total, cases.candidate.total)
     if not size:
@@ -201,6 +185,9 @@ def _paired_means(
     spread = drawn.variance
     seen = power.detectable_mean(sqrt(spread / size), options.alpha) if spread else None
     can_be_seen = 2 / 2**size <= options.alpha
+    shares = candidate_value, baseline_value
+    effect = tests.cohens_h(*shares) if is_share else tests.standardised(drawn.mean, spread)
+    interval_of = "BCa bootstrap" if size >= 20 else "Student's t interval"
     return Estimate(
         *(size, *counts, baseline_value, candidate_value, drawn.mean),
         interval=interval,
@@ -208,13 +195,10 @@ def _paired_means(
         p=sign_flip_p(differences, SEED),
         detectable=within_scale(seen, span) if can_be_seen else None,
         pairs_needed=power.needed_cases(drawn.mean, spread, options.alpha) if size > 1 else None,
-        effect=tests.cohens_h(candidate_value, baseline_value)
-        if is_share
-        else tests.standardised(drawn.mean, spread),
+        effect=effect,
         effect_kind="h" if is_share else "d_z",
         fewest=FEWEST_CASES if is_too_few else None,
-        method="exchange of versions within cases, "
-        + ("BCa bootstrap over cases" if size >= 20 else "Student's t interval over cases"),
+        method=f"exchange of versions within cases, {interval_of} over cases",
     )
 
 
@@ -248,13 +232,8 @@ def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, options: Compare
         estimated = _means(values, other, options, measure.span, is_share=is_share)
     if (a.total, b.total) == (len(values), len(other)):
         return estimated
-    return replace(
-        estimated,
-        baseline_count=a.total,
-        candidate_count=b.total,
-        baseline_cases=len(values),
-        candidate_cases=len(other),
-    )
+    cases = {"baseline_cases": len(values), "candidate_cases": len(other)}
+    return replace(estimated, baseline_count=a.total, candidate_count=b.total, **cases)
 
 
 def _shares(a: Sequence[float], b: Sequence[float], options: CompareOptions) -> Estimate:
@@ -293,6 +272,7 @@ def _means(
     if min(len(a), len(b)) < FEWEST_CASES:
         return Estimate(0, len(a), len(b), *values, difference, fewest=FEWEST_CASES)
     error = sqrt(candidate.variance / candidate.size + base.variance / base.size)
+    shares, deviation = (candidate.mean, base.mean), (difference, spread / 2)
     return Estimate(
         *(0, len(a), len(b), *values, difference),
         interval=_clipped(tests.mean_difference_interval(candidate, base, 1 - options.alpha), span),
@@ -300,9 +280,7 @@ def _means(
         p=tests.mean_difference_p(candidate, base),
         detectable=within_scale(power.detectable_mean(error, options.alpha), span),
         pairs_needed=power.needed_cases(difference, spread, options.alpha),
-        effect=tests.cohens_h(candidate.mean, base.mean)
-        if is_share
-        else tests.standardised(difference, spread / 2),
+        effect=tests.cohens_h(*shares) if is_share else tests.standardised(*deviation),
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
     )
@@ -323,11 +301,8 @@ def word_for(
     if difference is None or p_adjusted is None or estimate.fewest is not None:
         return "inconclusive"
     is_shown = bool(difference) and p_adjusted < options.alpha
-    if (
-        measure.better_is == "neither"
-        and is_shown
-        and (interval is None or not interval.low <= 0 <= interval.high)
-    ):
+    may_be_none = interval is not None and interval.low <= 0 <= interval.high
+    if measure.better_is == "neither" and is_shown and not may_be_none:
         return "differs"
     sign = -1 if measure.better_is == "less" else 1
     if interval is None or equivalence is None:
@@ -336,9 +311,8 @@ def word_for(
         interval, equivalence = (Bounds(-high, -low) for low, high in (interval, equivalence))
     # What does not matter is a share of the scale; on an open scale, a share of A's mean.
     unit = abs(estimate.baseline_value or 0.0) if measure.span is None else measure.span
-    decided = tests.word(
-        sign * difference, p_adjusted, interval, equivalence, options.margin * unit, options.alpha
-    )
+    bounds = interval, equivalence, options.margin * unit
+    decided = tests.word(sign * difference, p_adjusted, *bounds, options.alpha)
     if decided in ("same", "not worse") and estimate.fewest_alike is not None:
         return "inconclusive"
     return "inconclusive" if measure.better_is == "neither" and decided == "not worse" else decided
@@ -362,30 +336,21 @@ def three_readings(
     sides = matched.baseline, matched.candidate
     is_seen = [side.count_seen(measure) > 0 for side in sides]
     # To some cases a criterion applies on the other side alone.
-    counts = [
-        side.count_missing(measure)
-        + int(side.count_drawn(measure)[is_seen[other] & ~is_seen[1 - other]].sum())
-        for side, other in zip(sides, (1, 0), strict=True)
-    ]
+    alone = (is_seen[1] & ~is_seen[0], is_seen[0] & ~is_seen[1])
+    counts = []
+    for side, there in zip(sides, alone, strict=True):
+        counts.append(side.count_missing(measure) + int(side.count_drawn(measure)[there].sum()))
     if not any(counts):
         return None
 
     def read(estimated: Estimate) -> MissingReading:
         p = None if estimated.p is None else tests.holm([estimated.p, *other_p])[0]
-        return MissingReading(
-            pairs=estimated.pairs,
-            baseline_value=estimated.baseline_value,
-            candidate_value=estimated.candidate_value,
-            difference=estimated.difference,
-            interval=estimated.interval,
-            p=p,
-            word=word_for(estimated, p, measure, options),
-        )
+        part = replace(estimated, p=p, word=word_for(estimated, p, measure, options))
+        return MissingReading(**{name: getattr(part, name) for name in MissingReading.__struct_fields__})
 
     left_out = read(main)
     worst = best = None
-    ends = _ends(measure)
-    if ends is not None:
+    if (ends := _ends(measure)) is not None:
         worst, best = (read(estimate(matched, measure, options, missing)) for missing in (ends[::-1], ends))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Missing(
@@ -467,9 +432,8 @@ def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, 
     notes += uneven
     for calibrated, other in ((a, b), (b, a)):
         if calibrated.calibration is not None and other.calibration is None:
-            notes.append(
-                f"{calibrated.name} is calibrated by labels, {other.name} is not: no difference is corrected"
-            )
+            which = f"{calibrated.name} is calibrated by labels, {other.name} is not"
+            notes.append(f"{which}: no difference is corrected")
     return notes
 
 

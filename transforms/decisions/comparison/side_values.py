@@ -116,10 +116,8 @@ class CriterionMeasure(Struct, frozen=True):
         if not self.is_of_values:
             return _shares(turns.outcomes.values, turns.outcomes.places)
         scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
-        if scale is None:
-            return turns.values
-        is_within = (turns.values >= scale[0]) & (turns.values <= scale[1])
-        return np.where(is_within, turns.values, np.nan)
+        low, high = scale or (-np.inf, np.inf)
+        return np.where((turns.values >= low) & (turns.values <= high), turns.values, np.nan)
 
 
 def _shares(outcomes: Sequence[str | None], places: sides.Integers) -> Numbers:
@@ -136,9 +134,8 @@ def measure_of(
     # A criterion may only inform in all conversations although the config gives it a threshold.
     has_values = [kind for kind in kinds if kind.has_value]
     only_informs = bool(has_values) and all(kind.threshold is None for kind in has_values)
-    has_outcomes = (
-        criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
-    )
+    can_fail = criterion == STATUS or (has_threshold and not only_informs)
+    has_outcomes = can_fail or any(kind.outcome for kind in kinds)
     values = np.concatenate([column.values[column.has_value] for column in columns])
     is_share = has_outcomes or (unit == "score" and bool(len(values)) and sides.are_binary(values))
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
@@ -232,8 +229,7 @@ class SideValues:
 
     def turn_runs(self, measure: CriterionMeasure) -> dict[int, Runs]:
         """Returns turn index -> one value a conversation, by case: the mean, or whether all scores pass."""
-        details = self.observed.column(measure).details
-        if details is None:
+        if (details := self.observed.column(measure).details) is None:
             return {}
         rows = self.cases.rows
         turns = details.turns.at(rows)
@@ -254,8 +250,7 @@ class SideValues:
 
     def votes(self, measure: CriterionMeasure) -> tuple[int, int]:
         """Returns the verdicts of a judge with two votes or more, and how many of them are not unanimous."""
-        details = self.observed.column(measure).details
-        if details is None:
+        if (details := self.observed.column(measure).details) is None:
             return 0, 0
         rows = self.rows[self.observed.values(measure).is_seen[self.rows]]
         return int(details.voted[rows].sum()), int(details.flipped[rows].sum())
@@ -294,11 +289,15 @@ class SideValues:
         grouped = sides.rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
         return SideValues(self.observed, self.rows, sides.CaseRows(self.rows[grouped.rows], grouped.sizes))
 
+    def runs_alone(self, measure: CriterionMeasure, missing: float | None = None) -> Runs:
+        """Returns the values of a criterion by case of the side alone, of the cases that have one."""
+        runs = self.alone.runs(measure, missing)
+        return runs.at(runs.counts > 0)
+
     def within(self, is_in: sides.Bools, is_kept: sides.Bools) -> "SideValues":
         """Returns a slice: its conversations, and the cases that are kept."""
-        return SideValues(
-            self.observed, self.rows[is_in[self.rows]], self.cases.take(np.flatnonzero(is_kept))
-        )
+        cases = self.cases.take(np.flatnonzero(is_kept))
+        return SideValues(self.observed, self.rows[is_in[self.rows]], cases)
 
 
 # Pairs the conversations of two sides by case.
@@ -322,11 +321,8 @@ class _Cases:
     def __init__(self, side: sides.ConversationColumns, by: PairedBy) -> None:
         names = side.case_names(by)
         self.rows = sides.rows_by_case(names)
-        self.places = {
-            name: code
-            for code, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
-            if name and size
-        }
+        sizes = enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
+        self.places = {name: code for code, (name, size) in sizes if name and size}
         self._digests: list[set[str | None]] = [set() for _ in names.values]
         for case, code in sides.distinct_pairs(names, side.case_digests):
             self._digests[case].add(side.case_digests.values[code])
@@ -347,11 +343,10 @@ def match(
     """
     if by is None:
         pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
-        best = max(KEYS, key=lambda key: pairs[key].cases)
-        goldens = _common(a.golden_tasks(), b.golden_tasks())
-        if goldens.cases < pairs[best].cases and goldens.conversations >= pairs[best].conversations:
-            best = "task"
-        by = best if pairs[best].cases else "nothing"
+        best = max(KEYS, key=lambda key: pairs[key][0])
+        (number, conversations), (goldens, runs) = pairs[best], _common(a.golden_tasks(), b.golden_tasks())
+        best = "task" if goldens < number and runs >= conversations else best
+        by = best if pairs[best][0] else "nothing"
     cases, other = _Cases(a, by), _Cases(b, by)
     named = sorted(cases.places.keys() & other.places.keys())
     digests = ((name, cases.digests(name), other.digests(name)) for name in named)
@@ -372,23 +367,13 @@ def match(
         changed=len(changed),
         changed_names=changed,
     )
-    baseline, candidate = (
-        SideValues(_ObservedColumns(side), np.arange(len(side)), of_side.of(both))
-        for side, of_side in ((a, cases), (b, other))
-    )
+    baseline = SideValues(_ObservedColumns(a), np.arange(len(a)), cases.of(both))
+    candidate = SideValues(_ObservedColumns(b), np.arange(len(b)), other.of(both))
     return MatchedValues(both, baseline, candidate, pairing)
 
 
-class _Common(NamedTuple):
-    """How many cases are on both sides, and how many conversations of both are runs of them."""
-
-    cases: int
-    conversations: int
-
-
-def _common(a: sides.CaseNames, b: sides.CaseNames) -> _Common:
+def _common(a: sides.CaseNames, b: sides.CaseNames) -> tuple[int, int]:
+    """Returns how many cases are on both sides, and how many conversations of both are runs of them."""
     names = sides.common(a, b) - {None, ""}
-    counts = (
-        (name, n) for side in (a, b) for name, n in zip(side.values, side.counts().tolist(), strict=True)
-    )
-    return _Common(len(names), sum(number for name, number in counts if name in names))
+    counts = [pair for side in (a, b) for pair in zip(side.values, side.counts().tolist(), strict=True)]
+    return len(names), sum(number for name, number in counts if name in names)

@@ -14,12 +14,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import PairedBy
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
-    Observed,
-    ScoredId,
-    own_cases,
-)
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, own_cases
 from turnwise.transforms.statistics.resampling import Numbers
 
 Bools = npt.NDArray[np.bool_]
@@ -161,9 +156,8 @@ class TurnScores(Struct, eq=False):
     def at(self, rows: Integers) -> "TurnScores":
         """Returns those of some conversations, in their order."""
         places = spans(self.sizes, rows)
-        return TurnScores(
-            self.sizes[rows], self.indices[places], self.values[places], self.outcomes.at(places)
-        )
+        scores = self.indices[places], self.values[places], self.outcomes.at(places)
+        return TurnScores(self.sizes[rows], *scores)
 
 
 class ScoreDetails(Struct, eq=False):
@@ -187,8 +181,7 @@ class CriterionColumn(Struct, eq=False):
     details: ScoreDetails | None = None
 
     def __getitem__(self, row: int) -> Observed | None:
-        kind = self.kinds[row]
-        if kind is None:
+        if (kind := self.kinds[row]) is None:
             return None
         value = float(self.values[row]) if kind.has_value else None
         why, turn = Reason() if self.details is None else self.details.reasons[row]
@@ -211,8 +204,7 @@ class CriterionColumn(Struct, eq=False):
     def without(self, rows: Bools) -> "CriterionColumn":
         """Returns a column where the criterion gave some conversations nothing."""
         kinds = chosen(self.kinds, empty_column(len(rows)).kinds, rows)
-        details = self.details
-        if details is not None:
+        if (details := self.details) is not None:
             turns, sizes = details.turns, np.where(rows, 0, details.turns.sizes)
             kept = ~np.repeat(rows, turns.sizes)
             turns = TurnScores(sizes, turns.indices[kept], turns.values[kept], turns.outcomes.at(kept))
@@ -258,15 +250,14 @@ def stacked_criteria(columns: Sequence[CriterionColumn]) -> CriterionColumn:
     parts = [column.details for column in columns if column.details is not None]
     if len(parts) < len(columns):
         return CriterionColumn(values, kinds)
-    turns = TurnScores(
-        np.concatenate([part.turns.sizes for part in parts]),
-        np.concatenate([part.turns.indices for part in parts]),
-        np.concatenate([part.turns.values for part in parts]),
-        stacked([part.turns.outcomes for part in parts]),
-    )
+    of_turns = [part.turns for part in parts]
+    numbers = [(turns.sizes, turns.indices, turns.values) for turns in of_turns]
+    outcomes = stacked([turns.outcomes for turns in of_turns])
+    sizes, indices, of_scores = map(np.concatenate, zip(*numbers, strict=True))
+    turns = TurnScores(sizes, indices, of_scores, outcomes)
     reasons = stacked([part.reasons for part in parts])
-    votes = (np.concatenate([getattr(part, name) for part in parts]) for name in ("voted", "flipped"))
-    return CriterionColumn(values, kinds, ScoreDetails(reasons, turns, *votes))
+    votes = zip(*((part.voted, part.flipped) for part in parts), strict=True)
+    return CriterionColumn(values, kinds, ScoreDetails(reasons, turns, *map(np.concatenate, votes)))
 
 
 class _Given:
@@ -340,13 +331,12 @@ class ConversationColumns(Struct):
 
         Of the errors of a criterion in a conversation, the first message is the reason.
         """
-        messages: dict[ScoredId, dict[str, str]] = {}
+        messages: dict[tuple[str, str | None], dict[str, str]] = {}
         for failure in raised:
-            of_conversation = ScoredId(failure["conversation_id"] or "", failure["app_version"])
-            messages.setdefault(of_conversation, {}).setdefault(
-                failure["criterion"] or "", failure["message"]
-            )
-        names = map(ScoredId, self.conversation_ids, self.app_versions)
+            of_conversation = failure["conversation_id"] or "", failure["app_version"]
+            by_criterion = messages.setdefault(of_conversation, {})
+            by_criterion.setdefault(failure["criterion"] or "", failure["message"])
+        names = zip(self.conversation_ids, self.app_versions, strict=True)
         for row, name in enumerate(names if messages else ()):
             for criterion, message in messages.get(name, {}).items():
                 column = self.criteria.get(criterion)
@@ -373,10 +363,9 @@ class ConversationColumns(Struct):
 
     def golden_tasks(self) -> CodedColumn[str | None]:
         """Returns the tasks of the conversations of which something is expected."""
-        is_open = np.asarray([not digest for digest in self.case_digests.values], np.bool_)
-        return chosen(
-            self.tasks, self.tasks.recoded(None for _ in self.tasks.values), is_open[self.case_digests.places]
-        )
+        tasks, digests = self.tasks, self.case_digests
+        is_open = np.asarray([not digest for digest in digests.values], np.bool_)
+        return chosen(tasks, tasks.recoded(None for _ in tasks.values), is_open[digests.places])
 
     def at(self, rows: Integers) -> "ConversationColumns":
         """Returns some of the conversations, in their order."""

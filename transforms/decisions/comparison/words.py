@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import floor, log10
+from os.path import commonprefix
 
 import numpy as np
 from msgspec.structs import replace
@@ -42,20 +43,13 @@ def short_names(names: Iterable[str], longest: int = LONGEST_NAME) -> dict[str, 
     Of a long name, the middle is left out. Names that would look alike keep the part that tells them apart;
     where that is not enough, they stay whole.
     """
-    half = longest // 2
-    short = {
-        name: name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
-        for name in dict.fromkeys(names)
-    }
+    half, short = longest // 2, {name: name for name in names}
+    short |= {name: f"{name[: half - 1]}…{name[-half:]}" for name in short if len(name) > longest}
     for alike in _alike(short):
-        # The window begins before the first difference, which the first and the last in order show.
-        first, last = min(alike), max(alike)
-        same = next(
-            (i for i, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), len(first)
-        )
-        start = max(0, same - longest // 3)
+        # The window begins before the first difference.
+        start = max(0, len(commonprefix(alike)) - longest // 3)  # noqa: RUF071
+        end = start + longest - 2
         for name in alike:
-            end = start + longest - 2
             short[name] = f"{'…' if start else ''}{name[start:end]}{'…' if name[end:] else ''}"
     return short | {name: name for alike in _alike(short) for name in alike}
 
@@ -98,19 +92,16 @@ def comparison_notes(
 def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterator[str]:
     pairing = matched.pairing
     if pairing.by == "nothing":
-        yield (
-            "no id is in both: two groups are compared, which sees less than pairs, and takes their cases to "
-            "be alike"
-        )
+        taken = "which sees less than pairs, and takes their cases to be alike"
+        yield f"no id is in both: two groups are compared, {taken}"
         return
-    for side, only, unidentified in (
-        (a, pairing.baseline_only, pairing.baseline_unidentified),
-        (b, pairing.candidate_only, pairing.candidate_unidentified),
-    ):
-        if only:
-            yield f"{counted(only, 'case')} of {side.name} alone: not in the paired figures"
-        if unidentified:
-            yield f"{counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
+    only = pairing.baseline_only, pairing.candidate_only
+    unidentified = pairing.baseline_unidentified, pairing.candidate_unidentified
+    for side, alone, without in zip((a, b), only, unidentified, strict=True):
+        if alone:
+            yield f"{counted(alone, 'case')} of {side.name} alone: not in the paired figures"
+        if without:
+            yield f"{counted(without, 'conversation')} of {side.name} without {pairing.by}: left out"
     if pairing.changed:
         names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
         what = "left out, whose expectation is not the same in baseline and candidate"
@@ -126,25 +117,18 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterat
 
 def _same(a: ComparedSide, b: ComparedSide, by: PairedBy) -> Iterator[str]:
     """Yields a note where both sides are the same recordings, or the same version."""
-    versions = [{*side.conversations.app_versions.used()} for side in (a, b)]
-    if versions[0] != versions[1]:
+    columns = [side.conversations for side in (a, b)]
+    versions, other_versions = ({*column.app_versions.used()} for column in columns)
+    if versions != other_versions:
         return
-    ids_a, other = (
-        {*zip(side.conversations.conversation_ids, side.conversations.app_versions, strict=True)}
-        for side in (a, b)
-    )
-    if ids_a == other and by != "nothing":
+    ids, other = ({*zip(c.conversation_ids, c.app_versions, strict=True)} for c in columns)
+    if ids == other and by != "nothing":
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
-        return
-    if None in versions[0]:
-        return
-    if len(versions[0]) == 1:
+    elif len(versions) == 1 and None not in versions:
         yield "both sides are the same app version: differences are chance, or changes outside the agent"
-    else:
-        yield (
-            f"both sides are of the same {len(versions[0])} app versions: differences are chance, changes "
-            "outside the agent, or other shares of the versions"
-        )
+    elif None not in versions:
+        chance = "differences are chance, changes outside the agent, or other shares of the versions"
+        yield f"both sides are of the same {len(versions)} app versions: {chance}"
 
 
 def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
@@ -179,8 +163,8 @@ def _settings_notes(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         for name in sorted(base.criteria.keys() & other.criteria.keys()):
             rates.append((f"criteria.{name}.{SAMPLE_RATE}", base.criteria[name], other.criteria[name]))
         for what, before, after in rates:
-            if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
-                a_rate, b_rate = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
+            a_rate, b_rate = before.get(SAMPLE_RATE), after.get(SAMPLE_RATE)
+            if a_rate != b_rate:
                 yield f"{what}: {a_rate} for the baseline, {b_rate} for the candidate"
     hidden = {side.source: redacted_text(side.document.redacted) for side in (a, b) if side.document}
     yield from (f"{path}: {text}" for path, text in hidden.items() if text)
@@ -276,13 +260,8 @@ def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
     sides = matched.baseline, matched.candidate
     seen = [side.count_seen(measure).tolist() for side in sides]
     # The share of passed runs of every case; None: none is decided.
-    shares = [
-        [
-            mean if count else None
-            for count, mean in zip(*map(np.ndarray.tolist, side.runs(measure)), strict=True)
-        ]
-        for side in sides
-    ]
+    runs = (zip(*map(np.ndarray.tolist, side.runs(measure)), strict=True) for side in sides)
+    shares = ([mean if count else None for count, mean in of_side] for of_side in runs)
     for index, (base, other) in enumerate(zip(*shares, strict=True)):
         kind = _kind(base, other) if seen[0][index] and seen[1][index] else None
         if kind is None:
@@ -325,10 +304,8 @@ _Thresholds = set[float | None]
 
 def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[SettingsChange]:
     """Yields thresholds that differ, and the criteria with a threshold if they are not the same."""
-    base, other = map(_thresholds_by_case, (a, b))
-    gates, other_gates = (
-        sorted(name for name, cases in side.items() if _all(cases) != {None}) for side in (base, other)
-    )
+    sides = base, other = [_thresholds_by_case(side) for side in (a, b)]
+    gates, other_gates = (sorted(name for name, of in side.items() if _all(of) != {None}) for side in sides)
     seen, other_seen = map(_seen, (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         yield from _verdict(gates, other_gates)
@@ -341,10 +318,9 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             pairs = [(cases[case], other_cases[case]) for case in common]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
-            ordered = (sorted(side, key=lambda value: (value is not None, value)) for side in change)
-            before, after = (
-                "; ".join("not set" if v is None else f"{v:g}" for v in side) for side in ordered
-            )
+            ordered = [sorted(side, key=lambda value: (value is not None, value)) for side in change]
+            texts = (["not set" if value is None else f"{value:g}" for value in side] for side in ordered)
+            before, after = map("; ".join, texts)
             yield _change(f"criteria.{criterion}.threshold", before, after, [criterion])
 
 
@@ -387,26 +363,17 @@ def unmeasured_numbers(
     missing = result.missing.candidate_missing if result.missing and result.unit == "score" else 0
     # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
     gone = pairing.baseline_only if result.overall.pairs else 0
-    numbers = [
-        (f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}", gone),
-        (f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}", missing),
-    ]
+    numbers = {
+        f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}": gone,
+        f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}": missing,
+    }
     # Nobody knows of which version of a run a record was that could not be read.
     for side in (b,) if a.run_ids == b.run_ids else (b, a):
-        rejected, cut = side.rejected or 0, side.cut_inputs
-        what = (
-            "1 rejected record or conversation"
-            if rejected == 1
-            else f"{rejected:,} rejected records or conversations"
-        )
-        numbers += [
-            (f"{what} (perhaps of {side.name})", rejected),
-            (
-                f"the rest of {counted(cut, 'input')} that broke off (perhaps of {side.name})",
-                cut * _ANY_NUMBER,
-            ),
-        ]
-    return {text: number for text, number in numbers if number}
+        rejected, cut, whose = side.rejected or 0, side.cut_inputs, f"(perhaps of {side.name})"
+        what = "record or conversation" if rejected == 1 else "records or conversations"
+        numbers[f"{rejected:,} rejected {what} {whose}"] = rejected
+        numbers[f"the rest of {counted(cut, 'input')} that broke off {whose}"] = cut * _ANY_NUMBER
+    return {text: number for text, number in numbers.items() if number}
 
 
 def held_open(
@@ -448,8 +415,7 @@ def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
         text += f"; {_left_open(result, b)}"
     elif overall.word in ("inconclusive", "not worse") and not is_open:
         text += _sight(result, by)
-    alone = result.baseline_only + result.candidate_only
-    if alone:
+    if alone := result.baseline_only + result.candidate_only:
         text += f"; {alone} of the paired cases {'has' if alone == 1 else 'have'} a value on one side alone"
     if missing is not None:
         counts = f"{missing.baseline_missing} of {a}, {missing.candidate_missing} of {b}"
@@ -527,11 +493,8 @@ def standing_out(comparison: Comparison) -> list[tuple[str, str, str, str, int]]
 
 def few_alike(criteria: Sequence[CriterionComparison], b: str) -> list[str]:
     """Returns a note on the criteria that have too few cases to show that versions are alike; empty: none."""
-    few = {
-        result.criterion: result.overall.fewest_alike
-        for result in criteria
-        if result.overall.word == "inconclusive" and result.overall.fewest_alike and not result.unmeasured
-    }
+    is_open = (r for r in criteria if r.overall.word == "inconclusive" and not r.unmeasured)
+    few = {r.criterion: r.overall.fewest_alike for r in is_open if r.overall.fewest_alike}
     what = f"fewer than {max(few.values(), default=0)} cases cannot show that {b} is the same or not worse"
     return [f"{what}: {', '.join(few)}"] if few else []
 
@@ -710,18 +673,15 @@ def amount(value: float, measure: str, unit: str, *, signed: bool = False, digit
     return (text.lstrip("+-") if not text.strip("+-0.") else text) + name
 
 
-def _amount(
-    value: float, result: CriterionComparison, *, signed: bool = False, digits: int | None = None
-) -> str:
-    return amount(value, result.measure, result.unit, signed=signed, digits=digits)
+def _amount(value: float, result: CriterionComparison, *, signed: bool = False) -> str:
+    return amount(value, result.measure, result.unit, signed=signed)
 
 
 def _range(overall: VersionDifference, result: CriterionComparison) -> str:
-    bounds = overall.interval
-    if bounds is None:
+    if (bounds := overall.interval) is None:
         return " (no interval)" if overall.fewest else " (no interval: the values do not vary)"
     digits = decimals(overall.difference, result.measure, result.unit)
-    low, high = (_amount(bound, result, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
+    low, high = (amount(bound, result.measure, result.unit, signed=True, digits=digits) for bound in bounds)
     return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"
 
 

@@ -62,10 +62,12 @@ def build_report(
     for entry in entries:
         score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
         score_counts[entry.version.run][1] += len(entry.scores)
-    problems = [
-        report.Sentence(text, i) for i, run in enumerate(infos) for text in figures.problem_sentences(run)
-    ]
+    problems = []
+    for i, run in enumerate(infos):
+        problems += [report.Sentence(text, i) for text in figures.problem_sentences(run)]
     problems += [report.Sentence(text) for text in compared.refused]
+    balanced = zip(by_run, score_counts, strict=True)
+    coverage = (figures.coverage_sentence(*pair, *counts) for pair, counts in balanced)
     pages = [*compared.pages]
     if versions and not pages:
         pages = [_uncompared(versions, rows, entries, infos)]
@@ -76,10 +78,7 @@ def build_report(
         first_pages=pages,
         reasons=[reasons_of(page) for page in pages],
         sentences=problems,
-        coverage=[
-            report.Sentence(figures.coverage_sentence(*pair, *counts), i)
-            for i, (pair, counts) in enumerate(zip(by_run, score_counts, strict=True))
-        ],
+        coverage=[report.Sentence(text, i) for i, text in enumerate(coverage)],
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
         criteria=rows,
@@ -122,11 +121,8 @@ def _listed_first(
     """Returns the places of the conversations that a first page lists."""
     keys = zip(collected.versions, versions, strict=True)
     (candidate,) = (key for key, version in keys if version.name == page.candidate)
-    places = {
-        (entry.row["conversation_id"], entry.row["eval_id"]): index
-        for index, entry in reversed([*enumerate(entries)])
-        if entry.version == candidate
-    }
+    rows = ((i, entry.row) for i, entry in reversed([*enumerate(entries)]) if entry.version == candidate)
+    places = {(row["conversation_id"], row["eval_id"]): index for index, row in rows}
     return [places[row.conversation_id, row.eval_id] for row in page.read_first]
 
 
@@ -191,8 +187,7 @@ def detail(entry: figures.Entry) -> report.Detail:
 
     Calls that a score of their effects found fault with have it under `fault`.
     """
-    transcript = entry.row["transcript"]
-    if transcript is not None:
+    if (transcript := entry.row["transcript"]) is not None:
         turns = [*figures.turns_of(entry.row)]
         for index, turn in enumerate(turns):
             if (expected := expected_calls(turn)) is not None:
@@ -212,10 +207,8 @@ def detail(entry: figures.Entry) -> report.Detail:
 
 def _with_faults(turns: list[figures.AnyRow], score: figures.AnyRow) -> list[figures.AnyRow]:
     """Returns the turns with what a score says of their calls; of equal calls, it is said of the last."""
-    details: figures.AnyRow = score["details"]
-    extra, destructive, wrong = (
-        details.get(name) or [] for name in ("extra", DESTRUCTIVE, "wrong_arguments")
-    )
+    kinds = ("extra", DESTRUCTIVE, "wrong_arguments")
+    extra, destructive, wrong = (score["details"].get(kind) or [] for kind in kinds)
     faults: dict[str, list[figures.AnyRow]] = {}
     for pair in wrong:
         faults.setdefault(pair["actual"], []).append({"instead": pair["arguments"]})
@@ -228,8 +221,7 @@ def _with_faults(turns: list[figures.AnyRow], score: figures.AnyRow) -> list[fig
         if score.get("turn_index", turn["index"]) == turn["index"]:
             for index in range(len(calls) - 1, -1, -1):
                 call = calls[index]
-                listed = faults.get(call_text(ToolCall(name=call.get("name"), args=call.get("args"))))
-                if listed:
+                if listed := faults.get(call_text(ToolCall(name=call.get("name"), args=call.get("args")))):
                     calls[index] = {**call, "fault": listed.pop()}
         made.append({**turn, "tool_calls": calls})
     return made[::-1]
@@ -278,15 +270,14 @@ def columns(
             seen = (score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn)
             by_name[name].append(places(seen))
         by_name["labels"].append(places(s["label"] for s in entry.own_scores if s.get("label")))
+    turns = (figures.turns_of(entry.row) for entry in entries)
+    transfers = ([name for turn in of_row for name in turn.get("transfers") or ()] for of_row in turns)
     conversations = report.Conversations(
         **by_name,
         version=[versions.index(entry.version) for entry in entries],
         tags=[places(row["tags"]) for row in rows],
         tools=[places(figures.tools_of(entry.row)) for entry in entries],
-        agents=[
-            places(name for turn in figures.turns_of(entry.row) for name in turn.get("transfers") or ())
-            for entry in entries
-        ],
+        agents=[*map(places, transfers)],
         scores=_values(entries),
         chunk=[chunk_of.get(index, _NONE) for index in range(len(entries))],
         is_random=[sample is None or index in sample for index in range(len(entries))],

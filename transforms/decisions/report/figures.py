@@ -25,6 +25,8 @@ from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_inte
 from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p, shrink, wilson_interval
 
+FirstTimes = Mapping[str | None, str | None]
+"""Of a run: app version -> start of its first conversation in RFC 3339."""
 AnyRow = dict[str, Any]
 """A row of a table. Columns that another version of turnwise does not write are absent."""
 
@@ -62,7 +64,7 @@ class Entry(Struct):
         return "\0".join((self.row["conversation_id"], self.row["eval_id"] or "", *map(str, self.version)))
 
 
-class CollectedRuns(Struct, frozen=True):
+class CollectedRuns(Struct):
     """The conversations of some runs; `versions` are in display order.
 
     Of every run, `sampled_out` conversations were not judged, and `idle` criteria with a threshold applied to
@@ -70,59 +72,49 @@ class CollectedRuns(Struct, frozen=True):
     passes, as the metrics have it; of a stream, there are only those of its windows.
     """
 
-    versions: list[VersionKey]
-    entries: list[Entry]
-    failures: list[list[AnyRow]]
-    units: dict[str, str]
-    sampled_out: list[int]
+    versions: list[VersionKey] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    failures: list[list[AnyRow]] = field(default_factory=list)
+    units: dict[str, str] = field(default_factory=dict)
+    sampled_out: list[int] = field(default_factory=list)
     idle: list[list[str]] = field(default_factory=list)
     bounds: dict[tuple[str, bool, VersionKey], Bounds] = field(default_factory=dict)
 
 
 def collect(runs: Sequence[Run]) -> CollectedRuns:
     """Reads the rows of runs and joins them."""
-    entries: list[Entry] = []
-    first_times: list[dict[str | None, str | None]] = []
-    units: dict[str, str] = {}
-    sampled_out: list[int] = []
-    idle: list[list[str]] = []
-    bounds: dict[tuple[str, bool, VersionKey], Bounds] = {}
+    collected, first_times = CollectedRuns(), list[FirstTimes]()
     for number, run in enumerate(runs):
         joined = _joined(number, run)
-        entries += joined
+        collected.entries += joined
         starts = ((entry.row["app_version"], entry.row["event_time"]) for entry in joined)
         first_times.append(first_starts(starts))
         rows = run.metrics()
-        units |= {row["criterion"]: row["unit"] for row in rows}
+        collected.units |= {row["criterion"]: row["unit"] for row in rows}
         # What sampling left out: of the criterion with most, by version and window.
         version_and_window = itemgetter("app_version", "window_start")
         left_out = grouped((version_and_window(row), row["sampled_out"] or 0) for row in rows)
-        sampled_out.append(sum(map(max, left_out.values())))
+        collected.sampled_out.append(sum(map(max, left_out.values())))
         for row in rows:
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             if row["window_start"] is None and low is not None and high is not None:
                 version = VersionKey(number, row["app_version"] or "")
-                bounds[row["criterion"], row["level"] == "conversation", version] = Bounds(low, high)
+                key = row["criterion"], row["level"] == "conversation", version
+                collected.bounds[key] = Bounds(low, high)
         # Nobody asked for the criteria of the default config.
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
-        idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
-    versions = in_display_order({entry.version for entry in entries}, first_times)
-    failures = [[dict(row) for row in run.failures()] for run in runs]
-    return CollectedRuns(versions, entries, failures, units, sampled_out, idle, bounds)
+        collected.idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
+    collected.failures += ([dict(row) for row in run.failures()] for run in runs)
+    collected.versions += in_display_order({entry.version for entry in collected.entries}, first_times)
+    return collected
 
 
-def in_display_order(
-    keys: Iterable[VersionKey], first_times: Sequence[Mapping[str | None, str | None]]
-) -> list[VersionKey]:
-    """Returns versions run by run, the oldest first; those that no log states come last.
-
-    `first_times`: of each run, app version -> start of its first conversation in RFC 3339.
-    """
+def in_display_order(keys: Iterable[VersionKey], first_times: Sequence[FirstTimes]) -> list[VersionKey]:
+    """Returns versions run by run, the oldest first; those that no log states come last."""
     orders = [version_order(times).versions for times in first_times]
-    order = {
-        VersionKey(i, name): number for i, names in enumerate(orders) for number, name in enumerate(names)
-    }
+    in_order = [VersionKey(run, name) for run, names in enumerate(orders) for name in names]
+    order = {key: number for number, key in enumerate(in_order)}
     return sorted(keys, key=lambda key: (not key.app_version, key.run, order.get(key, 0)))
 
 
@@ -165,11 +157,8 @@ def tools_of(row: ConversationRow) -> list[str]:
 def run_names(runs: Sequence[Run]) -> list[str]:
     """Returns how texts tell runs apart: by their dates, or else by the names of their directories."""
     documents = [run.document for run in runs]
-    known = (
-        [document.date or "" for document in documents],
-        [run.directory.rstrip("/").rsplit("/", 1)[-1] for run in runs],
-        [document.run_id for document in documents],
-    )
+    dates, ids = [document.date or "" for document in documents], [document.run_id for document in documents]
+    known = dates, [run.directory.rstrip("/").rsplit("/", 1)[-1] for run in runs], ids
     fits = (names for names in known if all(names) and len({*names}) == len(runs))
     return next(fits, [f"run {number}" for number in range(1, len(runs) + 1)])
 
@@ -230,6 +219,7 @@ def _tagged(value: JsonValue) -> JsonValue:
 # Figures.
 
 _IDS_SHOWN = 3
+_OF_DOCUMENT = ("run_id", "date", "create_time", "exit_status", "problems", "counts", "criteria", "judge")
 
 
 def problem_sentences(run: report.ReportRun) -> Iterator[str]:
@@ -255,9 +245,8 @@ def coverage_sentence(
     run: report.ReportRun, versions: Sequence[report.ReportVersion], no_score: int, scores: int
 ) -> str:
     """Returns the balance of a run: what came in, and what became of all of it."""
-    passed, failed, no_verdict = (
-        sum(getattr(version, name) for version in versions) for name in ("passed", "failed", "no_verdict")
-    )
+    verdicts = zip(*((v.passed, v.failed, v.no_verdict) for v in versions), strict=True)
+    passed, failed, no_verdict = map(sum, verdicts) if versions else (0, 0, 0)
     names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
     records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
     cases = f"{counted(lost_cases, 'eval case', ',')} rejected. " if lost_cases else ""
@@ -265,8 +254,7 @@ def coverage_sentence(
     text = (
         f"{counted(records, 'record', ',')} = {read:,} read + {unread:,} rejected. "
         f"{counted(passed + failed + no_verdict + rejected, 'conversation', ',')} = {passed:,} passed "
-        f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. "
-        f"{cases}"
+        f"+ {failed:,} failed + {no_verdict:,} without a verdict + {rejected:,} rejected. {cases}"
         f"{counted(scores, 'score', ',')} = {valued:,} with a value + {no_score:,} without a score."
     )
     parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
@@ -294,26 +282,17 @@ def report_runs(runs: Sequence[Run], collected: CollectedRuns) -> Iterator[repor
             verb = "has" if unused == 1 else "have"
             gaps.append(f"{name}: {unused:,} of {cases} {verb} no recording; nothing is known of them.")
         if repeated:
-            ids = listed(repeated, _IDS_SHOWN)
-            gaps.append(
-                f"{name}: several recordings of one app version and case have the same id: "
-                f"{counted(len(repeated), 'conversation id', ',')} ({ids}); "
-                "their scores cannot be told apart, and are not shown beside them."
-            )
+            ids = f"{counted(len(repeated), 'conversation id', ',')} ({listed(repeated, _IDS_SHOWN)})"
+            same = "several recordings of one app version and case have the same id"
+            unsaid = "their scores cannot be told apart, and are not shown beside them"
+            gaps.append(f"{name}: {same}: {ids}; {unsaid}.")
         not_applicable = "has a threshold, and is not applicable to any conversation."
         gaps += [f"{name}: {criterion} {not_applicable}" for criterion in collected.idle[i]]
         yield report.ReportRun(
-            run_id=document.run_id,
+            **{key: getattr(document, key) for key in _OF_DOCUMENT},
             name=name,
             directory=run.directory,
-            date=document.date,
             settings=settings_digest(document.scoring_settings),
-            create_time=document.create_time,
-            exit_status=document.exit_status,
-            problems=document.problems,
-            counts=document.counts,
-            criteria=document.criteria,
-            judge=document.judge,
             has_transcripts=not entries or any(entry.row["transcript"] is not None for entry in entries),
             redacted=redacted_text(document.redacted),
             sampled_out=collected.sampled_out[i],
@@ -365,8 +344,7 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
         yield "language", row["language"]
     yield from (("tag", tag) for tag in dict.fromkeys(row["tags"]))
     yield from (("tool", name) for name in dict.fromkeys(tools_of(row)))
-    turns = row["turns"]
-    if turns:
+    if turns := row["turns"]:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
 
 
@@ -414,10 +392,9 @@ def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_C
             passes, size, base_passes, base_size = sides[key]
             pooled = (passes + base_passes) / (size + base_size)
             seen = detectable_of_groups(pooled, (size, base_size))
-            passed, failed, unknown = cells[key]
-            figures[key] = report.SliceFigure(
-                passed, failed, unknown, difference, shrunk, stands_out[key], seen
-            )
+            passed, failed, missing = cells[key]
+            about = difference, shrunk, stands_out[key], seen
+            figures[key] = report.SliceFigure(passed, failed, missing, *about)
     return figures
 
 
@@ -452,10 +429,8 @@ def without_score(collected: CollectedRuns, entries: Sequence[Entry]) -> list[re
             shown = text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
             by_reason.append(((name, places[entry.version], shown), index))
     ranked = sorted(grouped(by_reason).items(), key=lambda reason: (-len(reason[1]), reason[0]))
-    rows = [
-        report.WithoutScore(*key, len(indices), [*dict.fromkeys(indices)][:_EXAMPLES])
-        for key, indices in ranked[:_MOST_REASONS]
-    ]
+    known = ((key, len(seen), [*dict.fromkeys(seen)][:_EXAMPLES]) for key, seen in ranked[:_MOST_REASONS])
+    rows = [report.WithoutScore(*key, number, examples) for key, number, examples in known]
     rest = sum(len(indices) for _, indices in ranked[_MOST_REASONS:])
     return [*rows, report.WithoutScore("", -1, "other reasons", rest, [])] if rest else rows
 
@@ -559,14 +534,11 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-def criterion_rows(
-    collected: CollectedRuns, documents: Iterable[RunDocument] = ()
-) -> list[report.CriterionRow]:
+def criterion_rows(runs: CollectedRuns, documents: Iterable[RunDocument] = ()) -> list[report.CriterionRow]:
     """Returns the rows of the table, in the order of all tables: verdicts first, then as configured."""
-    table = _Table(collected)
-    measured = (score["criterion"] for entry in collected.entries for score in entry.scores)
+    measured = (score["criterion"] for entry in runs.entries for score in entry.scores)
     names = in_table_order([STATUS, *dict.fromkeys(measured)], documents)
-    return [table.row(name) for name in names]
+    return [*map(_Table(runs).row, names)]
 
 
 class _Table:
@@ -578,12 +550,10 @@ class _Table:
         self._turns: defaultdict[tuple[str, VersionKey], defaultdict[int, _Sum]]
         self._turns = defaultdict(lambda: defaultdict(_Sum))
         self._cases: dict[VersionKey, list[str]] = {}
-        self._errors = Counter(
-            (row["criterion"], VersionKey(index, row.get("app_version") or ""))
-            for index, rows in enumerate(collected.failures)
-            for row in rows
-            if row.get("stage") == "score" and row.get("criterion")
-        )
+        rows = ((row, i) for i, of_run in enumerate(collected.failures) for row in of_run)
+        raised = ((row, i) for row, i in rows if row.get("stage") == "score" and row.get("criterion"))
+        keys = ((row["criterion"], VersionKey(i, row.get("app_version") or "")) for row, i in raised)
+        self._errors = Counter(keys)
         by_version = grouped((entry.version, entry) for entry in collected.entries)
         for version, entries in by_version.items():
             self._cases[version] = cases_of([entry.row for entry in entries])
@@ -616,10 +586,8 @@ class _Table:
             share = total.share if has_outcomes else total.mean if is_binary else None
             if share is not None:
                 # Outcomes, also by another name, have the interval that the metrics of a run give to a share.
-                size, cases = (
-                    total.passed + total.failed if has_outcomes else total.scored,
-                    self._cases[version],
-                )
+                cases, decided = self._cases[version], total.passed + total.failed
+                size = decided if has_outcomes else total.scored
                 trials = independent_trials(size, len({*cases}), len(cases))
                 bounds = self._collected.bounds.get((name, is_whole, version)) if has_outcomes else None
                 interval = bounds or wilson_interval(share * trials, trials)

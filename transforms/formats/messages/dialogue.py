@@ -1,7 +1,7 @@
 """Builds turns from the messages of a conversation, in order, and reads those of all providers into them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage, decoded_arguments
@@ -77,20 +77,16 @@ class Dialogue:
         self.general.add("UndoneTurns", message, calls=any(turn.tool_calls for turn in undone))
 
     def user(
-        self,
-        text: str,
-        timestamp: JsonValue = None,
-        calls: Iterable[tuple[ToolCall, ToolResponse | None]] = (),
+        self, text: str, time: JsonValue = None, made: Sequence[tuple[ToolCall, ToolResponse | None]] = ()
     ) -> None:
         """Opens a turn with what the user wrote; one in which only the user's own tools worked goes on.
 
-        `calls` are those of the user's own tools, each with the result that it holds.
+        `made` are the calls of the user's own tools, each with the result that it holds.
         """
         if not self._is_users_work:
-            self.open(timestamp, text)
+            self.open(time, text)
         else:
             self.turn.user = "\n".join(filter(None, (self.turn.user, text)))
-        made = list(calls)
         self.turn.user_tool_calls = [*self.turn.user_tool_calls, *(call for call, _ in made)]
         self._own.update((id(call), result) for call, result in made)
         self._step("user", text.strip(), *((call.name, call.id, call.args) for call, _ in made))
@@ -195,19 +191,11 @@ class Dialogue:
         has_answer = self.last == "agent" and not self._is_silent
         return endings.reasons_end((*reasons, endings.stated_reason(record)), not has_answer, has_answer)
 
-    def conversation(
-        self, conversation_id: str, source: str, end: endings.End | None = None, **fields: Any
-    ) -> Conversation:
+    def conversation(self, name: str, source: str, end: endings.End | None = None) -> Conversation:
         """Returns the conversation; to be called once. Without an `end` it ended as its last message says."""
         end = self.end({}) if end is None else end
-        return Conversation(
-            conversation_id=conversation_id,
-            source=source,
-            turns=self.close(end),
-            ended=end.ended,
-            ended_detail=end.detail,
-            **fields,
-        )
+        turns = self.close(end)
+        return Conversation(name, source, turns=turns, ended=end.ended, ended_detail=end.detail)
 
     def close(self, end: endings.End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.endings import as_text, length
+from turnwise.transforms.formats.endings import as_text, length, stated_reason
 from turnwise.transforms.formats.fields import check_one_user
 from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
 from turnwise.transforms.formats.messages import kinds, messages_base
@@ -200,13 +200,10 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         made.start_time = made.start_time or as_text(rows[0].get(time_key))
         return made
 
-    return registry.EventReader(
-        locate=lambda row: (_stated_name(exchanged(row)) or "", -1),
-        join=join,
-        group=group,
-        lend=lend,
-        is_endless=True,
-    )
+    def locate(row: JsonObject) -> tuple[str, int]:
+        return _stated_name(exchanged(row)) or "", -1
+
+    return registry.EventReader(locate=locate, join=join, group=group, lend=lend, is_endless=True)
 
 
 def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
@@ -289,39 +286,23 @@ def _digests(log: Dialogue) -> list[bytes]:
 
 # For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
 registry.register_built_in(
-    name="model_exchange",
-    keys=("request", "response"),
-    help="requests to a model with their replies; those of one conversation are joined",
-    rank=120,
-    recognises=_is_exchange,
-    events=_exchange_events(lambda value: value),
-)
-
+    "model_exchange", 120, "requests to a model with their replies; those of one conversation are joined",
+    _is_exchange, ("request", "response"), events=_exchange_events(lambda value: value),
+)  # fmt: skip
 
 _SENT_BESIDE = ("metadata.requester_metadata", "requestMetadata", "properties")
 _BESIDE: Places = (*OF_ANY, *((key, ANY) for key in _SENT_BESIDE))
 
 
 def _register_log(
-    name: str,
-    help: str,
-    keys: tuple[str, ...],
-    recognises: registry.Test,
-    time: str,
-    places: Places = _BESIDE,
+    name: str, text: str, fits: registry.Test, keys: tuple[str, ...], time: str, places: Places = _BESIDE
 ) -> Callable[[_Exchanged], _Exchanged]:
     """Adds a format of rows, which the decorated function makes exchanges."""
 
     def add(exchange: _Exchanged) -> _Exchanged:
+        events = _exchange_events(exchange, time)
         registry.register_built_in(
-            name=name,
-            help=help,
-            keys=keys,
-            rank=117,
-            recognises=recognises,
-            events=_exchange_events(exchange, time),
-            places=places,
-            time_keys=(time,),
+            name, 117, text, fits, keys, events=events, places=places, time_keys=(time,)
         )
         return exchange
 
@@ -330,12 +311,10 @@ def _register_log(
 
 # For example {"call_type": "acompletion", "spend": 0.1, "messages": [...], "response": {"choices": [...]}}
 @_register_log(
-    "litellm_log",
-    "LiteLLM's spend logs; those of one conversation are joined",
-    ("request_id", "call_type", "spend", "session_id", "messages", "response"),
+    "litellm_log", "LiteLLM's spend logs; those of one conversation are joined",
     lambda row: row.keys() >= {"call_type", "spend", "messages", "response"},
-    "startTime",
-)
+    ("request_id", "call_type", "spend", "session_id", "messages", "response"), "startTime",
+)  # fmt: skip
 def _of_litellm(row: JsonObject) -> JsonObject:
     """Returns a row of LiteLLM's table of spending, whose columns may be JSON texts, as an exchange."""
     # Words are there only if the proxy stores prompts; else the columns hold empty objects.
@@ -352,26 +331,19 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     request |= {holder: messages} if messages else {}
     if not messages_base.messages_in(request)[0]:
         raise ValueError("LiteLLM stored no words of this call; set store_prompts_in_spend_logs: true")
-    return {
-        "request": request,
-        "response": {"error": "failure"} if failed and not reply else reply,
-        "metadata": about,
-        **_sessions(row.get("session_id"), sent, kinds.as_object(about).get("requester_metadata")),
-        "user_id": row.get("end_user") or None,
-        _CALLER: row.get("api_key"),
-        "source": "litellm_log",
-        _LATENCY: spent,
-    }
+    made = {"request": request, "response": {"error": "failure"} if failed and not reply else reply}
+    made["metadata"] = about
+    made |= _sessions(row.get("session_id"), sent, kinds.as_object(about).get("requester_metadata"))
+    made |= {"user_id": row.get("end_user") or None, _CALLER: row.get("api_key")}
+    return made | {"source": "litellm_log", _LATENCY: spent}
 
 
 # For example {"event": "$ai_generation", "properties": {"$ai_session_id": "s", "$ai_input": [...], ...}}
 @_register_log(
-    "posthog_generations",
-    "PostHog's events of generations; those of one session or trace are joined",
-    ("event", "timestamp", "properties"),
+    "posthog_generations", "PostHog's events of generations; those of one session or trace are joined",
     lambda event: str(event.get("event")).startswith("$ai_") and "properties" in event,
-    "timestamp",
-)
+    ("event", "timestamp", "properties"), "timestamp",
+)  # fmt: skip
 def _of_posthog(event: JsonObject) -> JsonObject:
     if event.get("event") != "$ai_generation":
         raise registry.NoConversation(f"an event of the type {event.get('event')} is not read")
@@ -387,28 +359,23 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     seconds, session = held.get("$ai_latency"), held.get("$ai_session_id")
     # Of nobody in particular the id is that of the trace.
     person = None if event.get("distinct_id") == held.get("$ai_trace_id") else event.get("distinct_id")
+    request = {"model": held.get("$ai_model"), "messages": kinds.decoded(held.get("$ai_input"))}
+    request["tools"] = kinds.decoded(held.get("$ai_tools"))
+    reply |= {"error": held["$ai_error"]} if held.get("$ai_is_error") else {}
     return {
-        "request": {
-            "model": held.get("$ai_model"),
-            "messages": kinds.decoded(held.get("$ai_input")),
-            "tools": kinds.decoded(held.get("$ai_tools")),
-        },
-        "response": {**reply, **({"error": held["$ai_error"]} if held.get("$ai_is_error") else {})},
+        **{"request": request, "response": reply},
         **(_sessions(held.get("$ai_trace_id")) if session is None else {"session_id": session}),
-        "user_id": person,
-        "source": "posthog_generations",
+        **{"user_id": person, "source": "posthog_generations"},
         _LATENCY: seconds * 1000 if isinstance(seconds, int | float) else None,
     }
 
 
 # For example {"schemaType": "ModelInvocationLog", "modelId": "m", "input": {"inputBodyJson": {...}}, ...}
 @_register_log(
-    "bedrock_log",
-    "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
-    ("schemaType", "modelId", "input", "output"),
+    "bedrock_log", "Amazon Bedrock's logs of model invocations; those of one conversation are joined",
     lambda row: row.get("schemaType") == "ModelInvocationLog",
-    "timestamp",
-)
+    ("schemaType", "modelId", "input", "output"), "timestamp",
+)  # fmt: skip
 def _of_bedrock(row: JsonObject) -> JsonObject:
     sent, got = kinds.as_object(row.get("input")), kinds.as_object(row.get("output"))
     if "inputBodyJson" not in sent:
@@ -424,13 +391,11 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
 
 # For example {"logging_time": "...", "full_request": {"contents": [...]}, "full_response": {...}}
 @_register_log(
-    "vertex_log",
-    "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
-    ("endpoint", "logging_time", "full_request", "full_response"),
+    "vertex_log", "Vertex AI request-response logs: rows of BigQuery; those of one conversation are joined",
     lambda row: "full_request" in row or row.keys() >= {"deployed_model_id", "request_payload"},
-    "logging_time",
+    ("endpoint", "logging_time", "full_request", "full_response"), "logging_time",
     (("", ANY), ("full_request.labels", ANY)),
-)
+)  # fmt: skip
 def _of_vertex(row: JsonObject) -> JsonObject:
     """Returns a row of Vertex AI's log as a request with its reply."""
     # Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where
@@ -504,8 +469,10 @@ _TRIED = 50
 
 
 def _is_event(value: JsonObject) -> bool:
+    # A reply of Gemini's that states how it finished is whole; the pieces before the last one do not.
+    is_whole = any(map(stated_reason, kinds.objects_in(value.get("candidates"))))
     is_one = sum(dialect.is_event(value) for dialect in messages_base.DIALECTS.values()) == 1
-    return is_one and "request" not in value
+    return is_one and "request" not in value and not is_whole
 
 
 def _is_reply(value: JsonObject) -> bool:
@@ -533,12 +500,6 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
 registry.register_built_in(
-    name="model_reply",
-    keys=("object", "created", "choices"),
-    help="a model's reply without its request, whole or as the events of a stream",
-    rank=135,
-    recognises=_is_reply,
-    read_log=_read,
-    is_list=_is_event,
-    is_lines=_is_event,
-)
+    "model_reply", 135, "a model's reply without its request, whole or as the events of a stream", _is_reply,
+    ("object", "created", "choices"), read_log=_read, is_list=_is_event, is_lines=_is_event,
+)  # fmt: skip

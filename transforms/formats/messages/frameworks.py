@@ -46,13 +46,9 @@ def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
 
 # For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
 LANGCHAIN = messages_base.register_dialect(
-    name="langchain_messages",
-    keys=(("channel_values", "channel_versions"),),
-    help="messages of LangChain, states of LangGraph",
-    fits=_is_langchain,
-    read=_read_langchain,
-    keeps_state=True,
-)
+    "langchain_messages", "messages of LangChain, states of LangGraph", _is_langchain,
+    (("channel_values", "channel_versions"),), read=_read_langchain, keeps_state=True,
+)  # fmt: skip
 
 
 def _unwrapped(message: JsonObject) -> JsonObject:
@@ -177,27 +173,20 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 # For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
 registry.register_built_in(
-    name="langgraph_thread",
-    places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
-    keys=("values", "next", "config"),
-    help="snapshots of LangGraph threads, as get_state and get_state_history return them; "
+    "langgraph_thread", 110,
+    "snapshots of LangGraph threads, as get_state and get_state_history return them; "
     "the newest of a thread counts",
-    rank=110,
-    recognises=lambda record: _is_snapshot(record) and _stated(record) is not None,
-    from_array=_from_array,
+    lambda record: _is_snapshot(record) and _stated(record) is not None, ("values", "next", "config"),
     events=registry.EventReader(locate=lambda value: (_stated(value) or "", -1), join=_join),
-    time_keys=("created_at",),
-)
+    time_keys=("created_at",), places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
+    from_array=_from_array,
+)  # fmt: skip
 # For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
 registry.register_built_in(
-    name="langgraph_history",
-    keys=("values", "next", "parent_config"),
-    help="snapshots of LangGraph threads that name no thread: a list of them, newest first",
-    rank=110,
-    recognises=_is_nameless,
-    read_log=_read,
-    is_list=_is_nameless,
-)
+    "langgraph_history", 110,
+    "snapshots of LangGraph threads that name no thread: a list of them, newest first", _is_nameless,
+    ("values", "next", "parent_config"), read_log=_read, is_list=_is_nameless,
+)  # fmt: skip
 
 
 # Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages.
@@ -265,12 +254,9 @@ def _call_id(part: JsonObject) -> str | None:
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
 messages_base.register_dialect(
-    name="vercel_messages",
-    keys=(("messages", "trigger", "messageId"),),
-    help="UI messages and model messages of Vercel's AI SDK",
-    fits=_is_vercel,
-    read=_read_vercel,
-)
+    "vercel_messages", "UI messages and model messages of Vercel's AI SDK", _is_vercel,
+    (("messages", "trigger", "messageId"),), read=_read_vercel,
+)  # fmt: skip
 
 
 # Messages whose parts the table reads as they stand.
@@ -295,43 +281,31 @@ def _outputs(record: JsonObject) -> JsonValue:
 
 # For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
 messages_base.register_dialect(
-    name="genai_messages",
-    keys=(("input_messages", "output_messages"),),
-    help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
-    fits=_is_genai,
+    "genai_messages", "messages of OpenTelemetry's conventions for generative AI, outside of spans",
+    _is_genai, (("input_messages", "output_messages"),),
     reply=lambda record, log: read_dialogue(kinds.listed(_outputs(record), "output_messages"), log),
     is_reply=lambda record: _outputs(record) is not None,
-)
+)  # fmt: skip
 
 
 # For example {"role": "tool", "content": [{"type": "tool_result", "tool_result": "Bonn"}]}
 messages_base.register_dialect(
-    name="azure_messages",
-    keys=(("messages", "tool_definitions"),),
-    help="messages of Azure AI's agents and evaluations",
-    fits=lambda message: any(
-        "tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
-        for part in kinds.objects_in(message.get("content"))
-    ),
-)
+    "azure_messages", "messages of Azure AI's agents and evaluations",
+    lambda message: any("tool_result" in part or (part.get("type") == "tool_call" and "role" in message)
+                        for part in kinds.objects_in(message.get("content"))),
+    (("messages", "tool_definitions"),),
+)  # fmt: skip
 # For example {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
 messages_base.register_dialect(
-    name="pydantic_messages",
-    keys=(("messages", "run_id", "conversation_id"),),
-    help="messages of Pydantic AI (all_messages_json)",
-    fits=lambda message: (
-        message.get("kind") in ("request", "response")
-        and any("part_kind" in part for part in kinds.objects_in(message.get("parts")))
-    ),
-)
+    "pydantic_messages", "messages of Pydantic AI (all_messages_json)",
+    lambda message: message.get("kind") in ("request", "response") and any(
+        "part_kind" in part for part in kinds.objects_in(message.get("parts"))),
+    (("messages", "run_id", "conversation_id"),),
+)  # fmt: skip
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
 messages_base.register_dialect(
-    name="autogen_messages",
-    keys=(("messages", "stop_reason"),),
-    help="messages of AutoGen's teams",
-    fits=lambda message: (
-        "role" not in message
-        and isinstance(message.get("source"), str)
-        and str(message.get("type")).endswith(("Message", "Event"))
-    ),
-)
+    "autogen_messages", "messages of AutoGen's teams",
+    lambda message: "role" not in message and isinstance(message.get("source"), str)
+    and str(message.get("type")).endswith(("Message", "Event")),
+    (("messages", "stop_reason"),),
+)  # fmt: skip

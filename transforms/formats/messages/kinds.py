@@ -23,11 +23,6 @@ _ROLES = {
 _BY_ROLE = {word: role for role, words in _ROLES.items() for word in words.split()}
 PartKinds: TypeAlias = dict[str, str]
 """Kind -> types of parts, or keys that name a part, of one provider."""
-CHAT_PARTS: PartKinds = {
-    TEXT: "text refusal",
-    CALL: "function custom",
-    MEDIA: "image_url input_audio audio file",
-}
 RESPONSES_PARTS: PartKinds = {
     TEXT: "text input_text output_text summary_text refusal",
     CALL: "function_call custom_tool_call",
@@ -46,11 +41,6 @@ ANTHROPIC_PARTS: PartKinds = {
     "container_upload",
     MEDIA: "image document",
 }
-BEDROCK_PARTS: PartKinds = {
-    CALL: "toolUse",
-    RESULT: "toolResult",
-    THOUGHT: "reasoningContent cachePoint toolAddition toolRemoval",
-}
 GEMINI_PARTS: PartKinds = {
     CALL: "functionCall toolCall",
     HOSTED: "executableCode",
@@ -65,24 +55,17 @@ VERCEL_PARTS: PartKinds = {
     THOUGHT: "reasoning redacted-reasoning step-start source source-url source-document",
     MEDIA: "file image",
 }
-LANGCHAIN_PARTS: PartKinds = {
+_OTHER_PARTS: PartKinds = {
     TEXT: "text output_text refusal",
-    CALL: "tool_use tool_call function_call",
+    CALL: "function custom toolUse tool_use tool_call function_call",
     HOSTED: "server_tool_call",
-    RESULT: "server_tool_result",
-    THOUGHT: "thinking redacted_thinking reasoning reasoning_content non_standard non_standard_annotation",
+    RESULT: "toolResult server_tool_result tool_call_response server_tool_call_response tool_call_result",
+    THOUGHT: "reasoningContent cachePoint toolAddition toolRemoval thinking redacted_thinking reasoning "
+    "reasoning_content non_standard non_standard_annotation",
+    MEDIA: "image_url input_audio audio file video media",
 }
-GENAI_PARTS: PartKinds = {
-    TEXT: "text",
-    CALL: "tool_call",
-    HOSTED: "server_tool_call",
-    RESULT: "tool_call_response server_tool_call_response",
-    THOUGHT: "reasoning",
-    MEDIA: "audio input_audio video media",
-}
-HAYSTACK_PARTS: PartKinds = {RESULT: "tool_call_result"}
-_ALL = (CHAT_PARTS, RESPONSES_PARTS, ANTHROPIC_PARTS, BEDROCK_PARTS, GEMINI_PARTS, VERCEL_PARTS,
-        LANGCHAIN_PARTS, GENAI_PARTS, HAYSTACK_PARTS)  # fmt: skip
+"""Of Chat Completions, of Bedrock's Converse API, of LangChain, of OpenTelemetry and of Haystack."""
+_ALL = (RESPONSES_PARTS, ANTHROPIC_PARTS, GEMINI_PARTS, VERCEL_PARTS, _OTHER_PARTS)
 
 
 def snake(name: str) -> str:
@@ -134,7 +117,6 @@ HIDDEN = frozenset(
     ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
 )
 """What writers put in the place of a content that they hide."""
-
 
 _DATA = re.compile(r"^data:[ ]?(.*)$", re.MULTILINE)
 _DECODER = json.JSONDecoder()
@@ -219,6 +201,11 @@ def stated(value: JsonObject) -> JsonObject:
     if None in value.values():
         return {key: item for key, item in value.items() if item is not None}
     return value
+
+
+def snaked(value: JsonObject) -> JsonObject:
+    """Returns an object with its keys in snake_case, without those that hold null."""
+    return {snake(key): item for key, item in value.items() if item is not None}
 
 
 def without_nulls(value: JsonValue) -> JsonValue:

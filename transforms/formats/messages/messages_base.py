@@ -40,17 +40,17 @@ _KEYS = key_set(
 ) | frozenset((*IDS, OTHER_BRANCHES))
 
 
-class Dialect(Struct, frozen=True, kw_only=True):
+class Dialect(Struct, frozen=True):
     """How messages of one API or framework are read.
 
     Attributes:
         fits: Returns whether a message has keys that only this dialect has.
+        keys: Keys of a typical request, reply or other record; see `Format.keys`.
         read: Adds messages to a dialogue; raises ValueError.
         reply: Adds a model's reply to a dialogue; raises ValueError. None: it has no form of its own.
         is_reply: Returns whether an object is such a reply.
         join: Returns the reply that the events of a stream make; None: there are no streams.
         is_event: Returns whether an object is an event of such a stream.
-        keys: Keys of a typical request, reply or other record; see `Format.keys`.
         holder: Key of the list of messages in a request, which tells the dialect; "": `messages`.
         keeps_state: Whether other keys beside the messages are the state of the session.
     """
@@ -58,12 +58,12 @@ class Dialect(Struct, frozen=True, kw_only=True):
     name: str
     help: str
     fits: registry.Test
+    keys: tuple[tuple[str, ...], ...] = ((),)
     read: Callable[[list[JsonValue], Dialogue], None] = read_dialogue
     reply: Callable[[JsonObject, Dialogue], None] | None = None
     is_reply: registry.Test = lambda value: False
     join: Callable[[list[JsonObject]], JsonObject] | None = None
     is_event: registry.Test = lambda value: False
-    keys: tuple[tuple[str, ...], ...] = ((),)
     holder: str = ""
     keeps_state: bool = False
 
@@ -75,15 +75,10 @@ DIALECTS: dict[str, Dialect] = {}
 def _add(dialect: Dialect) -> None:
     DIALECTS[dialect.name] = dialect
     registry.register_built_in(
-        name=dialect.name,
-        keys=dialect.keys[0],
-        other_keys=dialect.keys[1:],
-        help=dialect.help,
-        rank=130,
-        recognises=lambda record: dialects_of(record) == {dialect.name},
-        read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
-        is_list=dialect.fits,
-    )
+        dialect.name, 130, dialect.help, lambda record: dialects_of(record) == {dialect.name},
+        dialect.keys[0], other_keys=dialect.keys[1:], is_list=dialect.fits,
+        read_log=lambda value, record, settings: [_conversation(dialect, value, record)],
+    )  # fmt: skip
 
 
 register_dialect = registry.registering(Dialect, _add)
@@ -134,17 +129,21 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
     return _last[1]
 
 
-def _conversation(
-    dialect: Dialect, value: JsonValue, record: Record, settings: registry.ReadSettings
-) -> Conversation:
-    """Reads a record: a list of messages, a record that holds them, or a reply."""
+def _conversation(dialect: Dialect, value: JsonValue, record: Record) -> Conversation:
+    """Reads a record: a list of messages, a record that holds them, a reply, or the pieces of one."""
     holder = value if isinstance(value, dict) else {"messages": value}
+    pieces = [] if isinstance(value, dict) else objects_in(value)
+    is_stream = bool(dialect.join and pieces) and all(map(dialect.is_event, pieces))
+    if dialect.join and is_stream:  # the pieces of Gemini's replies are replies
+        holder = dialect.join(pieces)
     log = Dialogue()
     read_half(dialect, holder, log)
     if dialect.reply and dialect.is_reply(holder):
         dialect.reply(holder, log)
         if not any(step[0] == "user" for step in log.steps):
             log.general.add(MISSING_HISTORY, NO_REQUEST)
+    if is_stream:
+        log.check_end()
     return conversation(dialect, log, holder, registry.record_place(record))
 
 

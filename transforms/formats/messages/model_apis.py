@@ -44,16 +44,11 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
 messages_base.register_dialect(
-    name="anthropic_messages",
-    keys=(("messages", "max_tokens", "system"),),
-    help="messages, requests and replies of Anthropic's Messages API",
-    fits=_is_anthropic,
-    read=read_anthropic,
-    reply=_anthropic_reply,
-    is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value,
-    join=kinds.block_stream,
+    "anthropic_messages", "messages, requests and replies of Anthropic's Messages API", _is_anthropic,
+    (("messages", "max_tokens", "system"),), read=read_anthropic, reply=_anthropic_reply,
+    is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value, join=kinds.block_stream,
     is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
-)
+)  # fmt: skip
 
 
 # Amazon Bedrock's Converse API: blocks of one key, `toolUse` and `toolResult`.
@@ -105,18 +100,13 @@ def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
 messages_base.register_dialect(
-    name="bedrock_converse",
-    keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),
-    help="messages, requests and replies of Amazon Bedrock's Converse API",
-    fits=lambda message: any(
-        block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
-        for block in kinds.objects_in(message.get("content"))
-    ),
-    reply=_bedrock_reply,
+    "bedrock_converse", "messages, requests and replies of Amazon Bedrock's Converse API",
+    lambda message: any(block.get("type") is None and not block.keys().isdisjoint(("toolUse", "toolResult"))
+                        for block in kinds.objects_in(message.get("content"))),
+    (("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")), reply=_bedrock_reply,
     is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
-    join=_joined_bedrock,
-    is_event=_is_bedrock_event,
-)
+    join=_joined_bedrock, is_event=_is_bedrock_event,
+)  # fmt: skip
 
 
 # Gemini's API, as the REST interface and as the Python library spell it.
@@ -124,11 +114,6 @@ messages_base.register_dialect(
 _TYPED = kinds.part_types(kinds.GEMINI_PARTS, kinds.CALL, kinds.HOSTED, kinds.RESULT, kinds.MEDIA)
 _GEMINI_PARTS = frozenset(("text", *map(kinds.snake, _TYPED)))
 """Keys that name parts."""
-
-
-def _plain(part: JsonObject) -> JsonObject:
-    """Returns an object with its keys in snake_case, without null values."""
-    return {kinds.snake(key): value for key, value in part.items() if value is not None}
 
 
 def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
@@ -152,7 +137,7 @@ _GEMINI_KEPT = ("usage_metadata", "model_version", "prompt_feedback", _AUTOMATIC
 
 
 def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
-    plain = _plain(reply)
+    plain = kinds.snaked(reply)
     before = len(log.steps)
     if plain.get(_AUTOMATIC):
         # The calls that the library made by itself follow the request's contents.
@@ -166,23 +151,23 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
             message = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
             log.unread.add(UNREAD, message, calls=True)
     has_others = len(log.steps) > before
-    candidates = list(map(_plain, kinds.objects(plain.get("candidates"), "candidates")))
+    candidates = list(map(kinds.snaked, kinds.objects(plain.get("candidates"), "candidates")))
     if candidates:
         first = next((candidate for candidate in candidates if candidate.get("index") == 0), candidates[0])
         log.alternatives(len(candidates))
         if isinstance(first.get("content"), dict):
-            _read_contents([{"role": "model", **_plain(first["content"])}], log)
+            _read_contents([{"role": "model", **kinds.snaked(first["content"])}], log)
         reason = first.get("finish_reason")
         if type(reason) is int:
             # protobuf-Python's `to_dict` writes numbers. From 6 on, the Gemini API and Vertex AI number them
             # differently; all are failures.
             reason = _FINISHES[reason] if 0 <= reason < len(_FINISHES) else f"FINISH_REASON_{reason}"
         log.finish = reason
-    blocked = _plain(kinds.as_object(plain.get("prompt_feedback"))).get("block_reason")
+    blocked = kinds.snaked(kinds.as_object(plain.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
     # The reply counts the tokens of the last call of the model only.
-    counts = {} if has_others else _plain(kinds.as_object(plain.get("usage_metadata")))
+    counts = {} if has_others else kinds.snaked(kinds.as_object(plain.get("usage_metadata")))
     log.usage(counts, plain.get("model_version"))
 
 
@@ -191,12 +176,12 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
     reply: JsonObject = {}
     parts: list[JsonObject] = []
     finish: JsonValue = None
-    for event in map(_plain, events):
+    for event in map(kinds.snaked, events):
         for candidate in list(kinds.objects(event.get("candidates"), "candidates"))[:1]:
-            candidate = _plain(candidate)
+            candidate = kinds.snaked(candidate)
             finish = candidate.get("finish_reason") or finish
             content = kinds.as_object(candidate.get("content"))
-            for part in map(_plain, kinds.objects(content.get("parts"), "parts")):
+            for part in map(kinds.snaked, kinds.objects(content.get("parts"), "parts")):
                 last = parts[-1] if parts else {}
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
                     for text in (last["text"], part["text"]):
@@ -212,28 +197,21 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
 def _has_candidates(value: JsonObject) -> bool:
     """Returns whether an object is a reply; one that was blocked has no candidates, or one without words."""
     held = value.get("candidates")
-    plain = list(map(_plain, kinds.objects_in(held)))
+    plain = list(map(kinds.snaked, kinds.objects_in(held)))
     known = [c for c in plain if "finish_reason" in c or "parts" in kinds.as_object(c.get("content"))]
-    is_blocked = held == [] and bool(_plain(value).keys() & {"usage_metadata", "prompt_feedback"})
+    is_blocked = held == [] and bool(kinds.snaked(value).keys() & {"usage_metadata", "prompt_feedback"})
     return is_blocked or (isinstance(held, list) and bool(held) and len(known) == len(held))
 
 
 # For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 messages_base.register_dialect(
-    name="gemini_contents",
-    keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),
-    help="contents, requests and replies of the Gemini API",
-    fits=lambda message: any(
-        part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(kinds.snake, part))
-        for part in kinds.objects_in(message.get("parts"))
-    ),
-    read=_read_contents,
-    reply=_gemini_reply,
-    is_reply=_has_candidates,
-    join=_joined_gemini,
-    is_event=_has_candidates,
-    holder="contents",
-)
+    "gemini_contents", "contents, requests and replies of the Gemini API",
+    lambda message: any(part.get("type") is None and not _GEMINI_PARTS.isdisjoint(map(kinds.snake, part))
+                        for part in kinds.objects_in(message.get("parts"))),
+    (("contents", "generationConfig"), ("candidates", "usageMetadata")), holder="contents",
+    read=_read_contents, reply=_gemini_reply, join=_joined_gemini,
+    is_reply=_has_candidates, is_event=_has_candidates,
+)  # fmt: skip
 
 
 # Items of OpenAI's Responses API: messages, calls with their outputs, tools that OpenAI hosts.
@@ -291,22 +269,15 @@ def _joined_responses(events: list[JsonObject]) -> JsonObject:
 # For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 # and of LiveKit {"items": [{"type": "message", "role": "user", "content": ["Hi"]}]}
 messages_base.register_dialect(
-    name="openai_responses",
-    keys=(("model", "input"), ("object", "model", "output")),
-    help="items, requests and replies of OpenAI's Responses API",
-    fits=_is_item,
-    read=read_items,
-    reply=_responses_reply,
-    is_reply=lambda value: value.get("object") == "response",
-    join=_joined_responses,
+    "openai_responses", "items, requests and replies of OpenAI's Responses API", _is_item,
+    (("model", "input"), ("object", "model", "output")), read=read_items, reply=_responses_reply,
+    is_reply=lambda value: value.get("object") == "response", join=_joined_responses,
     is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
     holder="input",
-)
+)  # fmt: skip
 
 
 # Chat Completions, the form that most others follow; also tau-bench's and tau2's records.
-
-
 def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     """Returns a list of messages, or an object with it under `messages` or `traj`, as a conversation.
 
@@ -383,13 +354,10 @@ def _holds(value: JsonObject, key: str) -> bool:
 
 # For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 CHAT = messages_base.Dialect(
-    name="openai_chat",
-    help="OpenAI chat messages with tool calls; tau-bench trajectories",
-    keys=(("messages",),),
-    fits=lambda message: False,
-    reply=_chat_reply,
+    "openai_chat", "OpenAI chat messages with tool calls; tau-bench trajectories", lambda message: False,
+    (("messages",),), reply=_chat_reply,
     is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=_joined_chunks,
     is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
-)
+)  # fmt: skip
 messages_base.DIALECTS[CHAT.name] = CHAT

@@ -59,16 +59,11 @@ _REPLIED = ("content", "parts", "message", "output", "text")
 """Keys under which a reply holds its message, beside its finish reason."""
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
-HOSTED_ITEMS = {
-    "file_search_call": ("queries",),
-    "web_search_call": ("action",),
-    "code_interpreter_call": ("code",),
-    "image_generation_call": ("revised_prompt",),
-    "computer_call": ("action", "actions"),
-    "local_shell_call": ("action",),
-    "shell_call": ("action",),
-    "apply_patch_call": ("operation",),
-    "tool_search_call": ("arguments",),
+HOSTED_ITEMS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("web_search_call", "local_shell_call", "shell_call"), ("action",)),
+    **{"file_search_call": ("queries",), "code_interpreter_call": ("code",)},
+    **{"computer_call": ("action", "actions"), "image_generation_call": ("revised_prompt",)},
+    **{"apply_patch_call": ("operation",), "tool_search_call": ("arguments",)},
 }
 """Type of an item of Responses that is a call to a tool of OpenAI's -> the keys of its arguments."""
 CALL_ITEMS = ("function_call", "custom_tool_call", "mcp_call", *HOSTED_ITEMS)

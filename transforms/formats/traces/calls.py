@@ -8,7 +8,7 @@ from msgspec import Struct
 from pydantic_core import from_json
 
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
@@ -199,9 +199,7 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     inputs = [node.step.input for node in line.main if node.step.input]
     results = _longest([*inputs, *(unit.answer for unit in line.units)])
     # Agents that a tool called have inputs of their own.
-    inner: dict[int, list[list[parts.SpanMessage]]] = {}
-    for node in line.inner:
-        inner.setdefault(id(node.parent), []).append(node.step.input or [])
+    inner = grouped((id(node.parent), node.step.input or []) for node in line.inner)
     results += [result for given in inner.values() for result in _longest(given)]
     replies = (message for node in line.models for message in node.step.output or ())
     results += [result for message in replies for result in message.results]
@@ -237,11 +235,8 @@ def results_without_call(line: TurnLine, calls: Sequence[TurnCall]) -> list[Tool
     known, given = {call.call.id for call in calls}, {id(call.given) for call in calls}
     inputs = [node.step.input for node in line.main if node.step.input]
     others = {result.id: result for result in _longest(inputs) if result.id and result.id not in known}
-    return [
-        ToolResponse(result.name, result.id, result.response, result.error)
-        for result in others.values()
-        if id(result) not in given
-    ]
+    left = (result for result in others.values() if id(result) not in given)
+    return [ToolResponse(result.name, result.id, result.response, result.error) for result in left]
 
 
 def _longest(inputs: Sequence[list[parts.SpanMessage]]) -> list[parts.MessageResult]:

@@ -68,18 +68,11 @@ def _span(held: JsonObject, scope: str, service: JsonObject) -> TraceSpan:
     trace, span_id = as_id(get("traceId") or get("trace_id")), as_id(get("spanId") or get("span_id"))
     if "startTimeUnixNano" not in held and "start_time_unix_nano" not in held:
         return _log(held, trace, span_id, scope, service)
-    span = TraceSpan(
-        trace,
-        span_id,
-        as_id(get("parentSpanId") or get("parent_span_id")),
-        as_text(get("name")) or "",
-        as_nanos(get("startTimeUnixNano") or get("start_time_unix_nano")),
-        as_nanos(get("endTimeUnixNano") or get("end_time_unix_nano")),
-        key_values(get("attributes")),
-        scope=scope,
-        resource=service,
-        dropped=dropped_count(held),
-    )
+    parent, name = as_id(get("parentSpanId") or get("parent_span_id")), as_text(get("name")) or ""
+    start = as_nanos(get("startTimeUnixNano") or get("start_time_unix_nano"))
+    end = as_nanos(get("endTimeUnixNano") or get("end_time_unix_nano"))
+    span = TraceSpan(trace, span_id, parent, name, start, end, key_values(get("attributes")))
+    span.scope, span.resource, span.dropped = scope, service, dropped_count(held)
     events, status, flags = get("events"), get("status"), get("flags")
     # The flags may say that the parent is of the same process.
     span.is_local = isinstance(flags, int) and flags & _REMOTE_MASK == _HAS_REMOTE
@@ -170,39 +163,31 @@ def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
 def _flat_span(held: JsonObject) -> TraceSpan:
     held = _unfolded(held)
     context = _context(held)
+    ids = as_id(first_of(context, _TRACE_IDS)), as_id(first_of(context, _SPAN_IDS))
     if _is_log(held):
-        resource = as_object(held.get("resource"))
-        names = as_id(first_of(context, _TRACE_IDS)), as_id(first_of(context, _SPAN_IDS))
         scope = as_text(as_object(held.get("scope")).get("name")) or ""
-        return _log(held, *names, scope, key_values(resource.get("attributes")))
+        return _log(held, *ids, scope, key_values(as_object(held.get("resource")).get("attributes")))
     status = loaded(first_of(held, ("status", "StatusCode", "status_code")))
     code = first_of(status, ("code", "status_code")) if isinstance(status, dict) else status
     message = first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
     scope, resource = first_of(held, _FLAT_SCOPES), loaded(first_of(held, _FLAT_RESOURCES))
+    scope_name = scope.get("name") if isinstance(scope, dict) else held.get("ScopeName")
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _SPAN_IDS) if isinstance(parent, dict) else parent
     start, length = as_nanos(first_of(held, _STARTS)), held.get("Duration")  # of ClickHouse, in nanoseconds
     lasted = start + length if start and isinstance(length, int) and length >= 0 else 0
-    end = as_nanos(first_of(held, _END_TIMES)) or lasted
     events, attributes = loaded(first_of(held, _EVENTS)), loaded(first_of(held, _ATTRIBUTES))
     inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
-    kind = held.get("span_kind")
-    return TraceSpan(
-        trace=as_id(first_of(context, _TRACE_IDS)),
-        id=as_id(first_of(context, _SPAN_IDS)),
-        parent=as_id(parent),
-        name=as_text(first_of(held, _FLAT_NAMES)) or "",
-        start=start,
-        end=end,
-        # Phoenix states the kind beside the attributes.
-        attributes={**({_KIND: kind} if kind in _KINDS else {}), **_dotted(attributes)},
-        events=list(map(_event, objects_in(events))),
-        error=code == 2 or str(code).upper() in ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR"),
-        message=message if isinstance(message, str) else "",
-        scope=as_text(scope.get("name") if isinstance(scope, dict) else held.get("ScopeName")) or "",
-        resource=key_values(inner),
-        dropped=dropped_count(held),
-    )
+    name, kind = as_text(first_of(held, _FLAT_NAMES)) or "", held.get("span_kind")
+    span = TraceSpan(*ids, as_id(parent), name, start, as_nanos(first_of(held, _END_TIMES)) or lasted)
+    # Phoenix states the kind beside the attributes.
+    span.attributes = {**({_KIND: kind} if kind in _KINDS else {}), **_dotted(attributes)}
+    span.events = list(map(_event, objects_in(events)))
+    span.error = code == 2 or str(code).upper() in ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR")
+    span.message = message if isinstance(message, str) else ""
+    span.scope, span.resource = as_text(scope_name) or "", key_values(inner)
+    span.dropped = dropped_count(held)
+    return span
 
 
 def _context(held: JsonObject) -> JsonObject:
@@ -306,13 +291,9 @@ def _page(rows: list[JsonObject], meta: JsonObject) -> list[TraceSpan]:
 
 def _root(trace: JsonObject) -> TraceSpan:
     """Returns what a trace states, as a span above its observations."""
-    attributes = {
-        **_named(trace, _TRACE_FIELDS),
-        f"{_OBSERVATION}type": "trace",
-        f"{_OBSERVATION}input": loaded(trace.get("input")),
-        f"{_OBSERVATION}output": loaded(trace.get("output")),
-        "langfuse.trace.metadata": loaded(trace.get("metadata")),
-    }
+    attributes = {**_named(trace, _TRACE_FIELDS), f"{_OBSERVATION}type": "trace"}
+    attributes |= {f"{_OBSERVATION}{side}": loaded(trace.get(side)) for side in ("input", "output")}
+    attributes["langfuse.trace.metadata"] = loaded(trace.get("metadata"))
     name, trace_id = as_text(trace.get("name")) or "", as_id(trace.get("id"))
     start, latency = as_nanos(trace.get("timestamp")), as_number(trace.get("latency"))
     end = start + round(latency * 1e9) if latency is not None and 0 <= latency < 1e9 and start else 0
@@ -323,26 +304,18 @@ def _root(trace: JsonObject) -> TraceSpan:
 def _observation_span(held: JsonObject, trace: str) -> TraceSpan:
     metadata = loaded(held.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
+    trace = as_id(first_of(held, ("traceId", "trace_id"))) or trace
+    parent = as_id(first_of(held, ("parentObservationId", "parent_observation_id"))) or _ROOT
+    start, end = (as_nanos(first_of(held, (f"{at}Time", f"{at}_time"))) for at in ("start", "end"))
     fields = {f"{_OBSERVATION}{key}": item for key, item in _named(held, _FIELDS).items()}
+    span = TraceSpan(trace, as_id(held.get("id")), parent, as_text(held.get("name")) or "", start, end)
+    span.attributes = {**_named(held, _TRACE_FIELDS), **fields, "metadata": metadata}
+    span.attributes |= key_values(loaded(metadata.get("attributes")))
     message = first_of(held, _FIELDS["status_message"])
-    return TraceSpan(
-        trace=as_id(first_of(held, ("traceId", "trace_id"))) or trace,
-        id=as_id(held.get("id")),
-        parent=as_id(first_of(held, ("parentObservationId", "parent_observation_id"))) or _ROOT,
-        name=as_text(held.get("name")) or "",
-        start=as_nanos(first_of(held, ("startTime", "start_time"))),
-        end=as_nanos(first_of(held, ("endTime", "end_time"))),
-        attributes={
-            **_named(held, _TRACE_FIELDS),
-            **fields,
-            "metadata": metadata,
-            **key_values(loaded(metadata.get("attributes"))),
-        },
-        error=held.get("level") == "ERROR",
-        message=message if isinstance(message, str) else "",
-        scope=as_text(as_object(metadata.get("scope")).get("name")) or "",
-        resource={**_environment(held), **key_values(loaded(metadata.get("resourceAttributes")))},
-    )
+    span.error, span.message = held.get("level") == "ERROR", message if isinstance(message, str) else ""
+    span.scope = as_text(as_object(metadata.get("scope")).get("name")) or ""
+    span.resource = {**_environment(held), **key_values(loaded(metadata.get("resourceAttributes")))}
+    return span
 
 
 def _named(held: JsonObject, names: dict[str, tuple[str, ...]]) -> JsonObject:
@@ -382,23 +355,16 @@ def _agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
             yield TraceSpan(as_id(held.get("id")), "trace", "", name, attributes=attributes, is_log=True)
         elif held.get("object") == "trace.span":
             data, error = as_object(held.get("span_data")), held.get("error")
+            ids = as_id(held.get("trace_id")), as_id(held.get("id")), as_id(held.get("parent_id"))
+            name = as_text(data.get("name")) or as_text(data.get("type")) or ""
+            span = TraceSpan(*ids, name, as_nanos(held.get("started_at")), as_nanos(held.get("ended_at")))
+            span.attributes = {f"openai_agents.{key}": item for key, item in data.items()}
             message = as_object(error).get("message")
-            yield TraceSpan(
-                trace=as_id(held.get("trace_id")),
-                id=as_id(held.get("id")),
-                parent=as_id(held.get("parent_id")),
-                name=as_text(data.get("name")) or as_text(data.get("type")) or "",
-                start=as_nanos(held.get("started_at")),
-                end=as_nanos(held.get("ended_at")),
-                attributes={f"openai_agents.{key}": item for key, item in data.items()},
-                error=error is not None,
-                message=message if isinstance(message, str) else "",
-            )
+            span.error, span.message = error is not None, message if isinstance(message, str) else ""
+            yield span
 
 
 # LangSmith runs: as its API lists them, as its SDK posts them, and as bulk exports hold them.
-
-
 def _is_langsmith(record: JsonObject) -> bool:
     """Returns whether a record is a run, or the runs that an SDK posts at once."""
     if "run_type" in record and record.keys() & {"dotted_order", "trace_id", "parent_run_id"}:
@@ -434,18 +400,13 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
             "gen_ai.response.model": named.get("ls_model_name"),
             **{f"langsmith.metadata.{key}": item for key, item in named.items()},
         }
-        yield TraceSpan(
-            trace=as_id(record.get("trace_id")) or (ids[0] if ids else run_id),
-            id=run_id,
-            parent=as_id(record.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else ""),
-            name=as_text(record.get("name")) or "",
-            start=as_nanos(record.get("start_time")),
-            end=as_nanos(record.get("end_time")),
-            attributes={key: item for key, item in stated.items() if item not in (None, "", [], {})},
-            error=bool(error),
-            message=error if isinstance(error, str) else "",
-            is_local=True,
-        )
+        trace = as_id(record.get("trace_id")) or (ids[0] if ids else run_id)
+        parent = as_id(record.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else "")
+        times = as_nanos(record.get("start_time")), as_nanos(record.get("end_time"))
+        span = TraceSpan(trace, run_id, parent, as_text(record.get("name")) or "", *times, is_local=True)
+        span.attributes = {key: item for key, item in stated.items() if item not in (None, "", [], {})}
+        span.error, span.message = bool(error), error if isinstance(error, str) else ""
+        yield span
     # A run below another one may leave out its type.
     for run in (run for key in keys for run in objects_in(record.get(key))):
         yield from _langsmith_spans({"run_type": None, **run})
@@ -480,8 +441,6 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
 
 
 # Jaeger's query API.
-
-
 # For example {"data": [{"traceID": "1", "processes": {...}, "spans": [{"spanID": "2", "tags": [...]}]}]}
 @register_export(
     "jaeger_export", 26, "Jaeger's query API",
@@ -498,22 +457,17 @@ def _jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
         references = objects_in(held.get("references"))
         parents = (as_id(r.get("spanID")) for r in references if r.get("refType") in (None, "CHILD_OF"))
         logs = ((_tags(log.get("fields")), log.get("timestamp")) for log in objects_in(held.get("logs")))
+        ids = as_id(held.get("traceID") or whole.get("traceID")), as_id(held.get("spanID"))
+        parent, end = next(parents, as_id(held.get("parentSpanID"))), start + _nanos(held.get("duration"))
+        span = TraceSpan(*ids, parent, as_text(held.get("operationName")) or "", start, end, attributes)
+        span.events = [SpanEvent(as_text(log.get("event")) or "", _nanos(time), log) for log, time in logs]
+        is_error = attributes.get("error") in (True, "true")
+        span.error = is_error or attributes.get("otel.status_code") == "ERROR"
+        span.message = as_text(attributes.get("otel.status_description")) or ""
+        span.scope, span.dropped = as_text(attributes.get("otel.scope.name")) or "", dropped_count(attributes)
         service = {"service.name": process.get("serviceName")} if process else {}
-        yield TraceSpan(
-            trace=as_id(held.get("traceID") or whole.get("traceID")),
-            id=as_id(held.get("spanID")),
-            parent=next(parents, as_id(held.get("parentSpanID"))),
-            name=as_text(held.get("operationName")) or "",
-            start=start,
-            end=start + _nanos(held.get("duration")),
-            attributes=attributes,
-            events=[SpanEvent(as_text(log.get("event")) or "", _nanos(time), log) for log, time in logs],
-            error=attributes.get("otel.status_code") == "ERROR" or attributes.get("error") in (True, "true"),
-            message=as_text(attributes.get("otel.status_description")) or "",
-            scope=as_text(attributes.get("otel.scope.name")) or "",
-            resource=_tags(process.get("tags")) | service,
-            dropped=dropped_count(attributes),
-        )
+        span.resource = _tags(process.get("tags")) | service
+        yield span
 
 
 def _tags(tags: JsonValue) -> JsonObject:
@@ -574,8 +528,6 @@ def _leaves(path: str, value: JsonValue, depth: int) -> Iterator[tuple[str, Json
 
 
 # Rows of Azure's Application Insights, whose attributes are the JSON text of `customDimensions`.
-
-
 # For example {"operation_Id": "1", "id": "2", "name": "chat", "customDimensions": "{...}", "duration": 30}
 @register_export(
     "app_insights", 76, "rows of Azure's Application Insights with steps of agents",
@@ -586,17 +538,12 @@ def _insights_spans(record: JsonObject) -> Iterator[TraceSpan]:
     trace, parent = as_id(record.get("operation_Id")), as_id(record.get("operation_ParentId"))
     start, length = as_nanos(record.get("timestamp")), as_number(record.get("duration"))  # milliseconds
     attributes, version = loaded(record["customDimensions"]), record.get("application_Version")
-    yield TraceSpan(
-        trace=trace,
-        id=as_id(record.get("id")),
-        parent="" if parent == trace else parent,
-        name=as_text(record.get("name")) or "",
-        start=start,
-        end=start + round(length * 1e6) if start and length is not None and 0 <= length < 1e12 else 0,
-        attributes=key_values(attributes),
-        error=str(record.get("success")).lower() == "false",
-        resource={"service.version": version} if version else {},
-    )
+    end = start + round(length * 1e6) if start and length is not None and 0 <= length < 1e12 else 0
+    ids = trace, as_id(record.get("id")), "" if parent == trace else parent
+    span = TraceSpan(*ids, as_text(record.get("name")) or "", start, end, key_values(attributes))
+    span.error = str(record.get("success")).lower() == "false"
+    span.resource = {"service.version": version} if version else {}
+    yield span
 
 
 # The attributes of one span, without the span.
@@ -622,10 +569,7 @@ _TRACE = re.compile("[0-9a-f]{32}")
 _OF_AGENT_EVENTS: Places = (
     ("attributes.custom_tags", ANY),
     ("attributes.session_metadata.state", OF_STATE),
-    ("labels", ANY),
-    ("attributes.labels", ANY),
-    ("attributes", ANY),
-    ("", ANY),
+    *((path, ANY) for path in ("labels", "attributes.labels", "attributes", "")),
 )
 
 
@@ -650,34 +594,22 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     # Words to the user are those of the invocation, which may say several things.
     suffix = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
     message, identity = record.get("error_message"), stated_identity(_OF_AGENT_EVENTS, record)
-    yield TraceSpan(
-        # An agent that another one calls as a tool has another session and invocation, and the same trace.
-        trace=trace if _TRACE.fullmatch(trace) else invocation or trace or session,
-        id=_id(record, kind, group),
-        # After an AgentTool, the end of its call names another parent than the start.
-        parent="" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id")),
-        name=kind,
-        start=max(time - length, 0),
-        end=time if is_end else 0,
-        attributes={
-            f"{ADK_EVENTS}{kind}{suffix}": {
-                "content": loaded(record.get("content")),
-                "parts": loaded(record.get("content_parts")),
-                "attributes": loaded(record.get("attributes")),
-                "agent": record.get("agent"),
-                "is_truncated": is_truncated,
-                "has_latency": total is not None,
-            },
-            AGENT_COLUMN: record.get("agent"),
-            INVOCATION: invocation or None,
-            "session.id": record.get("session_id"),
-            "user.id": record.get("user_id"),
-            **{key: text for key, text in zip(KEYS, identity, strict=True) if text},
-        },
-        error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
-        message=message if isinstance(message, str) else "",
-        dropped=int(is_truncated),
-    )
+    columns = {"content": "content", "parts": "content_parts", "attributes": "attributes"}
+    row = {key: loaded(record.get(column)) for key, column in columns.items()}
+    row |= {"agent": record.get("agent"), "is_truncated": is_truncated, "has_latency": total is not None}
+    attributes = {f"{ADK_EVENTS}{kind}{suffix}": row, AGENT_COLUMN: record.get("agent")}
+    attributes[INVOCATION] = invocation or None
+    attributes |= {"session.id": record.get("session_id"), "user.id": record.get("user_id")}
+    attributes |= {key: text for key, text in zip(KEYS, identity, strict=True) if text}
+    # An agent that another one calls as a tool has another session and invocation, and the same trace.
+    trace = trace if _TRACE.fullmatch(trace) else invocation or trace or session
+    # After an AgentTool, the end of its call names another parent than the start.
+    parent = "" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id"))
+    times = max(time - length, 0), time if is_end else 0
+    span = TraceSpan(trace, _id(record, kind, group), parent, kind, *times, attributes)
+    span.error = record.get("status") == "ERROR" or kind.endswith("_ERROR")
+    span.message, span.dropped = message if isinstance(message, str) else "", int(is_truncated)
+    yield span
 
 
 def _id(record: JsonObject, kind: str, group: str) -> str:

@@ -227,11 +227,7 @@ _OPENINFERENCE_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
     **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
 }
-_OPENINFERENCE_NAMES = {
-    "model": ("llm.model_name",),
-    "tool": ("tool.name",),
-    "agent": ("agent.name", "graph.node.id"),
-}
+_NAME_KEYS = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
 _AUTOMATIC = "automatic_function_calling_history"
 _NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
 """Keys of a function that is marked as a model's, and states neither a model nor a reply."""
@@ -240,7 +236,7 @@ _NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_typ
 def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("openinference.span.kind"), _OPENINFERENCE_KINDS)
-    step.name = text_at(held, *_OPENINFERENCE_NAMES.get(step.kind or "", ("\0",)))
+    step.name = text_at(held, *_NAME_KEYS.get(step.kind or "", ("\0",)))
     if step.kind == "tool":
         step.name = step.name or span.name.removesuffix(".__call__")
         step.target = step.name.removeprefix("handoff to ") if step.name.startswith("handoff to ") else None
@@ -254,7 +250,8 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
         step.kind = "other"
     elif step.kind == "model":
-        step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
+        given = numbered(held, "llm.input_messages.")
+        step.input = spellings.only_messages(given, USER) or _value(held, "input", USER)
         left = _value(held, "output", AGENT)
         step.output = _reply(held) or left
         step.usage = usage_at(held, "llm.token_count.")
@@ -273,15 +270,15 @@ def _value(held: JsonObject, name: str, role: str) -> list[parts.SpanMessage] | 
     return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
 
 
-def _reply(held: JsonObject) -> list[parts.SpanMessage] | None:
+def _reply(held: JsonObject) -> list[parts.SpanMessage]:
     """Returns the reply; of a streamed one every piece is a message."""
-    messages = _numbered(held, "llm.output_messages.", AGENT)
+    messages = spellings.only_messages(numbered(held, "llm.output_messages."), AGENT)
     reply = as_object(value_at(held, "output.value"))
     choices = reply.get("choices") or reply.get("candidates")
     if messages and len(messages) == (len(choices) if isinstance(choices, list) else 1):
         messages = spellings.first_of_several(messages)
     # Empty arguments are left out.
-    calls = [call for message in messages or () for call in message.calls]
+    calls = [call for message in messages for call in message.calls]
     is_hosted = any(call.name in parts.HOSTED for call in calls)
     replies = (_value(held, "output", AGENT) or ()) if is_hosted else ()
     stated = {call.id: call.args for reply in replies for call in reply.calls if call.is_hosted}
@@ -293,21 +290,15 @@ def _reply(held: JsonObject) -> list[parts.SpanMessage] | None:
         call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
         if call.args is None and not is_hidden:
             call.args = {}
-    if messages and len(messages) >= 5 and not any(earlier.calls for earlier in messages):
+    if len(messages) >= 5 and not any(earlier.calls for earlier in messages):
         return [parts.SpanMessage(AGENT, ["".join(earlier.text for earlier in messages)])]
-    is_divided = len(messages or ()) > 1 and "output.value" not in held
-    if messages and is_divided and all(earlier.texts and not earlier.calls for earlier in messages):
+    is_divided = len(messages) > 1 and "output.value" not in held
+    if is_divided and all(earlier.texts and not earlier.calls for earlier in messages):
         messages[-1].parts.append(parts.PERHAPS_CHOICES)
     return messages
 
 
-def _numbered(held: JsonObject, prefix: str, role: str) -> list[parts.SpanMessage] | None:
-    return spellings.only_messages(numbered(held, prefix), role) or None
-
-
 # AWS Distro for OpenTelemetry: the messages of a span are cut out into one log record a span.
-
-
 def _read_llo(span: TraceSpan, step: SpanStep) -> None:
     for event in span.events:
         body = event.body
@@ -367,9 +358,7 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
-    **dict.fromkeys(
-        ("retriever", "embedding", "evaluator", "guardrail", "event", "prompt", "parser"), "other"
-    ),
+    **dict.fromkeys(key_set("retriever embedding evaluator guardrail event prompt parser"), "other"),
     **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
 }
 _OF_LANGSMITH = "langsmith.span.kind"
@@ -433,32 +422,22 @@ def _message_of(value: JsonValue) -> parts.SpanMessage | None:
 
 _OF_TOOLS = ("gen_ai.tool.name", "tool.name")
 _LANGSMITH = _reader(
-    _OF_LANGSMITH,
-    ("langsmith.inputs", "gen_ai.prompt"),
-    ("langsmith.outputs", "gen_ai.completion"),
-    ("gen_ai.response.model", "gen_ai.request.model"),
-    "langsmith.usage",
-)
+    _OF_LANGSMITH, ("langsmith.inputs", "gen_ai.prompt"), ("langsmith.outputs", "gen_ai.completion"),
+    ("gen_ai.response.model", "gen_ai.request.model"), "langsmith.usage",
+)  # fmt: skip
 _LANGFUSE = _reader(
-    _OF_LANGFUSE,
-    ("langfuse.observation.input", "input.value", "gen_ai.prompt"),
+    _OF_LANGFUSE, ("langfuse.observation.input", "input.value", "gen_ai.prompt"),
     ("langfuse.observation.output", "output.value", "gen_ai.completion"),
-    ("langfuse.observation.model.name", "gen_ai.request.model"),
-    "langfuse.observation.usage_details",
+    ("langfuse.observation.model.name", "gen_ai.request.model"), "langfuse.observation.usage_details",
     messages_at,
-)
+)  # fmt: skip
 _MLFLOW = _reader(
-    "mlflow.spanType",
-    ("mlflow.spanInputs",),
-    ("mlflow.spanOutputs",),
-    ("mlflow.llm.model",),
+    "mlflow.spanType", ("mlflow.spanInputs",), ("mlflow.spanOutputs",), ("mlflow.llm.model",),
     "mlflow.chat.tokenUsage",
-)
+)  # fmt: skip
 
 
 # Vercel's AI SDK, versions 3 to 6.
-
-
 def _read_vercel(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     operation = text_at(held, "ai.operationId") or ""
@@ -584,8 +563,6 @@ def _read_litellm(span: TraceSpan, step: SpanStep) -> None:
 
 
 # BeeAI, whose every event is a span: the start of a call, how it ended, and what an agent was told of it.
-
-
 def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     target = span.name.rpartition("-")[0]
@@ -608,15 +585,11 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
 
 # Rows of google-adk's BigQuery plugin, by span.
 
-_ADK_EVENTS_KINDS: tuple[tuple[str, Kind], ...] = (
-    ("LLM_", "model"),
-    ("AGENT_TRANSFER", "handoff"),
-    ("TOOL_", "tool"),
-    ("INVOCATION_", "agent"),
-    ("USER_MESSAGE", "agent"),
-    ("AGENT_RESPONSE", "agent"),
-    ("AGENT_", "chain"),
-)
+_ADK_EVENTS_KINDS: dict[str, Kind] = {
+    **{"LLM_": "model", "AGENT_TRANSFER": "handoff", "TOOL_": "tool"},
+    **dict.fromkeys(("INVOCATION_", "USER_MESSAGE", "AGENT_RESPONSE"), "agent"),
+    "AGENT_": "chain",
+}
 _SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
 _CALL = re.compile(r"(?:^|' \| )call: ")
 _TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
@@ -628,10 +601,9 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
     if span.start == span.end and not any(row.get("has_latency") for row in rows.values()):
         # The row of an end alone says when, and not how long.
         span.end = 0
-    for start, kind in _ADK_EVENTS_KINDS:
-        if step.kind is None and any(name.startswith(start) for name in rows):
-            step.kind = kind
-    known = (*(start for start, _ in _ADK_EVENTS_KINDS), "STATE_DELTA")
+    starts = (start for start in _ADK_EVENTS_KINDS if any(name.startswith(start) for name in rows))
+    step.kind = _ADK_EVENTS_KINDS.get(next(starts, ""))
+    known = (*_ADK_EVENTS_KINDS, "STATE_DELTA")
     unknown = next((name for name in rows if not name.startswith(known)), None)
     step.unread = unknown and f"events of the type {unknown!r}"
     # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
@@ -652,7 +624,7 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
             None if name == _SAID[0] else [*(step.output or ()), parts.SpanMessage(AGENT, parts=[CUT])]
         )
     elif name == "USER_MESSAGE_RECEIVED":
-        texts = [part["text"] for part in objects_in(row.get("parts")) if part.get("text").__class__ is str]
+        texts = [part["text"] for part in objects_in(row.get("parts")) if isinstance(part.get("text"), str)]
         summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
         text = "\n".join(filter(None, texts)) or summary
         step.user = None if text is None or text.startswith("Function response:") else text
@@ -678,20 +650,16 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
 # google-adk's own spans.
 
 _SCOPE = "gcp.vertex.agent"
-_NAMES: tuple[tuple[str, Kind], ...] = (
-    ("invocation", "agent"),
-    ("invoke_agent ", "agent"),
-    ("invoke_workflow ", "agent"),
-    ("agent_run ", "agent"),
-    ("call_llm", "model"),
-    ("execute_tool ", "tool"),
-)
+_NAMES: dict[str, Kind] = {
+    **dict.fromkeys(("invocation", "invoke_agent ", "invoke_workflow ", "agent_run "), "agent"),
+    **{"call_llm": "model", "execute_tool ": "tool"},
+}
 _HIDDEN: tuple[JsonValue, ...] = ({}, {"result": "<not specified>"}, None)
 
 
 def _read_adk(span: TraceSpan, step: SpanStep) -> None:
     held, name = span.attributes, span.name
-    step.kind = next((kind for start, kind in _NAMES if name.startswith(start)), None)
+    step.kind = next((kind for start, kind in _NAMES.items() if name.startswith(start)), None)
     is_adks = name == "invocation" or span.scope == _SCOPE
     if not (is_adks or any(key.startswith(_SCOPE) for key in held)):
         step.kind = None
@@ -731,7 +699,7 @@ for name, rank, prefixes, read, is_guess, names in (
     ("pydantic_ai", 45, _FIRST_WORDS, _read_pydantic_ai, False, ()),
     ("vercel_ai", 50, "ai", _read_vercel, False, ()),
     ("litellm", 60, "", _read_litellm, False, (_NAME,)),
-    ("adk", 60, "gcp", _read_adk, False, tuple(start.partition(" ")[0] for start, _ in _NAMES)),
+    ("adk", 60, "gcp", _read_adk, False, tuple(start.strip() for start in _NAMES)),
     ("mlflow", 70, "mlflow", _MLFLOW, False, ()),
     ("langfuse", 85, "langfuse", _LANGFUSE, False, ()),
     ("content_keys", 90, "gen_ai llm", _read_content_keys, True, ()),

@@ -269,11 +269,8 @@ def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
 
 def of_service(attributes: JsonObject) -> JsonObject:
     """Returns the attributes of a resource that name services, versions, environments and eval cases."""
-    return {
-        key: value
-        for key, value in attributes.items()
-        if key.startswith(_SERVICE) and isinstance(value, str | int | float)
-    }
+    named = ((key, value) for key, value in attributes.items() if key.startswith(_SERVICE))
+    return {key: value for key, value in named if isinstance(value, str | int | float)}
 
 
 def loaded(value: JsonValue) -> JsonValue:

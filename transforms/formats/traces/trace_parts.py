@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Places, identity_at
 from turnwise.transforms.formats.messages.kinds import stated
@@ -23,11 +23,8 @@ from turnwise.transforms.formats.traces.span import (
 )
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
-_KEPT = (
-    RUNNING,
-    INVOCATION,
-    *(key for path, names in OF_SPANS if path == "attributes" for spelling in names for key in spelling),
-)
+_STATED = (key for path, names in OF_SPANS if path == "attributes" for keys in names for key in keys)
+_KEPT = (RUNNING, INVOCATION, *_STATED)
 
 
 class TracePart(msgspec.Struct, omit_defaults=True):
@@ -61,7 +58,6 @@ KEY = "turnwise_spans"
 _ENCODE = msgspec.json.Encoder().encode
 _HEAD = msgspec.json.Decoder(_PartHead)
 _PART = msgspec.json.Decoder(TracePart)
-
 
 _Spans: TypeAlias = Callable[[JsonObject], Iterable[TraceSpan]]
 
@@ -172,10 +168,9 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
     # A call and the invocation that it makes share the trace and the name of the agent.
     calls: dict[object, list[TraceSpan]] = {}
     begun: dict[str, TraceSpan] = {}
-    of_invocation: dict[object, list[TraceSpan]] = {}
-    spans = [span for part in parts for span in part.turnwise_spans]
-    for span in sorted(spans, key=lambda span: span.start):
-        of_invocation.setdefault(span.attributes.get(INVOCATION), []).append(span)
+    spans = sorted((span for part in parts for span in part.turnwise_spans), key=lambda span: span.start)
+    of_invocation = grouped((span.attributes.get(INVOCATION), span) for span in spans)
+    for span in spans:
         if f"{ADK_EVENTS}INVOCATION_STARTING" in span.attributes:
             begun[span.id] = span
         row = span.attributes.get(f"{ADK_EVENTS}TOOL_STARTING")
@@ -239,28 +234,17 @@ def register_export(
 
     def add(spans: _Spans) -> _Spans:
         registry.register_built_in(
-            name=name,
-            help=help,
-            rank=rank,
-            recognises=recognises,
-            keys=keys[0],
-            other_keys=keys[1:],
+            name, rank, help, recognises, keys[0], other_keys=keys[1:], places=places, **more,
             splitter=registry.Splitter(into=_PARTS, split=partial(_split, spans)),
             time=lambda held: max((span.end or span.start for span in spans(held)), default=0) / 1e9 or None,
-            places=places,
-            **more,
-        )
+        )  # fmt: skip
         return spans
 
     return add
 
 
 registry.register_built_in(
-    name=_PARTS,
-    help="turnwise's own part of a trace",
-    places=(),
-    rank=24,
-    recognises=lambda record: KEY in record,
+    _PARTS, 24, "turnwise's own part of a trace", lambda record: KEY in record, places=(),
     events=registry.EventReader(
         # It names no conversation; the part with the root is of turn 0.
         locate=lambda part: ("", 0 if part.get("has_root") else -1),
@@ -270,4 +254,4 @@ registry.register_built_in(
         group=_group,
         lend=_lend,
     ),
-)
+)  # fmt: skip

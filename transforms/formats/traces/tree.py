@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, key_set
@@ -90,12 +91,10 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
             key = span.key if span.id else (span.trace, f"#{index}")
             merged[key] = _merged(merged[key], span) if key in merged else span
     nodes = {key: SpanNode(span, read_span(span)) for key, span in merged.items()}
-    roots: dict[str, list[SpanNode]] = {}
+    roots = grouped((node.span.trace, node) for node in nodes.values() if not node.span.parent)
     for node in nodes.values():
         node.parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
         node.is_orphan = node.parent is None and bool(node.span.parent)
-        if not node.span.parent:
-            roots.setdefault(node.span.trace, []).append(node)
     # What lacks its parent stands below the one root of its trace at whose time it starts.
     for span, node in ((node.span, node) for node in nodes.values() if node.is_orphan):
         near = [r for r in roots.get(span.trace, ()) if 0 < r.span.start <= span.start <= r.span.end]
@@ -197,17 +196,12 @@ def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None
         if upper.step.kind == "tool" and is_agents:
             return upper
         is_agents = is_agents or upper.step.kind in ("agent", "model")
-    beside = (
-        tool
-        for agent in above
-        if agent.step.kind == "agent"
-        for tool in tools
-        if agent.span.trace == tool.span.trace
-        and agent not in tool.above()
-        and 0 < tool.span.start <= agent.span.start
-        and agent.span.end <= tool.span.end
-    )
-    return next(beside, None)
+    pairs = ((tool, agent) for agent in above if agent.step.kind == "agent" for tool in tools)
+    for tool, agent in pairs:
+        is_at_its_time = 0 < tool.span.start <= agent.span.start and agent.span.end <= tool.span.end
+        if is_at_its_time and agent.span.trace == tool.span.trace and agent not in tool.above():
+            return tool
+    return None
 
 
 def agent_of(node: SpanNode) -> str | None:
@@ -230,7 +224,6 @@ _RUN_OF = re.compile(r"agent_run \[(.+)\]|invoke_agent (.+)")
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
 """How a ReAct agent begins the message that tells its model a result, and the line of the reply before it."""
-
 
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""

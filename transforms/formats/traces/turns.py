@@ -7,7 +7,7 @@ from functools import reduce
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import RAW, TOKEN_COUNTS, Conversation, TimedSpan, Turn, Usage
-from turnwise.schemas.jsonio import JsonValue
+from turnwise.schemas.jsonio import JsonValue, grouped
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats import identity
 from turnwise.transforms.formats.canonical import check_calls
@@ -45,22 +45,13 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
     steps = sorted([*models, *line.tools], key=lambda node: node.order)
     responses = [response for call in calls if (response := call.response()) is not None]
     responses += results_without_call(line, calls)
-    turn = Turn(
-        turn_index=index,
-        user=line.user,
-        agent=answer,
-        tool_calls=[call.call for call in calls],
-        tool_responses=responses,
-        agent_messages=texts,
-        speakers=speakers,
-        transfers=transfers(line, calls),
-        spans=list(map(_timed, filter(_is_timed, steps))),
-        model_ms=_total_ms(models),
-        tool_ms=_total_ms(line.tools),
-        inference_calls=len(models) or None,
-        usage=_usage(models),
-        span=next((f"{node.span.trace}/{node.span.id}" for node in (*line.tops[-1:], *line.main[-1:])), None),
-    )
+    turn = Turn(index, line.user, answer, agent_messages=texts, speakers=speakers, tool_responses=responses)
+    turn.tool_calls, turn.transfers = [call.call for call in calls], transfers(line, calls)
+    turn.spans = list(map(_timed, filter(_is_timed, steps)))
+    turn.model_ms, turn.tool_ms = _total_ms(models), _total_ms(line.tools)
+    turn.inference_calls, turn.usage = len(models) or None, _usage(models)
+    names = (f"{node.span.trace}/{node.span.id}" for node in (*line.tops[-1:], *line.main[-1:]))
+    turn.span = next(names, None)
     _add_times(turn, line)
     _losses(line, calls, turn).add_to(turn)
     _findings(line, calls).add_to(turn)
@@ -185,21 +176,15 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     versions = [str(text) for node in by_time if (text := node.span.attributes.get(identity.KEYS[0]))]
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
-    conversation = Conversation(
-        conversation_id=conversation_id,
-        source=f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})",
-        app_version=stated.app_version,
-        eval_id=stated.eval_id,
-        eval_set_id=stated.eval_set_id,
-        user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
-        start_time=_rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
-        tags=list(dict.fromkeys(tags)),
-        turns=turns,
-        ended=end.ended,
-        ended_detail=end.detail,
-        meta=_meta(nodes),
-        tools=declared(steps),
-    )
+    source = f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})"
+    conversation = Conversation(conversation_id, source, turns=turns, meta=_meta(nodes))
+    conversation.tools = declared(steps)
+    conversation.app_version, conversation.eval_id, conversation.eval_set_id = stated
+    conversation.user_id = next(filter(None, (user_of(node.span) for node in nodes)), None)
+    starts = (node.span.start for node in nodes if node.span.start)
+    conversation.start_time = _rfc3339_of(min(starts, default=0))
+    conversation.tags = list(dict.fromkeys(tags))
+    conversation.ended, conversation.ended_detail = end.ended, end.detail
     _add_orphans(nodes, turns)
     if versions:
         conversation.app_version = versions[-1]
@@ -441,12 +426,10 @@ def _add_orphans(nodes: Sequence[tree.SpanNode], turns: Sequence[Turn]) -> None:
     """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing."""
     # OTLP's flags, and LangSmith, say where a parent is no remote caller.
     orphans = [node for node in nodes if node.is_orphan]
-    callers = {node.span.trace: set[str]() for node in orphans}
-    for node in orphans:
-        callers[node.span.trace].add(node.span.parent)
+    callers = grouped((node.span.trace, node.span.parent) for node in orphans)
     roots = {node.span.trace for node in nodes if node.parent is None and not node.is_orphan}
     local = {node.span.trace for node in orphans if node.span.is_local}
-    lost = [trace for trace, parents in callers.items() if len(parents) > 1 or trace in roots | local]
+    lost = [trace for trace, parents in callers.items() if len(set(parents)) > 1 or trace in roots | local]
     if lost:
         count = sum(node.span.trace in lost for node in orphans)
         lack = f"{count} of {len(nodes)} spans name a parent that is not there"

@@ -21,22 +21,7 @@ from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject, key_twice
 from turnwise.transforms.judging import judges
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.backends.base import (
-    EMPTY,
-    AuthenticationError,
-    BatchState,
-    Fault,
-    OneCandidateError,
-    RawReply,
-    ReadAnswer,
-    Request,
-    RequestTemplate,
-    cleaned,
-    one_line,
-    read_secret,
-    without_key,
-    wrong_setting,
-)
+from turnwise.transforms.judging.backends import base
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
 
@@ -101,7 +86,7 @@ class CallError(Exception):
         refusal: Why the credentials are refused, one line without them; None: they are not.
     """
 
-    fault: Fault
+    fault: base.Fault
     may_pass: bool = False
     status: int | None = None
     asked_s: float = 0.0
@@ -118,8 +103,7 @@ def pause_s(attempts: int, delay_s: float, asked_s: float) -> float:
     at most, is left out. Where the server demands a longer wait, a random part of `delay_s` is added to that.
     This spreads retries over time.
     """
-    longest = max(_LONGEST_BACKOFF_S, delay_s)
-    backoff = min(longest, delay_s * 2.0 ** min(attempts - 1, _DOUBLINGS))
+    backoff = min(max(_LONGEST_BACKOFF_S, delay_s), delay_s * 2.0 ** min(attempts - 1, _DOUBLINGS))
     chance = random.random()
     return max(backoff * (1 - chance / 2), asked_s and asked_s + delay_s * chance)
 
@@ -171,7 +155,7 @@ class ApiBackend(ABC):
         """Makes the client, once."""
 
     @abstractmethod
-    async def call(self, request: Request, count: int) -> str | bytes:
+    async def call(self, request: base.Request, count: int) -> str | bytes:
         """Returns the body of the response; raises OneCandidateError, as Backend, or OtherFormError."""
 
     @abstractmethod
@@ -179,7 +163,7 @@ class ApiBackend(ABC):
         """Asks for a model, at no cost; raises the client's error if it is not there."""
 
     @abstractmethod
-    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+    def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
         """Reads a response; what is not as the API has it raises AttributeError, KeyError or the like."""
 
     @abstractmethod
@@ -190,37 +174,38 @@ class ApiBackend(ABC):
     async def aclose(self) -> None:
         """Closes the connections."""
 
-    def replies(self, body: str | bytes | Fault, model: str, count: int) -> list[RawReply]:
+    def replies(self, body: str | bytes | base.Fault, model: str, count: int) -> list[base.RawReply]:
         """Returns `count` replies out of the body of a response, or out of why there is none.
 
         The tokens of the call are divided among the replies; their sums are exact.
         """
-        broken = ReadAnswer([], None, None, Fault("json", "the API's response is broken"))
+        broken = base.ReadAnswer([], None, None, base.Fault("json", "the API's response is broken"))
         try:
-            if isinstance(body, Fault):
-                answer = ReadAnswer([], (0, 0), None, body)
+            if isinstance(body, base.Fault):
+                answer = base.ReadAnswer([], (0, 0), None, body)
             else:
                 value = orjson.loads(body)
                 is_twice = key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None
                 answer = broken if is_twice else self.read(value, model)
         except (AttributeError, KeyError, TypeError, ValueError):
             answer = broken
-        stated = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in answer.texts[:count]]
+        texts = answer.texts[:count]
+        stated = [text if isinstance(text, base.Fault) or text.strip() else base.EMPTY for text in texts]
         replies = []
         for number, text in enumerate(stated + [answer.missing] * (count - len(stated))):
             shares = [total // count + (number < total % count) for total in answer.tokens or ()]
             cost = answer.model or model, *(shares or (None, None))
-            reply = RawReply(None, text, *cost) if isinstance(text, Fault) else RawReply(text, None, *cost)
-            replies.append(cleaned(reply, self.access.api_key))
+            answered = (None, text) if isinstance(text, base.Fault) else (text, None)
+            replies.append(base.cleaned(base.RawReply(*answered, *cost), self.access.api_key))
         return replies
 
-    async def generate(self, request: Request, count: int) -> list[RawReply]:
+    async def generate(self, request: base.Request, count: int) -> list[base.RawReply]:
         """Makes one call; see Backend."""
         model, name = request.template.model, request.template.name
         try:
             body = await self.sent(partial(self.call, request, count), name, self.config.max_attempts)
         except CallError as error:
-            return [RawReply(None, error.fault, model)] * count
+            return [base.RawReply(None, error.fault, model)] * count
         return self.replies(body, model, count)
 
     async def check(self, model: str) -> None:
@@ -266,20 +251,20 @@ class ApiBackend(ABC):
                     except TimeoutError:  # only the time of the whole call is limited
                         last = None
                         raise
-                    except (OneCandidateError, ConfigError):
+                    except (base.OneCandidateError, ConfigError):
                         raise
                     except ValidationError as error:
-                        raise CallError(Fault("other", wrong_setting(error))) from None
+                        raise CallError(base.Fault("other", base.wrong_setting(error))) from None
                     except Exception as error:
                         last = failure = self.failure(error)
                     if failure.refusal is not None:
-                        raise AuthenticationError(f"judge: {failure.refusal}")
+                        raise base.AuthenticationError(f"judge: {failure.refusal}")
                     left = deadline - time.monotonic()
                     if left < 0 or attempts >= (most or inf) or not failure.may_pass:
                         raise failure
                     if failure.status and failure.asked_s > left:
                         why = f"HTTP {failure.status}, to be tried again after {failure.asked_s:g} s only"
-                        raise CallError(Fault("http", why), may_pass=True)
+                        raise CallError(base.Fault("http", why), may_pass=True)
                     await asyncio.sleep(pause_s(attempts, self.config.retry_delay_s, failure.asked_s))
                     self._on_retry(model)
         except TimeoutError:
@@ -287,8 +272,8 @@ class ApiBackend(ABC):
             if attempts > 1:
                 reason += f", {attempts} attempts"
             if last is not None:
-                reason = one_line(f"{reason}; the last error: {last}")
-            raise CallError(Fault("timeout", reason), may_pass=True) from None
+                reason = base.one_line(f"{reason}; the last error: {last}")
+            raise CallError(base.Fault("timeout", reason), may_pass=True) from None
 
 
 class BatchBackend(ApiBackend):
@@ -297,7 +282,7 @@ class BatchBackend(ApiBackend):
     batch_bytes: int
 
     @abstractmethod
-    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
+    async def submit(self, name: str, requests: Mapping[str, tuple[base.Request, int]]) -> str:
         """Makes a job of requests for one model, each with its number of candidates; returns the job's id."""
 
     @abstractmethod
@@ -305,7 +290,7 @@ class BatchBackend(ApiBackend):
         """Returns the id of the job that was made under a name, if it is among the last hundred."""
 
     @abstractmethod
-    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
+    async def job(self, job: str, ids: Sequence[str]) -> base.BatchState:
         """Returns what became of a job, given the ids of its requests in order."""
 
     @abstractmethod
@@ -352,9 +337,8 @@ class ClientBackend(ApiBackend):
 
     def refuses(self, error: Any, *words: str) -> bool:
         """Returns whether a server does not take a part of a request that one of these words names."""
-        return error.status_code in _REFUSED_PART and any(
-            word in error.response.text.lower() for word in words
-        )
+        text = error.response.text.lower()
+        return error.status_code in _REFUSED_PART and any(word in text for word in words)
 
     def failure(self, error: Exception) -> CallError:
         """Returns what an error means."""
@@ -362,8 +346,8 @@ class ClientBackend(ApiBackend):
             is_connection = isinstance(error, self.library.APIConnectionError)
             cause = (error.__cause__ or error) if is_connection else error
             text = f"{'no connection: ' if is_connection else ''}{type(cause).__name__}: {cause}"
-            fault = Fault("connection" if is_connection else "other", without_key(text, self.access.api_key))
-            return CallError(fault, may_pass=is_connection)
+            reason = base.without_key(text, self.access.api_key)
+            return CallError(base.Fault("connection" if is_connection else "other", reason), is_connection)
         status, response, body = error.status_code, error.response, error.body
         # The error object is the body, or stands below `error`, or is a text there (Ollama, FastAPI).
         inner = body.get("error", body.get("detail", body)) if isinstance(body, Mapping) else None
@@ -371,12 +355,12 @@ class ClientBackend(ApiBackend):
         words = " ".join(str(stated[name]) for name in ("code", "type", "message") if stated.get(name))
         kinds = {str(stated.get("code")), str(stated.get("type"))}
         if status in (400, 403) and (kinds & _BLOCKED or any(word in words for word in _BLOCKED_WORDS)):
-            reason = without_key(f"the question was blocked: {words}", self.access.api_key)
-            return CallError(Fault("blocked", reason))
+            reason = base.without_key(f"the question was blocked: {words}", self.access.api_key)
+            return CallError(base.Fault("blocked", reason))
         words = words or f"{response.reason_phrase} {response.text}"
-        reason = without_key(f"HTTP {status} {words}", self.access.api_key)
+        reason = base.without_key(f"HTTP {status} {words}", self.access.api_key)
         return CallError(
-            Fault("http", reason),
+            base.Fault("http", reason),
             may_pass=status in PASSING_STATUSES and not kinds & NO_CREDIT,
             status=status,
             asked_s=asked_wait(response.headers, None),
@@ -384,7 +368,7 @@ class ClientBackend(ApiBackend):
         )
 
 
-def instructions_with_schema(template: RequestTemplate) -> str:
+def instructions_with_schema(template: base.RequestTemplate) -> str:
     """Returns the instructions with the schema of the answer, for servers that do not enforce it."""
     schema = orjson.dumps(template.schema).decode()
     wanted = "Answer with one JSON object by this JSON schema, and nothing else:"
@@ -415,7 +399,7 @@ def register_api(
     def connect(config: JudgeConfig, environ: judges.Environ, on_retry: judges.OnRetry) -> ApiBackend:
         access = find(config, environ)
         if access.secret is not None:
-            access = replace(access, api_key=read_secret(access.secret, environ))
+            access = replace(access, api_key=base.read_secret(access.secret, environ))
         return make(config, access, on_retry)
 
     async def find_models(backend: ApiBackend, models: Sequence[str]) -> None:
@@ -430,13 +414,11 @@ def register_api(
             try:
                 check_settings(model, judges.merged_settings(config, stated.judge_model_config))
             except ValidationError as error:
-                raise ConfigError(f"judge: {wrong_setting(error)}") from None
+                raise ConfigError(f"judge: {base.wrong_setting(error)}") from None
             except ValueError as error:
                 raise ConfigError(f"judge_model_config: {error}") from None
-        backend = connect(config, environ, lambda model: None)
-        asyncio.run(find_models(backend, sorted(models)))
+        asyncio.run(find_models(connect(config, environ, lambda model: None), sorted(models)))
 
     fields = {"provider": (name,), "needs_model": True, **fields}
-    judges.register_judge(
-        judges.JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields)
-    )
+    kind = judges.JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields)
+    judges.register_judge(kind)

@@ -180,12 +180,9 @@ class GeminiBackend(calling.BatchBackend):
 
     def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
         texts = [_text(candidate) for candidate in answer.get("candidates") or []]
-        blocked = (answer.get("promptFeedback") or {}).get("blockReason")
-        why = (
-            base.Fault("blocked", base.one_line(f"the question was blocked: {blocked}"), True)
-            if blocked
-            else base.EMPTY
-        )
+        why = base.EMPTY
+        if blocked := (answer.get("promptFeedback") or {}).get("blockReason"):
+            why = base.Fault("blocked", base.one_line(f"the question was blocked: {blocked}"), True)
         usage, tokens = answer.get("usageMetadata"), None
         if usage:
             tokens = (
@@ -216,9 +213,8 @@ class GeminiBackend(calling.BatchBackend):
             return calling.CallError(base.Fault("connection", reason), may_pass=True)
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
-        return calling.CallError(
-            base.Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways
-        )
+        fault = base.Fault("other", self._clean(f"{type(error).__name__}: {error}"))
+        return calling.CallError(fault, is_gateways)
 
     async def aclose(self) -> None:
         if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running

@@ -11,20 +11,7 @@ from pydantic import Field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.judging.backends import calling
-from turnwise.transforms.judging.backends.base import (
-    BatchState,
-    Fault,
-    OneCandidateError,
-    ReadAnswer,
-    Request,
-    cut_off,
-    failed,
-    one_line,
-    stated_tokens,
-    withheld,
-    without_thoughts,
-)
+from turnwise.transforms.judging.backends import base, calling
 from turnwise.transforms.judging.judges import Access, Environ, OnRetry, keyed_access, needing, server_access
 
 _NAME = "openai"
@@ -84,7 +71,7 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
         self._is_newest = is_azure or is_known or access.base_url is None
         self._without_format: set[str | bytes] = set()
 
-    async def call(self, request: Request, count: int) -> bytes:
+    async def call(self, request: base.Request, count: int) -> bytes:
         model, kind = request.template.model, request.template.digest
         has_format = self._without_format.isdisjoint((model, kind))
         path, body = self._body(request, count, has_format)
@@ -100,7 +87,7 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
                 self._without_format.add(kind if self.refuses(error, *_WRONG_SCHEMA) else model)
                 raise calling.OtherFormError from None
             if count > 1 and self.refuses(error, *_COUNT_WORDS):
-                raise OneCandidateError from None
+                raise base.OneCandidateError from None
             raise
 
     async def find(self, model: str) -> None:
@@ -114,30 +101,28 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
                     below = self.client.with_options(base_url=f"{url}/v1")
                     listed = await below.models.with_raw_response.list()
                     if "json" in listed.headers.get("content-type", ""):
-                        raise ConfigError(
-                            f"judge: {url} has no models, but {url}/v1 has: name it with /v1"
-                        ) from None
+                        why = f"{url} has no models, but {url}/v1 has: name it with /v1"
+                        raise ConfigError(f"judge: {why}") from None
             raise
 
-    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
+    def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
         if model.startswith(_RESPONSES):
-            tokens = stated_tokens(answer, "input_tokens", "output_tokens")
-            return ReadAnswer([_output(answer)], tokens, answer.get("model"))
+            tokens = base.stated_tokens(answer, "input_tokens", "output_tokens")
+            return base.ReadAnswer([_output(answer)], tokens, answer.get("model"))
         texts = [_choice(choice) for choice in answer.get("choices") or []]
-        tokens = stated_tokens(answer, "prompt_tokens", "completion_tokens")
+        tokens = base.stated_tokens(answer, "prompt_tokens", "completion_tokens")
         if not texts and answer.get("error"):  # a gateway's, whose status is 200
-            fault = failed(answer["error"], "an error in place of an answer")
-            return ReadAnswer([], tokens, answer.get("model"), fault)
-        return ReadAnswer(texts, tokens, answer.get("model"))
+            fault = base.failed(answer["error"], "an error in place of an answer")
+            return base.ReadAnswer([], tokens, answer.get("model"), fault)
+        return base.ReadAnswer(texts, tokens, answer.get("model"))
 
-    async def submit(self, name: str, requests: Mapping[str, tuple[Request, int]]) -> str:
+    async def submit(self, name: str, requests: Mapping[str, tuple[base.Request, int]]) -> str:
         """Uploads the requests as JSON Lines, and makes a job of them."""
         endpoint, lines = "", []
         for key, (request, count) in requests.items():
             endpoint, body = self._body(request, count, has_format=True)
-            lines.append(
-                orjson.dumps({"custom_id": key, "method": "POST", "url": f"/v1{endpoint}", "body": body})
-            )
+            line = {"custom_id": key, "method": "POST", "url": f"/v1{endpoint}", "body": body}
+            lines.append(orjson.dumps(line))
         content = (f"{name}.jsonl", b"\n".join(lines) + b"\n")
         file = await self.client.files.create(file=content, purpose="batch")
         job = await self.client.batches.create(
@@ -152,12 +137,12 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
         listed = await self.client.batches.list(limit=100)
         return next((job.id for job in listed.data if (job.metadata or {}).get(_JOB_NAME) == name), None)
 
-    async def job(self, job: str, ids: Sequence[str]) -> BatchState:
+    async def job(self, job: str, ids: Sequence[str]) -> base.BatchState:
         """A job that expired may have answered some requests."""
         stated = await self.client.batches.retrieve(job)
         if stated.status not in _ENDED:
-            return BatchState(stated.status, is_ended=False)
-        answers: dict[str, str | bytes | Fault] = {}
+            return base.BatchState(stated.status, is_ended=False)
+        answers: dict[str, str | bytes | base.Fault] = {}
         errors = (stated.errors.data or []) if stated.errors else []
         why = [error.message or "" for error in errors]
         for file in filter(None, (stated.output_file_id, stated.error_file_id)):
@@ -171,7 +156,7 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
                     answers |= [_batch_line(line)] if line.strip() else []
                 except (AttributeError, KeyError, TypeError, ValueError):
                     why.append(f"line {number} of its result cannot be read")
-        return BatchState(stated.status, True, answers, "; ".join(why))
+        return base.BatchState(stated.status, True, answers, "; ".join(why))
 
     async def discard(self, job: str) -> None:
         """Removes the files of a job; the job itself stays listed, without texts."""
@@ -180,12 +165,12 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
             with suppress(self.library.NotFoundError):
                 await self.client.files.delete(file)
 
-    def _body(self, request: Request, count: int, has_format: bool) -> tuple[str, dict[str, Any]]:
+    def _body(self, request: base.Request, count: int, has_format: bool) -> tuple[str, dict[str, Any]]:
         template = request.template
         model = template.model.removeprefix(_RESPONSES)
         if model != template.model:
             if count > 1:
-                raise OneCandidateError
+                raise base.OneCandidateError
             body: dict[str, Any] = dict(
                 model=model,
                 instructions=self._instructions(request, has_format),
@@ -211,27 +196,24 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
             body["n"] = count
         return "/chat/completions", body
 
-    def _instructions(self, request: Request, has_format: bool) -> str:
+    def _instructions(self, request: base.Request, has_format: bool) -> str:
         if has_format and self._is_newest:
             return request.template.instructions
         return calling.instructions_with_schema(request.template)
 
 
-def _batch_line(line: bytes) -> tuple[str, str | bytes | Fault]:
+def _batch_line(line: bytes) -> tuple[str, str | bytes | base.Fault]:
     """Returns the id of a request of a job, and the body of its response or why there is none."""
     stated = orjson.loads(line)
     response, error = stated.get("response") or {}, stated.get("error")
-    body = response.get("body")
-    if not error and response.get("status_code") == 200:
+    body, code = response.get("body"), response.get("status_code")
+    if not error and code == 200:
         return str(stated["custom_id"]), orjson.dumps(body)
     error = error or (body.get("error") if isinstance(body, dict) else None) or {}
     words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
-    status = f"HTTP {response['status_code']} " if response.get("status_code") else ""
-    is_final = (
-        response.get("status_code") in calling.FINAL_STATUSES and error.get("code") not in calling.NO_CREDIT
-    )
-    reason = one_line(f"{status}{words}" or "the request failed")
-    return str(stated["custom_id"]), Fault("http", reason, is_final)
+    is_final = code in calling.FINAL_STATUSES and error.get("code") not in calling.NO_CREDIT
+    reason = base.one_line((f"HTTP {code} " if code else "") + words or "the request failed")
+    return str(stated["custom_id"]), base.Fault("http", reason, is_final)
 
 
 def _format(schema: JsonObject) -> JsonObject:
@@ -239,35 +221,35 @@ def _format(schema: JsonObject) -> JsonObject:
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
-def _choice(choice: JsonObject) -> str | Fault:
+def _choice(choice: JsonObject) -> str | base.Fault:
     finish = choice.get("finish_reason")
     if finish == "length":
-        return cut_off(finish)
+        return base.cut_off(finish)
     if finish in _BROKEN_OFF:
-        return failed(choice.get("error"), finish)
+        return base.failed(choice.get("error"), finish)
     if finish not in _FINISHED:
-        return withheld(finish)
+        return base.withheld(finish)
     message = choice["message"]
     if message.get("refusal"):
-        return withheld("refusal")
+        return base.withheld("refusal")
     content: str | list[dict[str, Any]] = message.get("content") or ""
     if not isinstance(content, str):  # some servers divide it into parts, thoughts among them
         content = "".join(part["text"] for part in content if part["type"] == "text")
-    return without_thoughts(content)
+    return base.without_thoughts(content)
 
 
-def _output(answer: JsonObject) -> str | Fault:
+def _output(answer: JsonObject) -> str | base.Fault:
     status = answer["status"]
     if status == "incomplete":
         why = (answer.get("incomplete_details") or {}).get("reason")
-        return cut_off(why) if why == "max_output_tokens" else withheld(str(why))
+        return base.cut_off(why) if why == "max_output_tokens" else base.withheld(str(why))
     if status != "completed":
-        return failed(answer.get("error"), str(status))
+        return base.failed(answer.get("error"), str(status))
     messages = [item for item in answer.get("output") or [] if item["type"] == "message"]
     parts: list[dict[str, Any]] = [part for message in messages for part in message["content"]]
     if any(part["type"] == "refusal" for part in parts):
-        return withheld("refusal")
-    return without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
+        return base.withheld("refusal")
+    return base.without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
 
 
 def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
@@ -343,17 +325,16 @@ class AnthropicBackend(calling.ClientBackend):
         self.library = anthropic
         self._without_tool: set[str] = set()
 
-    async def call(self, request: Request, count: int) -> bytes:
+    async def call(self, request: base.Request, count: int) -> bytes:
         if count > 1:
-            raise OneCandidateError
+            raise base.OneCandidateError
         template = request.template
         has_tool = template.model not in self._without_tool
         settings = _settings_anthropic(template.model, template.settings)
         body: dict[str, Any] = {"max_tokens": settings.pop("max_tokens", _MOST_TOKENS)}
         if has_tool:
-            body["tools"] = [
-                {"name": _TOOL, "description": "Gives the answer.", "input_schema": template.schema}
-            ]
+            tool = {"name": _TOOL, "description": "Gives the answer.", "input_schema": template.schema}
+            body["tools"] = [tool]
             body["tool_choice"] = {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True}
         try:
             response = await self.client.messages.with_raw_response.create(
@@ -373,21 +354,21 @@ class AnthropicBackend(calling.ClientBackend):
     async def find(self, model: str) -> None:
         await self.client.models.with_raw_response.retrieve(model)
 
-    def read(self, answer: JsonObject, model: str) -> ReadAnswer:
-        return ReadAnswer([_text(answer)], stated_tokens(answer, *_TOKENS), answer.get("model"))
+    def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
+        return base.ReadAnswer([_text(answer)], base.stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
-def _text(answer: JsonObject) -> str | Fault:
+def _text(answer: JsonObject) -> str | base.Fault:
     stop = answer.get("stop_reason")
     if stop in _CUT_OFF:
-        return cut_off(stop)
+        return base.cut_off(stop)
     if stop not in _ANTHROPIC_FINISHED:
-        return withheld(stop)
+        return base.withheld(stop)
     blocks: list[dict[str, Any]] = answer["content"]
     for block in blocks:
         if block["type"] == "tool_use" and block["name"] == _TOOL:
             return orjson.dumps(block["input"]).decode()
-    return without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
+    return base.without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
 
 
 calling.register_api(

@@ -7,8 +7,8 @@ from turnwise.pipeline.streaming.local.run import first_lines, tables
 
 MANY = stream_counts({"results": 98765, "failure score: KeyError": 5, "version v1": 3})
 SHOTS = {
-    "nothing": (0.0, (0.0, 0.0), stream_counts({}), 0, 0, None, 0),
-    "busy": (3725.9, (1234.56, 6172.0), MANY, 60, 43, 12_000_000, 7),
+    "nothing": (0.0, (0.0, 0.0), stream_counts({}), (0, 0, None, 0)),
+    "busy": (3725.9, (1234.56, 6172.0), MANY, (60, 43, 12_000_000, 7)),
 }
 
 

@@ -20,9 +20,9 @@ from tests.sources import wait_for
 from tests.tables import stated
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_writer import clear_directory
-from turnwise.pipeline.streaming.inputs.base import OtlpAddress, SourceOptions, parse_address
+from turnwise.pipeline.streaming.inputs.base import SourceOptions
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
-from turnwise.pipeline.streaming.inputs.otlp import OtlpSource
+from turnwise.pipeline.streaming.inputs.otlp import OtlpAddress, OtlpSource, parse_address
 from turnwise.pipeline.streaming.inputs.otlp_spool import Export, Spool
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
