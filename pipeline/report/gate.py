@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from msgspec import convert
@@ -165,8 +166,9 @@ def _against(
         return None, gate.BaselineState(), ""
 
     baseline = named[0]
-    may_be_version = baseline is None or may_name_version(baseline)
-    stated = [version or "" for version in read_versions(run).conversations] if may_be_version else []
+    # Names such as feature/x look like a directory.
+    may_be_version = baseline is None or ("://" not in baseline and not Path(baseline).exists())
+    stated = [*read_versions(run).conversations] if may_be_version else []
     runs, named = compared_runs(run, stated, named)
     sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
