@@ -116,7 +116,9 @@ _SPELT_KEY = re.compile(
     re.IGNORECASE,
 )
 
-_REACT, _REACT_CALL = "Action Input", re.compile(r"^\W*Action\W*:.*\n\s*\W*Action Input\W*:", re.MULTILINE)
+_REACT = "Action Input"
+# What stands before a word ends with its line, so that a text of marks and blank lines is read only once.
+_REACT_CALL = re.compile(rf"^[^\w\n]*Action[^\w\n]*:.*\n\W*{_REACT}[^\w\n]*:", re.MULTILINE)
 """How a call is spelt in the style of ReAct; a trace may hold it both so and as a call."""
 
 

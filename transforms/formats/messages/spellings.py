@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.endings import VALUES, failure_mark, stated_reason
+from turnwise.transforms.formats.endings import VALUES, failure_mark, finished_end, stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.kinds import (
@@ -127,7 +127,7 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
         return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
-            return [message for message in map(_of_otel, value) if message.finish or not message.is_empty]
+            return [message for message in map(_of_otel, value) if _says_something(message)]
         if value and not any(isinstance(item, dict | list) for item in value):
             texts = [item for item in value if isinstance(item, str)]
             inner = [loaded(text) for text in texts]
@@ -244,8 +244,13 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
 
 def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
     """Returns the message that a value of any spelling is, as `messages_of` does, unless it says nothing."""
-    messages = messages_of(value, role, is_spelt=True)
-    return [message for message in messages if message.finish or not message.is_empty]
+    return [message for message in messages_of(value, role, is_spelt=True) if _says_something(message)]
+
+
+def _says_something(message: parts.SpanMessage) -> bool:
+    """Returns whether a message is not empty, or fails for a reason that explains why it is."""
+    # An empty one that ended as any other does is what writers keep of a message where content is not recorded.
+    return not message.is_empty or finished_end(message.finish).ended == "agent_error"
 
 
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[parts.SpanMessage]:
