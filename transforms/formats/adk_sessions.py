@@ -213,7 +213,7 @@ def _event(row: JsonObject) -> JsonObject:
             event[key] = bool(event[key])
     tools = row.get("long_running_tool_ids_json")
     if isinstance(tools, str) and tools:
-        event["long_running_tool_ids"] = _column(tools)
+        event["long_running_tool_ids"] = json_structure(tools)
     return stated(event)
 
 

@@ -29,12 +29,16 @@ OLD = (
 SESSIONS = [("desk", "ann", "s-2"), ("desk", "ann", "s-10"), ("Äpfel", "bo", "s-2")]
 
 
+def jsonb(value):
+    return json.dumps(value).replace("Infinity", "null")  # PostgreSQL takes none
+
+
 def new_row(event):
-    return [json.dumps({**event, "timestamp": 1767261600.25})]
+    return [jsonb({**event, "timestamp": 1767261600.25})]
 
 
 def old_row(event):
-    return [pickle.dumps(Bomb()), event["author"], json.dumps(event["content"]), False, None, None]
+    return [pickle.dumps(Bomb()), event["author"], jsonb(event["content"]), False, "null", None]
 
 
 def fill(url, columns, row):

@@ -15,10 +15,6 @@ from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both
 # LangChain's messages and LangGraph's states, as `dumpd`, `messages_to_dict` or `model_dump` spell them.
 
 
-_WITHOUT_SOURCE = ("SystemMessage", "FunctionExecutionResultMessage")
-"""Types of messages to AutoGen's models that name no source."""
-
-
 def _is_langchain(message: JsonObject) -> bool:
     if "lc" in message and "kwargs" in message:
         return True
@@ -28,8 +24,6 @@ def _is_langchain(message: JsonObject) -> bool:
     role = kinds.role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
-    if kind in _WITHOUT_SOURCE:
-        return False
     is_own = kind.lower().startswith(("human", "ai", "remove"))
     return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
 
@@ -308,6 +302,8 @@ messages_base.register_dialect(
         "part_kind" in part for part in kinds.objects_in(message.get("parts"))),
     (("messages", "run_id", "conversation_id"),),
 )  # fmt: skip
+_WITHOUT_SOURCE = ("SystemMessage", "FunctionExecutionResultMessage")
+"""Types of messages to AutoGen's models that name no source; LangChain has some of the same names."""
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
 messages_base.register_dialect(
     "autogen_messages", "messages of AutoGen's teams",

@@ -122,6 +122,11 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
         # Most messages of chats have no key that any dialect looks for.
         marked = [m for m in given if isinstance(m.get("content"), list) or not _MARKS.isdisjoint(m)]
         dialects = [d for d in DIALECTS.values() if d.is_reply(record) or any(map(d.fits, marked))]
+        if len(dialects) > 1:
+            # A message that several fit, as one of the type SystemMessage, tells none of them.
+            fitting = ([d.name for d in dialects if d.fits(message)] for message in marked)
+            clear = {names[0] for names in fitting if len(names) == 1}
+            dialects = [d for d in dialects if d.name in clear or d.is_reply(record)] or dialects
         if not dialects and (all("role" in held for held in given) if given else "model" in record):
             # Plain messages under a dialect's own key are a request to its model.
             dialects = [d for d in DIALECTS.values() if d.holder and d.holder == key]

@@ -242,7 +242,8 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
                 messages_base.MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True
             )
         elif kind == "mcp_approval_request":
-            call, decision = call_of(item), decided.get(as_text(item.get("id")))
+            call, name = call_of(item), as_text(item.get("id"))
+            decision = decided.get(name) if name else None
             if decision is None:
                 log.unread.add(OPEN_CALL, not_done(call.name, kind), calls=True)
             elif decision.get("approve") is False:

@@ -110,8 +110,8 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
              "thinking": AGENT, "file": AGENT}  # fmt: skip
 """Kind of a part of Pydantic AI's own messages -> role."""
 _RETRY = "Validation feedback:\n"
-_OUTPUT_TOOL = "final_result"
-"""How names of the tools begin by which Pydantic AI's models give an answer that is an object."""
+_OUTPUT_TOOL = "final_result_"
+"""`final_result`, or how names begin of the tools by which Pydantic AI's models answer with an object."""
 _UNTYPED = frozenset(("text", "toolCallId", *parts.STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
 _MOST_DEPTH, _SHORTEST, _KEPT = 6, 64, 8  # levels; characters of a history, and how many are kept
@@ -225,8 +225,8 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
         if kind in ("tool-call", "builtin-tool-call"):
             spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
             parts.add_call(message, {**held, "type": spelt})
-            if str(held.get("tool_name")).startswith(_OUTPUT_TOOL):
-                args = held.get("args")
+            args = held.get("args")
+            if args is not None and f"{held.get('tool_name')}_".startswith(_OUTPUT_TOOL):
                 parts.add_text(message, args if isinstance(args, str) else dump_json(args).decode())
         elif message.role == TOOL or kind == "builtin-tool-return":
             is_bad = kind == "retry-prompt" or held.get("outcome") in ("failed", "denied")
@@ -249,7 +249,7 @@ def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
 
 def _says_something(message: parts.SpanMessage) -> bool:
     """Returns whether a message is not empty, or fails for a reason that explains why it is."""
-    # An empty one that ended as any other does is what writers keep of a message where content is not recorded.
+    # One that ended as others do is empty because content is not recorded.
     return not message.is_empty or finished_end(message.finish).ended == "agent_error"
 
 
