@@ -16,7 +16,7 @@ from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.endings import UNKNOWN, End, context_tools, spelt
 from turnwise.transforms.formats.fields import one_line_problems
 from turnwise.transforms.formats.identity import ANY, BOTH, OF_ANY, OF_STATE, stated_identity
-from turnwise.transforms.formats.messages.kinds import objects_in
+from turnwise.transforms.formats.messages.kinds import key_set, objects_in
 from turnwise.transforms.formats.registry import EventReader, ReadSettings, register_built_in
 from turnwise.transforms.matching.sample import broke_off
 
@@ -99,7 +99,7 @@ def _conversation(result: adk.EvalCaseResult, conversation_id: str) -> canonical
 
 
 T = TypeVar("T")
-_OF_ROWS = frozenset(("expected_tool_use", "reference"))
+_OF_ROWS = key_set("expected_tool_use expected_intermediate_agent_responses reference")
 _OF_EVENTS = spelt("content", "actions", "invocation_id", "error_code")
 
 

@@ -46,9 +46,9 @@ _REASONS: dict[Ended, str] = {
     "malformed_model_output malformed_response unexpected_tool_call too_many_tool_calls",
 }
 _STARTS: dict[str, Ended] = {
-    **{"text_'": "normally", "handoff_to_": "hand_off", "maximum_number_of_messages_": "limit"},
-    **dict.fromkeys(("timeout_of_", "token_usage_limit_reached"), "limit"),
-}
+    "text_'": "normally", "handoff_to_": "hand_off", "maximum_number_of_": "limit",
+    "timeout_of_": "limit", "token_usage_limit_reached": "limit",
+}  # fmt: skip
 """How reasons of AutoGen's teams begin, which are sentences."""
 _GOOD: tuple[Ended | None, ...] = ("normally", "hand_off", "user_left")
 _BY_WORD = {word: ended for ended, words in _WORDS.items() for word in words.split()}

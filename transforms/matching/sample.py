@@ -235,9 +235,10 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
-    is_beside = len(expected) == len(actual) and (len(actual) == 1 or expected[0].user == actual[0].user)
     # Without a word of a user, as where a record itself says what is expected, nothing shows a shift.
-    if is_beside or (len(expected) == len(actual) and not any([turn.user for turn in expected])):
+    if len(expected) == len(actual) and (
+        len(actual) == 1 or expected[0].user == actual[0].user or not any([turn.user for turn in expected])
+    ):
         return [TurnPair(i, expected[i], turn) for i, turn in enumerate(actual)]
     greetings, recorded = _greetings(expected), _greetings(actual)
     missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)

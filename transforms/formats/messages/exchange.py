@@ -368,9 +368,11 @@ def _of_posthog(event: JsonObject) -> JsonObject:
     request["tools"] = kinds.decoded(held.get("$ai_tools"))
     reply |= {"error": held["$ai_error"]} if held.get("$ai_is_error") else {}
     return {
-        **{"request": request, "response": reply},
+        "request": request,
+        "response": reply,
         **(_sessions(held.get("$ai_trace_id")) if session is None else {"session_id": session}),
-        **{"user_id": person, "source": "posthog_generations"},
+        "user_id": person,
+        "source": "posthog_generations",
         _LATENCY: seconds * 1000 if isinstance(seconds, int | float) else None,
     }
 

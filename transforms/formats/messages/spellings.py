@@ -60,11 +60,11 @@ _REPLIED = ("content", "parts", "message", "output", "text")
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 HOSTED_ITEMS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("web_search_call", "local_shell_call", "shell_call"), ("action",)),
-    **{"file_search_call": ("queries",), "code_interpreter_call": ("code",)},
-    **{"computer_call": ("action", "actions"), "image_generation_call": ("revised_prompt",)},
-    **{"apply_patch_call": ("operation",), "tool_search_call": ("arguments",)},
-}
+    "web_search_call": ("action",), "local_shell_call": ("action",), "shell_call": ("action",),
+    "file_search_call": ("queries",), "code_interpreter_call": ("code",),
+    "computer_call": ("action", "actions"), "image_generation_call": ("revised_prompt",),
+    "apply_patch_call": ("operation",), "tool_search_call": ("arguments",),
+}  # fmt: skip
 """Type of an item of Responses that is a call to a tool of OpenAI's -> the keys of its arguments."""
 CALL_ITEMS = ("function_call", "custom_tool_call", "mcp_call", *HOSTED_ITEMS)
 OUTPUTS = tuple(

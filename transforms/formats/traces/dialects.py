@@ -591,10 +591,10 @@ def _read_beeai(span: TraceSpan, step: SpanStep) -> None:
 # Rows of google-adk's BigQuery plugin, by span.
 
 _ADK_EVENTS_KINDS: dict[str, Kind] = {
-    **{"LLM_": "model", "AGENT_TRANSFER": "handoff", "TOOL_": "tool"},
-    **dict.fromkeys(("INVOCATION_", "USER_MESSAGE", "AGENT_RESPONSE"), "agent"),
-    "AGENT_": "chain",
-}
+    "LLM_": "model", "AGENT_TRANSFER": "handoff", "TOOL_": "tool", "INVOCATION_": "agent",
+    "USER_MESSAGE": "agent", "AGENT_RESPONSE": "agent", "AGENT_": "chain",
+}  # fmt: skip
+"""How types of its events begin -> the kind of step; the first that fits counts."""
 _SAID = ("USER_MESSAGE_RECEIVED", "LLM_RESPONSE", "AGENT_RESPONSE")
 _CALL = re.compile(r"(?:^|' \| )call: ")
 _TEXT = re.compile(r"(?:^| \| )text: '(.*?)'(?= \| (?:text|call|resp|other)|$)", re.DOTALL)
@@ -656,9 +656,9 @@ def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
 
 _SCOPE = "gcp.vertex.agent"
 _NAMES: dict[str, Kind] = {
-    **dict.fromkeys(("invocation", "invoke_agent ", "invoke_workflow ", "agent_run "), "agent"),
-    **{"call_llm": "model", "execute_tool ": "tool"},
-}
+    "invocation": "agent", "invoke_agent ": "agent", "invoke_workflow ": "agent", "agent_run ": "agent",
+    "call_llm": "model", "execute_tool ": "tool",
+}  # fmt: skip
 _HIDDEN: tuple[JsonValue, ...] = ({}, {"result": "<not specified>"}, None)
 
 
