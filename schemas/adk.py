@@ -273,10 +273,7 @@ class EvalSet(BaseModel, defer_build=True):
 class EvalStatus(IntEnum):
     """A status; result files store its number."""
 
-    PASSED = 1
-    FAILED = 2
-    NOT_EVALUATED = 3
-    INFORMATIONAL = 4
+    PASSED, FAILED, NOT_EVALUATED, INFORMATIONAL = range(1, 5)
 
 
 class RubricScore(AdkModel):

@@ -451,12 +451,8 @@ TABLES: dict[str, type] = {
 
 ColumnKind = Literal["string", "long", "double", "boolean", "date"]
 _KINDS: dict[Any, ColumnKind] = {
-    str: "string",
-    int: "long",
-    float: "double",
-    bool: "boolean",
-    JsonObject: "string",
-}
+    str: "string", int: "long", float: "double", bool: "boolean", JsonObject: "string",
+}  # fmt: skip
 
 
 class Column(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from hashlib import blake2b
 from typing import Literal
 
@@ -109,11 +108,6 @@ def files_changed(before: InputFiles, now: InputFiles) -> str:
 
 
 RUN_FILE = "run.json"
-
-
-def time_text(moment: datetime) -> str:
-    """Returns a time in UTC as RFC 3339, in milliseconds."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class RunInfo(msgspec.Struct, frozen=True, eq=False):

@@ -62,10 +62,7 @@ CriterionSeverityReason: TypeAlias = Literal[
 ]
 """Severity reasons that a criterion can state."""
 
-SeverityReason: TypeAlias = Literal[
-    "destructive", "safety", "false_claims", "missing_writes", "unsupported", "expectations", "text", "other",
-    "no_verdict",
-]  # fmt: skip
+SeverityReason: TypeAlias = Literal["destructive", CriterionSeverityReason, "no_verdict"]
 """All kinds, the most severe first.
 
 `destructive`: a successful call that cannot be undone and was not expected. `missing_writes`: changes that

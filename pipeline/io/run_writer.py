@@ -196,12 +196,9 @@ def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[st
         now, folders = time.time(), containers.list_run_folders(directory).items()
         idle = {join_path(directory, name) for name, files in folders if _is_idle(files, now)}
         return [path for path in paths if path.rpartition("/")[0] not in idle]
-    return [
-        path
-        for path in paths
-        if not re.fullmatch(_PARTIAL, Path(path).name)
-        and not (was_killed and containers.RUN_FOLDER.fullmatch(Path(path).parent.name))
-    ]
+    paths = [path for path in paths if not re.fullmatch(_PARTIAL, Path(path).name)]
+    in_folder = containers.RUN_FOLDER.fullmatch
+    return [path for path in paths if not (was_killed and in_folder(Path(path).parent.name))]
 
 
 def name_full_disk(error: OSError, directory: str) -> OSError:

@@ -31,8 +31,8 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
-from turnwise.schemas.rows import ConversationRow, MetricsByAppVersionRow
-from turnwise.schemas.run import FORMAT_VERSION, time_text
+from turnwise.schemas.rows import ConversationRow
+from turnwise.schemas.run import FORMAT_VERSION
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.formats.mapped import SINGLE
 from turnwise.transforms.formats.registry import REACHED, no_version_text
@@ -49,7 +49,7 @@ def end_run(
     settings: RunSettings,
     counted: Mapping[str, int],
     usage: terminal.UsageByModel,
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: terminal.MetricRows,
     tables: JsonObject,
     read: Callable[[JsonObject], Run],
     *,
@@ -81,7 +81,7 @@ def end_run(
     marked = sorted(name for name in counted if name.startswith(REDACTED))
     redacted = {name.removeprefix(REDACTED): counted[name] for name in marked}
     document = begun_document(settings) | {
-        "end_time": time_text(datetime.now(UTC)),
+        "end_time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         **tables,
         "counts": of_run,
         "no_version": no_version_text(of_run.get("no_version") or ("",), config.app_version_from)
@@ -112,7 +112,7 @@ def end_run(
     return redact_document(document | ended, config.redact)
 
 
-def report(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject) -> int:
+def report(settings: RunSettings, rows: terminal.MetricRows, document: JsonObject) -> int:
     """Prints the report of a finished run, of which `document` is `run.json`; returns its exit status."""
     say(report_text(settings, rows, document, written_run(settings.output, document)))
     width, counts = terminal_width(terminal.WIDTH), document["counts"]
@@ -148,9 +148,7 @@ def report(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], docume
     return status
 
 
-def report_text(
-    settings: RunSettings, rows: Iterable[MetricsByAppVersionRow], document: JsonObject, run: Run
-) -> str:
+def report_text(settings: RunSettings, rows: terminal.MetricRows, document: JsonObject, run: Run) -> str:
     """Returns the report of a run whose tables can be read; `document` is `run.json`."""
     versions, counts, first_rows = terminal.versions_of(rows), document["counts"], document["to_read"]
     ended, width = terminal.EndComparison(), terminal_width(terminal.WIDTH)

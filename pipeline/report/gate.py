@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from msgspec import convert
@@ -152,8 +153,7 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
         raise ConfigError(f"{where}: gate: `primary` ({primary}) alone decides nothing: {step}")
     if not rules.rules:
         raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")
-    fault = gate.gate_fault(rules, thresholds)
-    if fault:
+    if fault := gate.gate_fault(rules, thresholds):
         raise ConfigError(f"{where}: gate.{fault}")
     return rules
 
@@ -163,11 +163,12 @@ def _against(
 ) -> tuple[Comparison | None, gate.BaselineState, str]:
     """Returns the comparison with the baseline, if there is one, the baseline, and how it was chosen."""
     if named == NOT_NAMED:
-        return None, gate.NO_BASELINE, ""
+        return None, gate.BaselineState(), ""
 
     baseline = named[0]
-    may_be_version = baseline is None or may_name_version(baseline)
-    stated = [version or "" for version in read_versions(run).conversations] if may_be_version else []
+    # Names such as feature/x look like a directory.
+    may_be_version = baseline is None or ("://" not in baseline and not Path(baseline).exists())
+    stated = [*read_versions(run).conversations] if may_be_version else []
     runs, named = compared_runs(run, stated, named)
     sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
@@ -277,8 +278,7 @@ def kinds_of(rule: RuleResult) -> Iterator[tuple[str, list[str], int]]:
         yield ": ", rule.conversations, rule.more
     start = 0
     for kind, number in rule.kinds.items():
-        names = rule.conversations[start : start + min(number, gate.MOST_NAMES)]
-        if names:
+        if names := rule.conversations[start : start + min(number, gate.MOST_NAMES)]:
             yield f"; {kind}: ", names, number - len(names)
         start += len(names)
 
@@ -353,20 +353,17 @@ def _where(row: FailureRow) -> str:
 
 
 def gated_versions(
-    run: Run,
-    rejected_cases: Container[str],
-    comparisons: Mapping[str | None, Comparison],
-    baseline: gate.BaselineState,
+    run: Run, lost: Container[str], compared: Mapping[str | None, Comparison], baseline: gate.BaselineState
 ) -> list[gate.GatedVersion]:
     """Returns the app versions of a run, with their comparisons with the baseline, if there is one."""
     rows: list[ConversationRow] = [{**row, "transcript": None} for row in run.conversations()]
-    unrecorded = gate.unrecorded_cases(rows, rejected_cases)
+    unrecorded = gate.unrecorded_cases(rows, lost)
     conversations, calibration = read_versions(run, tells_why=True).conversations, run.calibration()
     of_version, names = grouped((row["app_version"], row) for row in rows), [*conversations]
     gated = []
     for name in sorted(names, key=lambda name: name or ""):
-        compared = comparisons.get(name), baseline, calibration, unrecorded.get(name, ())
-        gated.append(gate.GatedVersion(name, conversations[name], of_version.get(name, []), *compared))
+        about = compared.get(name), baseline, calibration, unrecorded.get(name, ())
+        gated.append(gate.GatedVersion(name, conversations[name], of_version.get(name, []), *about))
     return gated
 
 

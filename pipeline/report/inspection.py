@@ -256,8 +256,7 @@ def suggest_mapping(
     Beside it: what is to be said of it, one line each, and whether it reads everything. Raises ConfigError if
     a path names nothing, or cannot be read.
     """
-    records = list(islice(_unknown(paths, reader), _MOST_RECORDS))
-    if not records:
+    if not (records := list(islice(_unknown(paths, reader), _MOST_RECORDS))):
         return "a format fits every record"
     proposal = suggested_mapping(records)
     if isinstance(proposal, str):

@@ -131,8 +131,7 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
         for flip in flips:
             if flip.kind == "regressed" or (flip.kind in _LOST and flip.criterion == STATUS):
                 gone.setdefault(flip.case, set()).update(flip.candidate_conversations)
-        left = sum(map(shown_ids.isdisjoint, gone.values()))
-        if left:
+        if left := sum(map(shown_ids.isdisjoint, gone.values())):
             now = f"regressed or {'has' if left == 1 else 'have'} no verdict any more"
             yield from (f"{counted(left, 'more case')} {now}: the details below list changed cases.", "")
 
@@ -170,19 +169,13 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
     yield from _table([*head[:-1], "word"], rows)
     if notes := words.table_notes(comparison):
         yield from (*(f"- {shown(note)}" for note in notes), "")
-    units = {result.criterion: result for result in comparison.criteria}
-    slices = []
-    for part in (part for part in comparison.slices if part.stands_out):
-        difference = words.difference_cell(part.difference, units[part.criterion])
-        slices.append([part.slice, part.criterion, difference, words.shown_p(part.q)])
-    if slices:
-        yield from _table(["slice that stands out", "criterion", "difference", "q"], slices)
+    if parts := [[*map(str, part)] for part in words.standing_out(comparison)[:_MOST_CASES]]:
+        yield from _table(["slice or turn that stands out", "criterion", "difference", "q", "cases"], parts)
 
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
-    by_case = grouped((flip.case, flip) for flip in flips)
-    if by_case:
+    if by_case := grouped((flip.case, flip) for flip in flips):
         short, shown_cases = words.last_parts(by_case), [*by_case.items()][:_MOST_CASES]
         rows = [[flips_reason(flips), short[case], _changes(flips)] for case, flips in shown_cases]
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)

@@ -18,12 +18,11 @@ from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, redacted_text
-from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions import first_page
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
 from turnwise.transforms.decisions.comparison.words import decimals, last_parts, share_text
-from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
+from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, cut_inputs, with_step
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
@@ -33,13 +32,11 @@ from turnwise.transforms.scoring import config as scoring
 from turnwise.transforms.text.cleaning import natural_order
 
 UsageByModel = dict[str, JudgeUsage]
+MetricRows = Iterable[MetricsByAppVersionRow]
 
 
 def judge_document(
-    settings: RunSettings,
-    usage: UsageByModel,
-    rows: Iterable[MetricsByAppVersionRow],
-    joint: JsonObject | None = None,
+    settings: RunSettings, usage: UsageByModel, rows: MetricRows, joint: JsonObject | None = None
 ) -> JsonObject:
     """Returns the `judge` object of `run.json`.
 
@@ -84,8 +81,7 @@ def judge_document(
 def divided_text(settings: RunSettings) -> str:
     """Returns a line about limits that are divided; "": they are not."""
     judge = settings.judge
-    part = judge.per_worker
-    if not part:
+    if not (part := judge.per_worker):
         return ""
     figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
     text = f"the judge's limits are divided by {judge.workers} workers: {figures} each"
@@ -224,11 +220,10 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
         for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()
         if name in options and (cascade := options[name].cascade)
     }
-    inapplicable = {
-        name: {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
-        | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
-        for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items()
-    }
+    inapplicable = {}
+    for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items():
+        stated = {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
+        inapplicable[name] = stated | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
     return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
 
@@ -269,7 +264,7 @@ _MOST_UNKNOWN = 5
 
 
 def version_table(
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: MetricRows,
     criteria: Sequence[str],
     failures: dict[str, int],
     has_means: bool = True,
@@ -321,7 +316,7 @@ def version_table(
     return f"{table}\n{counted(len(others), 'other app version')}: {figures} (see metrics_by_app_version)"
 
 
-def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+def versions_of(rows: MetricRows) -> list[str]:
     """Returns the app versions in the order of the columns; "": not stated."""
     names = {row["app_version"] or "" for row in rows}
     return sorted(names, key=lambda name: (not name, natural_order(name)))
@@ -336,7 +331,7 @@ def _row_of(
     return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
-def window_lines(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
+def window_lines(rows: MetricRows) -> list[str]:
     """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
     lines = []
     for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
@@ -373,8 +368,7 @@ def _mostly_repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
 
 
 def _repeats(row: MetricsByAppVersionRow | None) -> str:
-    repeats = _mostly_repeated(row)
-    if repeats is None:
+    if (repeats := _mostly_repeated(row)) is None:
         return "-"
     index = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
     hat, at = repeats["pass_hat_k"][index], repeats["pass_at_k"][index]
@@ -484,7 +478,7 @@ def first_page_lines(page: FirstPage, width: int) -> list[str]:
 
 def summary_text(
     settings: RunSettings,
-    rows: Iterable[MetricsByAppVersionRow],
+    rows: MetricRows,
     document: JsonObject,
     ended: EndComparison,
     examples: Mapping[str, str],
@@ -542,12 +536,7 @@ def summary_text(
     return "\n".join(lines_of_text)
 
 
-_INCOMPLETE = f": {IncompleteReadError.__name__}"
-
-
-def gate_problems(
-    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
-) -> list[str]:
+def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) -> list[str]:
     """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
     conversations = counts["results"] + counts["rejected_conversations"]
@@ -558,16 +547,16 @@ def gate_problems(
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
     limit, see = settings.max_failure_ratio, _see(settings, "failures")
-    what = f"{rejected} of {total} records and conversations were rejected, more than"
     if limit is not None and total and rejected / total > limit:
-        problems.append(f"{what} --max_failure_ratio {limit:g}")
+        what = f"{rejected} of {total} records and conversations were rejected, more than --max_failure_ratio"
+        problems.append(f"{what} {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        problems.append(f"{what} half: {see}{option}")
+        what = f"{rejected} of {total} records and conversations were rejected, more than half"
+        problems.append(f"{what}: {see}{option}")
     if files := counts.get("unread_files", 0):
         problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
-    broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
-    if broken:
+    if broken := cut_inputs(counts):
         problem = f"{counted(broken, 'input')} could not be read to the end"
         problems.append(f"{problem}: an unknown number of records is missing; {see}")
     has_given = settings.eval_cases or counts["rejected_cases"]
@@ -589,9 +578,7 @@ def _see(settings: RunSettings, table: str) -> str:
 _MEASURED_ALWAYS = "add --eval_cases or criteria that apply (turnwise inspect lists them)"
 
 
-def _nothing_scored(
-    settings: RunSettings, counts: RunCounts, rows: Iterable[MetricsByAppVersionRow]
-) -> list[str]:
+def _nothing_scored(settings: RunSettings, counts: RunCounts, rows: MetricRows) -> list[str]:
     """Returns why no conversation has a score or a verdict; empty if one has."""
     if any(row["scored"] for row in rows):
         return []

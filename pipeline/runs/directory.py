@@ -47,8 +47,7 @@ class RunDirectory(Run):
 
     def _calibration(self) -> Calibration | None:
         """Raises ConfigError if the file cannot be read, or is of another run."""
-        path = self.calibration_path()
-        if path is None:
+        if (path := self.calibration_path()) is None:
             return None
         try:
             with open_path(path) as file:

@@ -507,6 +507,7 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
             is_last = last.get((rejected.conversation, rejected.version), rejected.run) == rejected.run
             if is_last and (rejected.run in side.run_ids or is_of_version(rejected)):
                 counts[rejected.run] += rejected.number
+                side.cut_inputs += rejected.is_cut
     side.rejected = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
@@ -573,8 +574,7 @@ def read_stored_run(connection: Connection, name: str, most: int) -> Run:
     Raises ConfigError if there is none, it is not complete, or it has more conversations than `most`.
     """
     query = select(RUNS.c.run_id, RUNS.c.home, RUNS.c.state, RUNS.c.content)
-    row = connection.execute(query.where(RUNS.c.name == key_text(name))).first()
-    if row is None:
+    if (row := connection.execute(query.where(RUNS.c.name == key_text(name))).first()) is None:
         raise ConfigError(f"there is no run {name}")
     if row.state != COMPLETED or not row.content:
         raise ConfigError(f"run {row.run_id} is {row.state}: there is a report of complete runs only")

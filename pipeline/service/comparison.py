@@ -97,9 +97,8 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
             if not state.is_counted:
                 raise ServiceError("FAILED_PRECONDITION", f"{state.sentence()}, and is not compared")
             counts = count_by_evaluation(connection, row["name"], row["execution"])
-            verdicts.append(
-                {name: (of.get("passedCount", 0), of.get("failedCount", 0)) for name, of in counts.items()}
-            )
+            both = {name: (of.get("passedCount", 0), of.get("failedCount", 0)) for name, of in counts.items()}
+            verdicts.append(both)
         scored = {name for of_run in verdicts for name in of_run if compared is None or name in compared}
         return run_summaries(connection, app, rows), verdicts, sorted(scored)
 

@@ -198,9 +198,8 @@ def _written(service: Service, work: Callable[[Connection], rows.StoredEvaluatio
         raise ServiceError("ALREADY_EXISTS", "the app has an entry of that name already") from None
     if made is None:
         return {}
-    return service.store.read(
-        lambda connection: with_computed_fields(connection, [made], service.cache, COMPUTED)[0]
-    )
+    read = partial(with_computed_fields, stored=[made], cache=service.cache, wanted=COMPUTED)
+    return service.store.read(read)[0]
 
 
 # What all changes of a store have in common: who made them, etags, unique names.

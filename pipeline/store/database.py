@@ -489,8 +489,7 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
     store = Store(engine, shown, read_only)
     if not read_only and not store.read(stored_version):
         store.write(create_tables)
-    version = store.read(stored_version)
-    if not version:
+    if not (version := store.read(stored_version)):
         raise StoreError("the store is empty; run turnwise serve to create its tables")
     if version != SCHEMA_VERSION:
         store.close()

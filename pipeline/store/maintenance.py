@@ -14,26 +14,8 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, or_, select, update
 
+from turnwise.pipeline.store import database as db
 from turnwise.pipeline.store import runs as stored_runs
-from turnwise.pipeline.store.database import (
-    CONVERSATION_ROWS,
-    CURRENT,
-    DELETED_TABLES,
-    EVALUATIONS,
-    EXECUTIONS,
-    FAILURE_ROWS,
-    HISTORY,
-    METADATA,
-    RESULT_ROWS,
-    RUN_SUMMARIES,
-    RUN_TABLES,
-    RUNS,
-    SCORE_ROWS,
-    TAGS,
-    Store,
-    key_text,
-    unguarded_history,
-)
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.config import ConfigError, RedactConfig
 from turnwise.schemas.jsonio import dump_json
@@ -54,11 +36,11 @@ def old_runs(connection: Connection, before: int, now: int, name: str | None = N
 
     A run that may still be written `now` (nanoseconds since 1970, as `before`) is not old.
     """
-    ended = func.coalesce(EXECUTIONS.c.end_nanos, EXECUTIONS.c.update_nanos).label("nanos")
-    query = select(EXECUTIONS.c.name, EXECUTIONS.c.home, EXECUTIONS.c.state, ended).order_by(ended)
+    ended = func.coalesce(db.EXECUTIONS.c.end_nanos, db.EXECUTIONS.c.update_nanos).label("nanos")
+    query = select(db.EXECUTIONS.c.name, db.EXECUTIONS.c.home, db.EXECUTIONS.c.state, ended).order_by(ended)
     if name is not None:
-        homes = select(EXECUTIONS.c.home).where(EXECUTIONS.c.name == name)
-        query = query.where(EXECUTIONS.c.home.in_(homes))
+        homes = select(db.EXECUTIONS.c.home).where(db.EXECUTIONS.c.name == name)
+        query = query.where(db.EXECUTIONS.c.home.in_(homes))
     rows = connection.execute(query).all()
     newest = {row.home: row for row in rows}
     last = {row.name: newest[row.home] for row in rows if name in (None, row.name)}
@@ -68,7 +50,7 @@ def old_runs(connection: Connection, before: int, now: int, name: str | None = N
     return sorted(ended_runs, key=lambda run: (run.nanos, run.name))
 
 
-def prune(store: Store, before: int, now: int) -> list[OldRun]:
+def prune(store: db.Store, before: int, now: int) -> list[OldRun]:
     """Deletes old runs, each in one step, and rows that no run has; returns the runs. See `old_runs`."""
     done = []
     for run in store.read(lambda connection: old_runs(connection, before, now)):
@@ -95,16 +77,16 @@ def find_run(connection: Connection, run: str, app: str) -> list[str]:
 
     Raises ConfigError if several runs, of an app or ("") any, have that id.
     """
-    is_it = or_(_ends(EXECUTIONS.c.name, run), EXECUTIONS.c.run_id == key_text(run))
-    query = select(EXECUTIONS.c.home).where(is_it, *([EXECUTIONS.c.app == app] if app else []))
+    is_it = or_(_ends(db.EXECUTIONS.c.name, run), db.EXECUTIONS.c.run_id == db.key_text(run))
+    query = select(db.EXECUTIONS.c.home).where(is_it, *([db.EXECUTIONS.c.app == app] if app else []))
     homes = sorted(set(connection.execute(query).scalars()))
     if len(homes) > 1:
         raise ConfigError(f"{len(homes)} runs have the id {run}: give the name of one: {', '.join(homes)}")
-    names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home.in_(homes)).distinct()
+    names = select(db.EXECUTIONS.c.name).where(db.EXECUTIONS.c.home.in_(homes)).distinct()
     return sorted(connection.execute(names).scalars())
 
 
-def delete_run(store: Store, names: Sequence[str], now: int) -> None:
+def delete_run(store: db.Store, names: Sequence[str], now: int) -> None:
     """Deletes a run with all of its rows; raises ConfigError if it may still be written."""
 
     def forget(connection: Connection) -> None:
@@ -123,9 +105,10 @@ def delete_run(store: Store, names: Sequence[str], now: int) -> None:
 def orphans(connection: Connection) -> dict[str, int]:
     """Returns run -> number of rows that belong to no execution of it."""
     counts = Counter[str]()
-    for table in DELETED_TABLES:
-        is_of_run = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
-        has_none = ~select(EXECUTIONS.c.name).where(*is_of_run).exists()
+    for table in db.DELETED_TABLES:
+        known = db.EXECUTIONS.c
+        is_of_run = known.name == table.c.evaluation_run, known.execution == table.c.execution
+        has_none = ~select(known.name).where(*is_of_run).exists()
         query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)
         for run, count in connection.execute(query):
             counts[run] += count
@@ -135,12 +118,12 @@ def orphans(connection: Connection) -> dict[str, int]:
 def count_rows_of(connection: Connection, runs: Sequence[str]) -> dict[str, int]:
     """Returns table -> number of the rows of runs, by name."""
     rows = partial(stored_runs.row_count, connection)
-    return {t.name: sum(rows(t, t.c.evaluation_run == run) for run in runs) for t in RUN_TABLES}
+    return {t.name: sum(rows(t, t.c.evaluation_run == run) for run in runs) for t in db.RUN_TABLES}
 
 
 # Deletes conversations, users and evaluations.
 
-_HOLDING = (RESULT_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
+_HOLDING = (db.RESULT_ROWS, db.SCORE_ROWS, db.CONVERSATION_ROWS)
 """Tables whose rows are of a conversation, results first: which ones are its own, its rows say."""
 _KEPT_OF_FAILURES = ("run_id", "stage", "error_type", "criterion", "app_version", "turn_index", "replaced")
 _PIECE = 500
@@ -170,12 +153,11 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
     Raises ConfigError if several conversations end so, or several apps have a conversation of that id, and
     none is named ("").
     """
-    columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
-    named = connection.execute(select(*columns).where(CONVERSATION_ROWS.c.name == name)).first()
-    if named:
+    columns = db.CONVERSATION_ROWS.c.app, db.CONVERSATION_ROWS.c.conversation_id
+    if named := connection.execute(select(*columns).where(db.CONVERSATION_ROWS.c.name == name)).first():
         return _subject(connection, [ConversationKey(*named)], [])
     # A result is in the app of its case, so that the rows of conversations say the app, where there are any.
-    for tables in ((CONVERSATION_ROWS,), _HOLDING):
+    for tables in ((db.CONVERSATION_ROWS,), _HOLDING):
         held = ((table.c.app, table.c.conversation_id) for table in tables)
         queries = (select(*columns).where(_ends(columns[1], name)) for columns in held)
         rows = (row for query in queries for row in connection.execute(query))
@@ -192,12 +174,12 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
 
 def _ends(column: ColumnElement[str], name: str) -> ColumnElement[bool]:
     """Returns the condition that a column is a name, or a resource name whose end it is."""
-    return or_(column == key_text(name), column.endswith(f"/{key_text(name)}", autoescape=True))
+    return or_(column == db.key_text(name), column.endswith(f"/{db.key_text(name)}", autoescape=True))
 
 
 def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
     """Returns the id that is a name, else the only one that ends so; raises ConfigError if several do."""
-    nearest = sorted({key_text(name)} & ids or ids)
+    nearest = sorted({db.key_text(name)} & ids or ids)
     if len(nearest) > 1:
         many = f"{len(nearest)} {kind} are called {name}"
         raise ConfigError(f"{many}: give the id of one: {', '.join(nearest)}")
@@ -206,14 +188,14 @@ def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
 
 def find_user(connection: Connection, user: str) -> Subject:
     """Returns a user in all apps, also by its markers in redacted runs; ConfigError: several end so."""
-    user_id = CONVERSATION_ROWS.c.user_id
+    user_id = db.CONVERSATION_ROWS.c.user_id
     known = connection.execute(select(user_id).where(_ends(user_id, user)).distinct()).scalars()
     redactors = Redactor(RedactConfig()), Redactor(RedactConfig(paths=("user_id",)))
     redactors[1].learn([{"user_id": user}])
     markers = (redactor.identity(user) for redactor in redactors)
     ids = sorted({user, *markers, *_nearest(set(known), user, "users")})
-    columns = CONVERSATION_ROWS.c.app, CONVERSATION_ROWS.c.conversation_id
-    query = select(*columns).where(user_id.in_(map(key_text, ids))).distinct()
+    columns = db.CONVERSATION_ROWS.c.app, db.CONVERSATION_ROWS.c.conversation_id
+    query = select(*columns).where(user_id.in_(map(db.key_text, ids))).distinct()
     return _subject(connection, sorted(ConversationKey(*row) for row in connection.execute(query)), ids)
 
 
@@ -221,8 +203,9 @@ def _subject(connection: Connection, keys: list[ConversationKey], named: Sequenc
     """Returns a subject with the ids that its conversations have in their logs, which columns may shorten."""
     ids = {*named, *(key.conversation_id for key in keys)}
     for app, names in _pieces(keys):
-        is_long = func.length(CONVERSATION_ROWS.c.conversation_id) >= 200
-        query = select(CONVERSATION_ROWS.c.content).where(_is_of(CONVERSATION_ROWS, app, names), is_long)
+        held = db.CONVERSATION_ROWS.c
+        is_long = func.length(held.conversation_id) >= 200
+        query = select(held.content).where(_is_of(db.CONVERSATION_ROWS, app, names), is_long)
         for content in connection.execute(query).scalars():
             ids.add((stored_runs.read_document(content) or {}).get("conversation_id") or "")
     return Subject(keys, frozenset(ids - {""}))
@@ -238,10 +221,11 @@ def _pieces(keys: Sequence[ConversationKey]) -> Iterator[tuple[str, list[str]]]:
 
 def _is_of(table: Table, app: str, ids: Sequence[str]) -> ColumnElement[bool]:
     of_app = table.c.app == app
-    if table is RESULT_ROWS:
+    if table is db.RESULT_ROWS:
         # A result is in the app of its case, which may be another one than that of its conversation.
-        keys = "app", "conversation_id"
-        other = select(CONVERSATION_ROWS.c.name).where(*(CONVERSATION_ROWS.c[k] == table.c[k] for k in keys))
+        held = db.CONVERSATION_ROWS.c
+        is_same = held.app == table.c.app, held.conversation_id == table.c.conversation_id
+        other = select(held.name).where(*is_same)
         of_app = or_(of_app, ~other.exists())
     return and_(table.c.conversation_id.in_(ids), of_app)
 
@@ -260,7 +244,7 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
             runs = select(table.c.evaluation_run).where(condition).distinct()
             changed.update(connection.execute(runs).scalars())
             done[table.name] += connection.execute(delete(table).where(condition)).rowcount
-    for row in connection.execute(select(FAILURE_ROWS)).all():
+    for row in connection.execute(select(db.FAILURE_ROWS)).all():
         failure = stored_runs.read_document(row.content)
         values = [row.content] if failure is None else failure.values()
         texts = [value for value in values if type(value) is str]
@@ -268,26 +252,26 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
             continue
         kept_values = {key: v if key in _KEPT_OF_FAILURES else None for key, v in (failure or {}).items()}
         content = dump_json({**kept_values, "message": "deleted"}).decode()
-        is_it = FAILURE_ROWS.c.name == row.name, FAILURE_ROWS.c.execution == row.execution
+        is_it = db.FAILURE_ROWS.c.name == row.name, db.FAILURE_ROWS.c.execution == row.execution
         emptied = {"conversation_id": "", "source": "", "content": content}
-        connection.execute(update(FAILURE_ROWS).where(*is_it).values(emptied))
-        done[FAILURE_ROWS.name] += 1
-    columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
+        connection.execute(update(db.FAILURE_ROWS).where(*is_it).values(emptied))
+        done[db.FAILURE_ROWS.name] += 1
+    columns = db.EXECUTIONS.c.name, db.EXECUTIONS.c.execution, db.EXECUTIONS.c.content
     # Where no conversation is deleted, what is to be read is of one that stays.
     for name, execution, content in connection.execute(select(*columns)).all() if subject.keys else ():
         document = stored_runs.read_document(content) or {}
         entries = document.get("to_read") or []
         kept = [entry for entry in entries if not _names(json.dumps(entry, ensure_ascii=False), subject.ids)]
         if len(kept) < len(entries):
-            is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution
+            is_it = db.EXECUTIONS.c.name == name, db.EXECUTIONS.c.execution == execution
             shorter = dump_json({**document, "to_read": kept}).decode()
-            connection.execute(update(EXECUTIONS).where(*is_it).values(content=shorter))
+            connection.execute(update(db.EXECUTIONS).where(*is_it).values(content=shorter))
             done["to_read"] += len(entries) - len(kept)
     for run in sorted(changed):
-        connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run))
+        connection.execute(delete(db.RUN_SUMMARIES).where(db.RUN_SUMMARIES.c.evaluation_run == run))
         # Servers compute the figures of a run anew when its time has changed.
-        later = {"update_nanos": EXECUTIONS.c.update_nanos + 1}
-        connection.execute(update(EXECUTIONS).where(EXECUTIONS.c.name == run).values(later))
+        later = {"update_nanos": db.EXECUTIONS.c.update_nanos + 1}
+        connection.execute(update(db.EXECUTIONS).where(db.EXECUTIONS.c.name == run).values(later))
     return +done
 
 
@@ -309,9 +293,10 @@ def naming(connection: Connection, subject: Subject) -> dict[str, str]:
     That are evaluations, by any revision. Where no conversation was deleted, they are also the runs that say
     it of one that is to be read.
     """
-    rows = connection.execute(select(HISTORY.c.evaluation, HISTORY.c.content))
+    rows = connection.execute(select(db.HISTORY.c.evaluation, db.HISTORY.c.content))
     names = {name: "evaluation" for name, content in rows if _names(content, subject.ids)}
-    runs = connection.execute(select(EXECUTIONS.c.name, EXECUTIONS.c.content)) if not subject.keys else ()
+    query = select(db.EXECUTIONS.c.name, db.EXECUTIONS.c.content)
+    runs = () if subject.keys else connection.execute(query)
     for name, content in runs:
         entries = (stored_runs.read_document(content) or {}).get("to_read") or []
         if _names(json.dumps(entries, ensure_ascii=False), subject.ids):
@@ -321,12 +306,16 @@ def naming(connection: Connection, subject: Subject) -> dict[str, str]:
 
 def delete_evaluation(connection: Connection, name: str) -> Counter[str]:
     """Deletes an evaluation with its whole history; its results stay. Returns table -> number of rows."""
-    keys = ((TAGS, TAGS.c.evaluation), (EVALUATIONS, EVALUATIONS.c.name), (HISTORY, HISTORY.c.evaluation))
-    with unguarded_history(connection):
+    keys = (
+        (db.TAGS, db.TAGS.c.evaluation),
+        (db.EVALUATIONS, db.EVALUATIONS.c.name),
+        (db.HISTORY, db.HISTORY.c.evaluation),
+    )
+    with db.unguarded_history(connection):
         return +Counter({t.name: connection.execute(delete(t).where(c == name)).rowcount for t, c in keys})
 
 
-def overwrite_deleted(store: Store) -> bool:
+def overwrite_deleted(store: db.Store) -> bool:
     """Overwrites what was deleted; PostgreSQL only makes its space free. Raises StoreError.
 
     Returns whether nothing of it is left in SQLite's files: another process may still read its log.
@@ -334,7 +323,7 @@ def overwrite_deleted(store: Store) -> bool:
 
     def work(connection: Connection) -> bool:
         if not store.is_sqlite:
-            connection.exec_driver_sql(f"VACUUM {', '.join(sorted(METADATA.tables))}")
+            connection.exec_driver_sql(f"VACUUM {', '.join(sorted(db.METADATA.tables))}")
             return True
         # Other programs may have deleted rows without `secure_delete`.
         connection.exec_driver_sql("VACUUM")
@@ -348,7 +337,7 @@ def overwrite_deleted(store: Store) -> bool:
 _COUNTS = ("conversations", "results", "passes", "fails", "no_verdict", "failures")
 
 
-def problems_of(store: Store) -> dict[str, list[str]]:
+def problems_of(store: db.Store) -> dict[str, list[str]]:
     """Returns check -> what is wrong, one line each; a check that cannot be made says so."""
 
     def lines(check: Callable[[Connection], Iterator[str]]) -> list[str]:
@@ -373,18 +362,17 @@ def _pages(connection: Connection) -> Iterator[str]:
 def _lost_rows(connection: Connection) -> Iterator[str]:
     for run, count in orphans(connection).items():
         yield f"{run}: {count} rows belong to no execution; turnwise store prune deletes them"
-    is_it = EXECUTIONS.c.name == CURRENT.c.name, EXECUTIONS.c.execution == CURRENT.c.execution
-    rejected = select(CURRENT.c.name).where(~select(EXECUTIONS.c.name).where(*is_it).exists())
+    is_it = db.EXECUTIONS.c.name == db.CURRENT.c.name, db.EXECUTIONS.c.execution == db.CURRENT.c.execution
+    rejected = select(db.CURRENT.c.name).where(~select(db.EXECUTIONS.c.name).where(*is_it).exists())
     for name in connection.execute(rejected).scalars():
         yield f"{name}: the execution that is read is not there"
 
 
 def _counts(connection: Connection) -> Iterator[str]:
     """Yields which complete executions have other numbers of rows than they counted at their end."""
-    complete = select(EXECUTIONS).where(EXECUTIONS.c.state == COMPLETED)
+    complete = select(db.EXECUTIONS).where(db.EXECUTIONS.c.state == COMPLETED)
     for row in connection.execute(complete).mappings().all():
-        document = stored_runs.read_document(row["content"])
-        if document is None:
+        if (document := stored_runs.read_document(row["content"])) is None:
             yield f"{row['name']}: its run.json cannot be read"
             continue
         there = stored_runs.count_rows(connection, row["name"], row["execution"])
@@ -421,8 +409,8 @@ class ListedRun(NamedTuple):
 
 def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     """Returns the runs of an app ("": of all apps), by app, the newest first."""
-    query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
-    query = query.where(RUNS.c.app == app) if app else query
+    query = select(db.RUNS).order_by(db.RUNS.c.app, db.RUNS.c.create_nanos.desc(), db.RUNS.c.name)
+    query = query.where(db.RUNS.c.app == app) if app else query
     stated = ("name", "app", "run_id", "state", "day", "cost", "exit_status", "error")
     listed = []
     for app_name, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
@@ -438,7 +426,7 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     return listed
 
 
-def back_up(store: Store, path: str) -> int:
+def back_up(store: db.Store, path: str) -> int:
     """Writes a copy of a store as it is at one time; the file is there when it is whole and was checked.
 
     Returns its size in bytes. Raises ConfigError for a wrong path, StoreError if there is no sound copy.

@@ -13,34 +13,10 @@ import sqlalchemy as sa
 from pydantic.alias_generators import to_snake
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, select
 
-from turnwise.pipeline.store.database import (
-    ADDED,
-    CONVERSATION_ROWS,
-    CONVERSATIONS,
-    EVALUATIONS,
-    FAILURE_ROWS,
-    HISTORY,
-    METRIC_COLUMNS,
-    METRIC_ROWS,
-    METRICS,
-    RESULT_ROWS,
-    RESULTS,
-    SCORE_COLUMNS,
-    SCORE_ROWS,
-    SCORES,
-    TAGS,
-    app_of_row,
-    full_result,
-    key_nanos,
-    key_text,
-    marked,
-    plain_text,
-    run_name,
-    shared_store,
-)
+from turnwise.pipeline.store import database as db
 from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
 from turnwise.pipeline.store.urls import COMPLETED
-from turnwise.schemas.ces.names import app_in, app_of, parent_of, version_id
+from turnwise.schemas.ces.names import app_in, app_of, version_id
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, dump_json, grouped, shown_url
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
@@ -51,10 +27,10 @@ from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import LEAST_DESTRUCTIVE, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
-_WITH_COLUMNS = (*SCORE_COLUMNS, "run_id", "app_version")
+_WITH_COLUMNS = (*db.SCORE_COLUMNS, "run_id", "app_version")
 _KEPT = [column.name for column in columns("scores") if column.name not in _WITH_COLUMNS]
-_OF_CONVERSATION = [c.name for c in CONVERSATION_ROWS.c if c.name in ConversationRow.__annotations__]
-_OF_FAILURE = [column.name for column in FAILURE_ROWS.c if column.name in FailureRow.__annotations__]
+_OF_CONVERSATION = [c.name for c in db.CONVERSATION_ROWS.c if c.name in ConversationRow.__annotations__]
+_OF_FAILURE = [column.name for column in db.FAILURE_ROWS.c if column.name in FailureRow.__annotations__]
 _UNREAD = ("name", "app", "conversation", "update_nanos", "execution")
 
 
@@ -67,7 +43,7 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
     return {
         **_shared_columns(row, stated, app, nanos),
         "name": conversation_name(row, app),
-        "user_id": key_text(row["user_id"] or ""),
+        "user_id": db.key_text(row["user_id"] or ""),
         "severity_score": row["severity_score"],
         "content": dump_json(row).decode(),
     }
@@ -75,13 +51,13 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
 
 def score_columns(row: ScoreRow, app: str, nanos: int, day: str) -> JsonObject:
     """Returns the columns of a score as `conversation_columns` does; `day` is that of the run."""
-    stated: JsonObject = {name: row[name] for name in SCORE_COLUMNS}  # type: ignore[literal-required]
+    stated: JsonObject = {name: row[name] for name in db.SCORE_COLUMNS}  # type: ignore[literal-required]
     conversation = conversation_name(row, app)
     return {
         **_shared_columns(row, stated, app, nanos),
         "name": f"{conversation}/scores/{row['score_id']}",
         "conversation": conversation,
-        "criterion": key_text(row["criterion"]),
+        "criterion": db.key_text(row["criterion"]),
         "day": day_of(row["event_time"]) or day,
         "content": dump_json({name: row[name] for name in _KEPT}).decode(),  # type: ignore[literal-required]
     }
@@ -97,21 +73,21 @@ def day_of(event_time: str | None) -> str:
 
 
 def _shared_columns(row: ConversationRow | ScoreRow, stated: JsonObject, app: str, nanos: int) -> JsonObject:
-    row_app = app_of_row(row, app)
+    row_app = db.app_of_row(row, app)
     return {
-        **{name: plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
+        **{name: db.plain_text(value) if isinstance(value, str) else value for name, value in stated.items()},
         "app": row_app,
         "evaluation_run": run_key(row_app, row["run_id"]),
-        "conversation_id": key_text(row["conversation_id"]),
-        "eval_id": key_text(row["eval_id"] or ""),
-        "version_id": key_text(version_id(row["app_version"] or "")),
+        "conversation_id": db.key_text(row["conversation_id"]),
+        "eval_id": db.key_text(row["eval_id"] or ""),
+        "version_id": db.key_text(version_id(row["app_version"] or "")),
         "update_nanos": nanos,
     }
 
 
 def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
     """Returns the name of a conversation of a run, for each case and app version another one."""
-    run = run_name(app_of_row(row, app), row["run_id"])
+    run = db.run_name(db.app_of_row(row, app), row["run_id"])
     ids = row["conversation_id"], row["app_version"], row["eval_id"]
     stated = "\0".join("" if text is None else f"={text}" for text in ids)
     return f"{run}/conversations/c-{sha256(stated.encode('utf-8', 'replace')).hexdigest()[:32]}"
@@ -119,7 +95,7 @@ def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
 
 def verdict_counts(connection: Connection, run: str, version: str | None = None) -> dict[str, int]:
     """Returns verdict ("": none) -> number of conversations of a run, or a version (its id) of it."""
-    column = CONVERSATIONS.c.verdict
+    column = db.CONVERSATIONS.c.verdict
     query = select(column, sa.func.count()).where(*_of_version(run, version)).group_by(column)
     return {verdict: count for verdict, count in connection.execute(query)}
 
@@ -133,7 +109,7 @@ def conversations_to_read(
     first 10,000 in the order of reading, as `to_read` does.
     """
     of_run = _of_version(run, version)
-    held, problem_type = CONVERSATIONS.c, CONVERSATIONS.c.problem_type
+    held, problem_type = db.CONVERSATIONS.c, db.CONVERSATIONS.c.problem_type
     query = select(
         *(held.name, held.verdict, held.severity_score, problem_type, held.event_time),
         *(held.conversation_id, held.version_id, held.eval_id),
@@ -149,31 +125,33 @@ def conversations_to_read(
 
 
 def _of_version(run: str, version: str | None) -> list[ColumnElement[bool]]:
-    of_run = CONVERSATIONS.c.evaluation_run == run
-    return [of_run] if version is None else [of_run, CONVERSATIONS.c.version_id == version]
+    of_run = db.CONVERSATIONS.c.evaluation_run == run
+    return [of_run] if version is None else [of_run, db.CONVERSATIONS.c.version_id == version]
 
 
 def find_conversation(connection: Connection, name: str) -> ConversationRow | None:
     """Returns a conversation by its name, or None."""
-    text = connection.execute(select(CONVERSATIONS.c.content).where(CONVERSATIONS.c.name == name)).scalar()
+    query = select(db.CONVERSATIONS.c.content).where(db.CONVERSATIONS.c.name == name)
+    text = connection.execute(query).scalar()
     return None if text is None else json.loads(text)
 
 
 def names_of(connection: Connection, app: str, conversation_id: str, run: str | None) -> Sequence[str]:
     """Returns the names of a conversation in one run or (None) in all runs of an app, the newest first."""
-    is_it = (CONVERSATIONS.c.app == app, CONVERSATIONS.c.conversation_id == key_text(conversation_id))
-    query = select(CONVERSATIONS.c.name).where(*is_it)
-    query = query if run is None else query.where(CONVERSATIONS.c.evaluation_run == run)
-    newest = query.order_by(CONVERSATIONS.c.update_nanos.desc(), CONVERSATIONS.c.name)
+    held = db.CONVERSATIONS.c
+    query = select(held.name).where(held.app == app, held.conversation_id == db.key_text(conversation_id))
+    query = query if run is None else query.where(held.evaluation_run == run)
+    newest = query.order_by(held.update_nanos.desc(), held.name)
     return connection.execute(newest).scalars().all()
 
 
 def scores_of(connection: Connection, name: str) -> list[JsonObject]:
     """Returns the scores of a conversation by its name: by turn, those of the whole last."""
-    columns = [column for column in SCORES.c if column.name not in _UNREAD]
-    order = (SCORES.c.turn_index.is_(None), SCORES.c.turn_index, SCORES.c.criterion, SCORES.c.score_id)
-    rows = connection.execute(select(*columns).where(SCORES.c.conversation == name).order_by(*order))
-    return [{**ADDED, **row._mapping, **json.loads(row.content)} for row in rows]
+    held = db.SCORES.c
+    query = select(*(column for column in held if column.name not in _UNREAD))
+    order = (held.turn_index.is_(None), held.turn_index, held.criterion, held.score_id)
+    rows = connection.execute(query.where(held.conversation == name).order_by(*order))
+    return [{**db.ADDED, **row._mapping, **json.loads(row.content)} for row in rows]
 
 
 def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
@@ -182,12 +160,12 @@ def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
     turn = row.get("turn_index")
     key = dump_json([row["app_version"], row["criterion"], row["level"], turn]).decode()
     return {
-        **{name: row.get(name) for name in METRIC_COLUMNS},  # those of turns have no conversations
-        "name": marked(f"{run_name(app, row['run_id'])}/metrics/m", key),
+        **{name: row.get(name) for name in db.METRIC_COLUMNS},  # those of turns have no conversations
+        "name": db.marked(f"{db.run_name(app, row['run_id'])}/metrics/m", key),
         "app": app,
         "evaluation_run": run_key(app, row["run_id"]),
-        "version_id": key_text(version_id(row["app_version"] or "")),
-        "criterion": key_text(row["criterion"]),
+        "version_id": db.key_text(version_id(row["app_version"] or "")),
+        "criterion": db.key_text(row["criterion"]),
         "turn_index": turn,
         "day": execution.day,
         "update_nanos": nanos,
@@ -205,16 +183,16 @@ class VersionMetric(MetricRow):
 
 def version_metrics(connection: Connection, runs: Collection[str]) -> dict[str, list[VersionMetric]]:
     """Returns name of a run -> its metrics of whole app versions, by criterion, version and level."""
-    is_theirs = METRICS.c.evaluation_run.in_(list(runs)), METRICS.c.turn_index.is_(None)
+    is_theirs = db.METRICS.c.evaluation_run.in_(list(runs)), db.METRICS.c.turn_index.is_(None)
     order = itemgetter("evaluation_run", "criterion", "version_id", "level")
-    rows = sorted(connection.execute(select(METRICS).where(*is_theirs)).mappings(), key=order)
+    rows = sorted(connection.execute(select(db.METRICS).where(*is_theirs)).mappings(), key=order)
     by_run = groupby(rows, itemgetter("evaluation_run"))
     return {run: [cast(VersionMetric, row) for row in of_run] for run, of_run in by_run}
 
 
 def measured_names(connection: Connection, app: str, column: Literal["criterion", "version_id"]) -> list[str]:
     """Returns the names of the criteria, or the ids of the app versions, that the runs of an app measured."""
-    query = select(METRICS.c[column]).where(METRICS.c.app == app).distinct()
+    query = select(db.METRICS.c[column]).where(db.METRICS.c.app == app).distinct()
     return sorted(connection.execute(query).scalars())
 
 
@@ -226,11 +204,7 @@ TEXTS = {to_snake(field): field for field in (*_SHOWN, "evaluationRun", "initiat
 
 
 def result_columns(
-    result: JsonObject,
-    conversation_id: str,
-    nanos: int,
-    etag: str | None = None,
-    case_digest: str | None = None,
+    result: JsonObject, conversation: str, nanos: int, etag: str | None = None, case_digest: str | None = None
 ) -> JsonObject:
     """Returns the columns of an EvaluationResult with a full name.
 
@@ -239,13 +213,13 @@ def result_columns(
     name: str = result["name"]
     created = result.get("createTime")
     return {
-        **{column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()},
+        **{column: db.key_text(str(result.get(field, ""))) for column, field in TEXTS.items()},
         "name": name,
         "app": app_of(name),
-        "evaluation": parent_of(name),
-        "version_id": key_text(version_id(str(result.get("appVersion", "")))),
-        "conversation_id": key_text(conversation_id),
-        "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
+        "evaluation": name.rsplit("/", 2)[0],
+        "version_id": db.key_text(version_id(str(result.get("appVersion", "")))),
+        "conversation_id": db.key_text(conversation),
+        "create_nanos": db.key_nanos(timestamp_nanos(created)) if created else nanos,
         "update_nanos": nanos,
         "evaluation_etag": etag,
         "case_digest": case_digest,
@@ -256,33 +230,33 @@ def result_columns(
 
 def find_result(connection: Connection, name: str) -> JsonObject | None:
     """Returns a result by its name, or None."""
-    text = connection.execute(select(RESULTS.c.content).where(RESULTS.c.name == name)).scalar()
+    text = connection.execute(select(db.RESULTS.c.content).where(db.RESULTS.c.name == name)).scalar()
     return None if text is None else json.loads(text)
 
 
 def newest_results(connection: Connection, evaluation: str, count: int) -> list[JsonObject]:
     """Returns the `count` newest results of an evaluation from runs that count, newest first."""
-    query = _newest_first(RESULT_ROWS.c.evaluation == evaluation).limit(count)
+    query = _newest_first(db.RESULT_ROWS.c.evaluation == evaluation).limit(count)
     return [json.loads(text) for text in connection.execute(query).scalars()]
 
 
 def last_completed(connection: Connection, evaluations: Collection[str]) -> dict[str, JsonObject]:
     """Returns evaluation -> its newest completed result from runs that count, of those that have one."""
-    evaluation = EVALUATIONS.c.name
-    is_its = RESULT_ROWS.c.evaluation == evaluation, RESULT_ROWS.c.execution_state == COMPLETED
-    newest = _newest_first(*is_its).limit(1).correlate(EVALUATIONS).scalar_subquery()
+    evaluation = db.EVALUATIONS.c.name
+    is_its = db.RESULT_ROWS.c.evaluation == evaluation, db.RESULT_ROWS.c.execution_state == COMPLETED
+    newest = _newest_first(*is_its).limit(1).correlate(db.EVALUATIONS).scalar_subquery()
     rows = connection.execute(select(evaluation, newest).where(evaluation.in_(list(evaluations))))
     return {name: json.loads(text) for name, text in rows if text is not None}
 
 
 def _newest_first(*conditions: ColumnElement[bool]) -> Select[Any]:
-    newest = RESULT_ROWS.c.create_nanos.desc(), RESULT_ROWS.c.name.desc()
-    return select(RESULT_ROWS.c.content).where(*conditions, is_counted(RESULT_ROWS)).order_by(*newest)
+    newest = db.RESULT_ROWS.c.create_nanos.desc(), db.RESULT_ROWS.c.name.desc()
+    return select(db.RESULT_ROWS.c.content).where(*conditions, is_counted(db.RESULT_ROWS)).order_by(*newest)
 
 
 def has_results(connection: Connection, evaluation: str) -> bool:
     """Returns whether an evaluation has any result."""
-    query = select(RESULTS.c.name).where(RESULTS.c.evaluation == evaluation).limit(1)
+    query = select(db.RESULTS.c.name).where(db.RESULTS.c.evaluation == evaluation).limit(1)
     return connection.execute(query).first() is not None
 
 
@@ -327,8 +301,8 @@ _PARTS = msgspec.json.Decoder(list[SumPart])
 
 def result_groups(connection: Connection, run: str) -> list[ResultGroup]:
     """Returns the results of a run by evaluation and app version."""
-    query = select(*(RESULTS.c[name] for name in _OF_GROUP)).where(RESULTS.c.evaluation_run == run)
-    return _grouped(connection.execute(query.order_by(RESULTS.c.evaluation, RESULTS.c.version_id)))
+    query = select(*(db.RESULTS.c[name] for name in _OF_GROUP)).where(db.RESULTS.c.evaluation_run == run)
+    return _grouped(connection.execute(query.order_by(db.RESULTS.c.evaluation, db.RESULTS.c.version_id)))
 
 
 def _grouped(results: Iterable[Row[Any]]) -> list[ResultGroup]:
@@ -348,17 +322,16 @@ def _grouped(results: Iterable[Row[Any]]) -> list[ResultGroup]:
 
 def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
     """Returns the sums over the results of an evaluation; each conversation counts in its last run only."""
-    query = select(*(RESULTS.c[name] for name in _OF_GROUP)).where(RESULTS.c.evaluation == evaluation)
-    newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
+    query = select(*(db.RESULTS.c[name] for name in _OF_GROUP)).where(db.RESULTS.c.evaluation == evaluation)
+    newest_first = (db.RESULTS.c.update_nanos.desc(), db.RESULTS.c.name.desc())
     last_runs: dict[tuple[str, str], str] = {}
     last, runs = [], set()
-    for row in connection.execute(query.where(is_counted(RESULTS)).order_by(*newest_first)):
+    for row in connection.execute(query.where(is_counted(db.RESULTS)).order_by(*newest_first)):
         version, conversation, run = row[1], row[2], row[-1]
         runs.add(run)
         if last_runs.setdefault((version, conversation), run) == run:
             last.append(row)
-    groups = _grouped(sorted(last, key=itemgetter(1)))
-    return _figures({group.version: [group] for group in groups}, runs)
+    return _figures({group.version: [group] for group in _grouped(sorted(last, key=itemgetter(1)))}, runs)
 
 
 def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, EvaluationFigures | None]:
@@ -415,12 +388,12 @@ _SEVERAL_A_RECORD = ("parse", "parse_case")
 
 def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
     """Returns the columns of a failure, with a name that is the same when its run is repeated."""
-    run = run_name(app, row["run_id"])
+    run = db.run_name(app, row["run_id"])
     names = ("stage", "source", "position", "conversation_id", "criterion", "turn_index")
     key = [*(row[name] for name in names), row["message"] if row["stage"] in _SEVERAL_A_RECORD else None]  # type: ignore[literal-required]
     return {
-        **{name: key_text(row[name] or "") for name in _OF_FAILURE},  # type: ignore[literal-required]
-        "name": marked(f"{app}/failures/f-{sha256(dump_json(key)).hexdigest()[:32]}", run),
+        **{name: db.key_text(row[name] or "") for name in _OF_FAILURE},  # type: ignore[literal-required]
+        "name": db.marked(f"{app}/failures/f-{sha256(dump_json(key)).hexdigest()[:32]}", run),
         "app": app,
         "evaluation_run": run_key(app, row["run_id"]),
         "update_nanos": nanos,
@@ -435,23 +408,29 @@ def write_replaced(connection: Connection, execution: Execution, number: int, na
     row = cast(FailureRow, dict.fromkeys(FailureRow.__annotations__) | stated)
     content = dump_json({**row, "replaced": number}).decode()
     columns = failure_columns(row, execution.app, nanos) | {"content": content}
-    write_rows(connection, execution, FAILURE_ROWS, [columns], nanos)
+    write_rows(connection, execution, db.FAILURE_ROWS, [columns], nanos)
 
 
 Columns = Callable[[Any, Execution, int], JsonObject]
 
 ROW_TABLES: dict[str, tuple[Table, Columns]] = {
     "results": (
-        RESULT_ROWS,
+        db.RESULT_ROWS,
         lambda row, run, nanos: result_columns(
-            full_result(row, run.app), row["conversation_id"], nanos, row["case_etag"], row["case_digest"]
+            db.full_result(row, run.app), row["conversation_id"], nanos, row["case_etag"], row["case_digest"]
         ),
     ),
-    "failures": (FAILURE_ROWS, lambda row, run, nanos: failure_columns(row, app_of_row(row, run.app), nanos)),
-    "scores": (SCORE_ROWS, lambda row, run, nanos: score_columns(row, run.app, nanos, run.day)),
-    "conversations": (CONVERSATION_ROWS, lambda row, run, nanos: conversation_columns(row, run.app, nanos)),
-    "metrics_by_app_version": (METRIC_ROWS, metric_columns),
-    "metrics_by_turn": (METRIC_ROWS, metric_columns),
+    "failures": (
+        db.FAILURE_ROWS,
+        lambda row, run, nanos: failure_columns(row, db.app_of_row(row, run.app), nanos),
+    ),
+    "scores": (db.SCORE_ROWS, lambda row, run, nanos: score_columns(row, run.app, nanos, run.day)),
+    "conversations": (
+        db.CONVERSATION_ROWS,
+        lambda row, run, nanos: conversation_columns(row, run.app, nanos),
+    ),
+    "metrics_by_app_version": (db.METRIC_ROWS, metric_columns),
+    "metrics_by_turn": (db.METRIC_ROWS, metric_columns),
 }
 """Table of a run -> table of the store, and what makes its columns of a row, the execution and a time."""
 
@@ -509,15 +488,15 @@ class StoredRevision(NamedTuple):
 
 def find_evaluation(connection: Connection, name: str) -> StoredEvaluation | None:
     """Returns an evaluation."""
-    query = select(*(EVALUATIONS.c[column] for column in COLUMNS)).where(EVALUATIONS.c.name == name)
+    query = select(*(db.EVALUATIONS.c[column] for column in COLUMNS)).where(db.EVALUATIONS.c.name == name)
     row = connection.execute(query).first()
     return None if row is None else stored_evaluation(row)
 
 
 def find_by_display_name(connection: Connection, app: str, display_name: str) -> str | None:
     """Returns the name of the evaluation with a display name, or None."""
-    is_own = EVALUATIONS.c.app == app, EVALUATIONS.c.display_name == key_text(display_name)
-    return connection.execute(select(EVALUATIONS.c.name).where(*is_own)).scalar()
+    is_own = db.EVALUATIONS.c.app == app, db.EVALUATIONS.c.display_name == db.key_text(display_name)
+    return connection.execute(select(db.EVALUATIONS.c.name).where(*is_own)).scalar()
 
 
 def add_evaluation(connection: Connection, content: JsonObject, change: EvaluationChange) -> StoredEvaluation:
@@ -525,7 +504,7 @@ def add_evaluation(connection: Connection, content: JsonObject, change: Evaluati
     before = read_revisions(connection, content["name"], None, 1)
     revision = before[0].revision + 1 if before else 1
     made = _revision(content, revision, change.nanos, change.actor, change)
-    connection.execute(sa.insert(EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
+    connection.execute(sa.insert(db.EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
     _follow_up(connection, made, change)
     return made
 
@@ -543,21 +522,21 @@ def replace_evaluation(
     """
     later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
     made = _revision(content, old.revision + 1, old.create_nanos, old.created_by, later)
-    is_old = (EVALUATIONS.c.name == old.name, EVALUATIONS.c.revision == old.revision)
-    if not connection.execute(sa.update(EVALUATIONS).where(*is_old).values(**_columns(made))).rowcount:
+    is_old = (db.EVALUATIONS.c.name == old.name, db.EVALUATIONS.c.revision == old.revision)
+    if not connection.execute(sa.update(db.EVALUATIONS).where(*is_old).values(**_columns(made))).rowcount:
         return None
-    connection.execute(sa.delete(TAGS).where(TAGS.c.evaluation == old.name))
+    connection.execute(sa.delete(db.TAGS).where(db.TAGS.c.evaluation == old.name))
     if is_deletion:
-        connection.execute(sa.delete(EVALUATIONS).where(EVALUATIONS.c.name == old.name))
+        connection.execute(sa.delete(db.EVALUATIONS).where(db.EVALUATIONS.c.name == old.name))
     _follow_up(connection, made, later, is_deletion)
     return made
 
 
 def read_revisions(connection: Connection, name: str, before: int | None, size: int) -> list[StoredRevision]:
     """Returns at most `size` revisions of an evaluation, newest first, before one (None: from the last)."""
-    query = select(*(HISTORY.c[column] for column in StoredRevision._fields))
-    query = query.where(HISTORY.c.evaluation == name).order_by(HISTORY.c.revision.desc()).limit(size)
-    rows = connection.execute(query if before is None else query.where(HISTORY.c.revision < before))
+    query = select(*(db.HISTORY.c[column] for column in StoredRevision._fields))
+    query = query.where(db.HISTORY.c.evaluation == name).order_by(db.HISTORY.c.revision.desc()).limit(size)
+    rows = connection.execute(query if before is None else query.where(db.HISTORY.c.revision < before))
     return [StoredRevision(**{**row._asdict(), "content": json.loads(row.content)}) for row in rows]
 
 
@@ -572,7 +551,7 @@ def _revision(
 
 def _columns(evaluation: StoredEvaluation) -> JsonObject:
     text = dump_json(evaluation.content).decode()
-    display_name = key_text(evaluation.content.get("displayName", ""))
+    display_name = db.key_text(evaluation.content.get("displayName", ""))
     return {**evaluation._asdict(), "content": text, "display_name": display_name}
 
 
@@ -580,19 +559,20 @@ def _follow_up(
     connection: Connection, made: StoredEvaluation, change: EvaluationChange, is_deletion: int | None = None
 ) -> None:
     """Writes the tags (of what was deleted, none) and the history entry of a revision."""
-    tags = set() if is_deletion else {key_text(tag) for tag in made.content.get("tags", ())}
+    tags = set() if is_deletion else {db.key_text(tag) for tag in made.content.get("tags", ())}
     if tags:
-        connection.execute(sa.insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
+        entries = [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)]
+        connection.execute(sa.insert(db.TAGS), entries)
     stated = {name: getattr(made, name) for name in ("revision", "etag")} | {"is_deletion": is_deletion}
     text = dump_json(made.content).decode()
-    entry = sa.insert(HISTORY).values(**change._asdict(), evaluation=made.name, **stated, content=text)
+    entry = sa.insert(db.HISTORY).values(**change._asdict(), evaluation=made.name, **stated, content=text)
     connection.execute(entry)
 
 
 def store_records(url: str, app: str) -> Iterator[Record]:
     """Yields the evaluations of an app ("": of all apps) of a store by name, with their etags."""
-    query = select(EVALUATIONS.c.content, EVALUATIONS.c.etag).order_by(EVALUATIONS.c.name)
-    query = query.where(EVALUATIONS.c.app == app) if app else query
-    rows = shared_store(url, read_only=True).read(lambda connection: connection.execute(query).all())
+    query = select(db.EVALUATIONS.c.content, db.EVALUATIONS.c.etag).order_by(db.EVALUATIONS.c.name)
+    query = query.where(db.EVALUATIONS.c.app == app) if app else query
+    rows = db.shared_store(url, read_only=True).read(lambda connection: connection.execute(query).all())
     for position, row in enumerate(rows, 1):
         yield Record(shown_url(url), position, dump_json({**json.loads(row.content), "etag": row.etag}))

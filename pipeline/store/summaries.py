@@ -15,25 +15,7 @@ import sqlalchemy as sa
 from pydantic.alias_generators import to_snake
 from sqlalchemy import ColumnElement, Connection, Table, select
 
-from turnwise.pipeline.store.database import (
-    ADDED,
-    CONVERSATIONS,
-    CURRENT,
-    EVALUATIONS,
-    EXECUTIONS,
-    FAILURES,
-    RESULTS,
-    RUN_SUMMARIES,
-    RUNS,
-    SCORE_COLUMNS,
-    SCORES,
-    TAGS,
-    UNASSIGNED,
-    Store,
-    key_nanos,
-    key_text,
-    plain_text,
-)
+from turnwise.pipeline.store import database as db
 from turnwise.pipeline.store.rows import ResultGroup, result_groups
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
@@ -132,18 +114,19 @@ class RunKey(NamedTuple):
 
 def counted_runs(connection: Connection, app: str) -> list[RunKey]:
     """Returns the runs of an app that count, by name."""
-    columns = (EXECUTIONS.c[name] for name in RunKey._fields)
-    is_read = CURRENT.c.name == EXECUTIONS.c.name, CURRENT.c.execution == EXECUTIONS.c.execution
-    counts = EXECUTIONS.c.app == app, EXECUTIONS.c.state == COMPLETED
-    query = select(*columns).where(*is_read, *counts).order_by(EXECUTIONS.c.name)
+    columns = (db.EXECUTIONS.c[name] for name in RunKey._fields)
+    is_read = db.CURRENT.c.name == db.EXECUTIONS.c.name, db.CURRENT.c.execution == db.EXECUTIONS.c.execution
+    counts = db.EXECUTIONS.c.app == app, db.EXECUTIONS.c.state == COMPLETED
+    query = select(*columns).where(*is_read, *counts).order_by(db.EXECUTIONS.c.name)
     return [RunKey(*row) for row in connection.execute(query)]
 
 
 def kept(connection: Connection, runs: Collection[RunKey], form: Form[_Content]) -> dict[RunKey, _Content]:
     """Returns what is in force for runs; those that have nothing, or what is damaged, are left out."""
-    columns = (RUN_SUMMARIES.c[name] for name in ("evaluation_run", "execution", "update_nanos", "content"))
+    held = db.RUN_SUMMARIES.c
+    query = select(held.evaluation_run, held.execution, held.update_nanos, held.content)
     names = [f"{run.name}/{form.end}" for run in runs]
-    rows = connection.execute(select(*columns).where(RUN_SUMMARIES.c.name.in_(names))) if names else ()
+    rows = connection.execute(query.where(held.name.in_(names))) if names else ()
     summaries = {}
     for *key, text in rows:
         content = text[_DIGITS:].encode()
@@ -154,10 +137,10 @@ def kept(connection: Connection, runs: Collection[RunKey], form: Form[_Content])
     return summaries
 
 
-def keep_summaries(store: Store, app: str, names: Collection[str] | None = None) -> None:
+def keep_summaries(store: db.Store, app: str, names: Collection[str] | None = None) -> None:
     """Writes the summaries of the runs of an app (or some) that have none, each in its own transaction."""
-    keys = RUN_SUMMARIES.c.evaluation_run, RUN_SUMMARIES.c.execution, RUN_SUMMARIES.c.update_nanos
-    is_kept = RUN_SUMMARIES.c.app == app, RUN_SUMMARIES.c.name.endswith(f"/{RESULT_GROUPS.end}")
+    keys = db.RUN_SUMMARIES.c.evaluation_run, db.RUN_SUMMARIES.c.execution, db.RUN_SUMMARIES.c.update_nanos
+    is_kept = db.RUN_SUMMARIES.c.app == app, db.RUN_SUMMARIES.c.name.endswith(f"/{RESULT_GROUPS.end}")
 
     def missing(connection: Connection) -> list[RunKey]:
         known = {RunKey(*row) for row in connection.execute(select(*keys).where(*is_kept))}
@@ -168,7 +151,7 @@ def keep_summaries(store: Store, app: str, names: Collection[str] | None = None)
             _keep(store, app, run)
 
 
-def _keep(store: Store, app: str, run: RunKey) -> None:
+def _keep(store: db.Store, app: str, run: RunKey) -> None:
     key = {"app": app, "evaluation_run": run.name, **run._asdict()}
 
     def made(connection: Connection) -> list[JsonObject]:
@@ -180,14 +163,15 @@ def _keep(store: Store, app: str, run: RunKey) -> None:
         return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
 
     rows = store.read(made)
-    is_run = EXECUTIONS.c.name == run.name, EXECUTIONS.c.execution == run.execution
+    is_run = db.EXECUTIONS.c.name == run.name, db.EXECUTIONS.c.execution == run.execution
 
     def work(connection: Connection) -> None:
-        query = select(EXECUTIONS.c.update_nanos).where(*is_run).with_for_update()
+        query = select(db.EXECUTIONS.c.update_nanos).where(*is_run).with_for_update()
         # Of a run that was changed meanwhile, what was deleted must not come back.
         if connection.execute(query).scalar() == run.update_nanos:
-            connection.execute(sa.delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run.name))
-            connection.execute(sa.insert(RUN_SUMMARIES), rows)
+            is_old = db.RUN_SUMMARIES.c.evaluation_run == run.name
+            connection.execute(sa.delete(db.RUN_SUMMARIES).where(is_old))
+            connection.execute(sa.insert(db.RUN_SUMMARIES), rows)
 
     store.write(work)
 
@@ -239,17 +223,18 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
     evaluations: dict[tuple[str, str], list[str]] = {}
     results: dict[tuple[str, str], list[_Record]] = {}
     columns: tuple[str, ...] = ("evaluation", "evaluation_status", "execution_state")
-    for key, name, nanos, evaluation, status, state in _rows(connection, RESULTS, columns, app, run):
+    for key, name, nanos, evaluation, status, state in _rows(connection, db.RESULTS, columns, app, run):
         evaluations.setdefault(key, []).append(evaluation)
         if state == COMPLETED:
-            case_id = "" if _last(evaluation) == UNASSIGNED else evaluation
+            case_id = "" if _last(evaluation) == db.UNASSIGNED else evaluation
             record = _Record(name, nanos, _summary(key, case_id, status), evaluation, is_result=True)
             results.setdefault(key, []).append(record)
     records = []
     columns = ("eval_id", "verdict", "why", "case_digest")
-    is_unnamed = CONVERSATIONS.c.eval_id == CONVERSATIONS.c.conversation_id
-    row = sa.case((sa.or_(CONVERSATIONS.c.verdict == "", is_unnamed), CONVERSATIONS.c.content), else_="")
-    rows = _rows(connection, CONVERSATIONS, columns, app, run, row)
+    is_unnamed = db.CONVERSATIONS.c.eval_id == db.CONVERSATIONS.c.conversation_id
+    is_needed = sa.or_(db.CONVERSATIONS.c.verdict == "", is_unnamed)
+    row = sa.case((is_needed, db.CONVERSATIONS.c.content), else_="")
+    rows = _rows(connection, db.CONVERSATIONS, columns, app, run, row)
     for key, name, nanos, case_id, verdict, why, digest, content in rows:
         summary = _summary(key, case_id, verdict)
         summary.reason, summary.case_digest = why or None, digest
@@ -296,10 +281,9 @@ def _scored(
 ) -> Iterator[tuple[_Record, list[ScoreRow]]]:
     """Yields records with their scores, at last those that have none."""
     left = {record.name: record for record in records}
-    of_run = stored_scores(connection, SCORES.c.evaluation_run == run)
+    of_run = stored_scores(connection, db.SCORES.c.evaluation_run == run)
     for name, scores in groupby(of_run, key=itemgetter(0)):
-        record = left.pop(name, None)
-        if record is not None:
+        if (record := left.pop(name, None)) is not None:
             ids = {name: getattr(record.summary, name) for name in _OF_SUMMARY} | {"run_id": run}
             yield record, [cast(ScoreRow, score | ids) for _, score in scores]
     yield from ((record, []) for record in left.values())
@@ -310,9 +294,9 @@ def stored_scores(connection: Connection, is_wanted: ColumnElement[bool]) -> Ite
 
     Comparisons tell conversations apart by this order: the whole conversation after its turns.
     """
-    columns = (SCORES.c[name] for name in ("conversation", *SCORE_COLUMNS, "content"))
-    turn = SCORES.c.turn_index
-    order = SCORES.c.conversation, SCORES.c.criterion, turn.is_(None), turn, SCORES.c.score_id
+    columns = (db.SCORES.c[name] for name in ("conversation", *db.SCORE_COLUMNS, "content"))
+    turn = db.SCORES.c.turn_index
+    order = db.SCORES.c.conversation, db.SCORES.c.criterion, turn.is_(None), turn, db.SCORES.c.score_id
     query = select(*columns).where(is_wanted).order_by(*order)
     for name, *values, content in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
         try:
@@ -321,7 +305,7 @@ def stored_scores(connection: Connection, is_wanted: ColumnElement[bool]) -> Ite
             stated = None
         if not isinstance(stated, dict) or not stated.keys() >= _SCORE_CONTENT:
             raise StoreError(f"a score of {name} cannot be read; turnwise store check names it")
-        yield name, ADDED | dict(zip(SCORE_COLUMNS, values, strict=True)) | stated
+        yield name, db.ADDED | dict(zip(db.SCORE_COLUMNS, values, strict=True)) | stated
 
 
 # Converts filters to SQL conditions, with bound values and a fixed list of fields.
@@ -364,8 +348,8 @@ def matches(column: sa.Column[str] | ColumnElement[str], value: str) -> Sql:
     Raises ValueError if a `*` stands elsewhere, or the value with it is too long.
     """
     if "*" not in value:
-        return column == key_text(value)
-    part = plain_text(value.strip("*"))
+        return column == db.key_text(value)
+    part = db.plain_text(value.strip("*"))
     if "*" in part:
         raise ValueError("a * may stand at the start and at the end of the value only")
     if len(part) > LONGEST_PART:
@@ -422,7 +406,7 @@ def _full(name: str) -> str:
 
 
 def _result_name(operator: Operator, value: str) -> Sql:
-    column = RESULTS.c.name
+    column = db.RESULTS.c.name
     if operator == ":":
         return _contains(column, value)
     is_last_part = "/" not in value and not value.startswith("*")
@@ -445,7 +429,7 @@ def time_field(column: sa.Column[int]) -> Field:
     """Returns a time field."""
 
     def make(operator: Operator, value: str) -> Sql:
-        nanos = key_nanos(timestamp_nanos(value))
+        nanos = db.key_nanos(timestamp_nanos(value))
         order = _ORDERED.get(operator)
         return order(column, nanos) if order else _equal_or_not(operator, column == nanos)
 
@@ -453,7 +437,7 @@ def time_field(column: sa.Column[int]) -> Field:
 
 
 def _tags(operator: Operator, value: str) -> Sql:
-    has = sa.exists().where(TAGS.c.evaluation == EVALUATIONS.c.name, matches(TAGS.c.tag, value))
+    has = sa.exists().where(db.TAGS.c.evaluation == db.EVALUATIONS.c.name, matches(db.TAGS.c.tag, value))
     return has if operator == ":" else _equal_or_not(operator, has)
 
 
@@ -467,9 +451,9 @@ def _columns(table: Table, *names: str) -> dict[str, Field]:
 def evaluation_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of evaluations."""
     return {
-        "name": name_field(EVALUATIONS.c.name, f"{app}/evaluations"),
-        **_columns(EVALUATIONS, "display_name", "create_time", "update_time"),
-        **_columns(EVALUATIONS, "created_by", "last_updated_by"),
+        "name": name_field(db.EVALUATIONS.c.name, f"{app}/evaluations"),
+        **_columns(db.EVALUATIONS, "display_name", "create_time", "update_time"),
+        **_columns(db.EVALUATIONS, "created_by", "last_updated_by"),
         "tags": _tags,
     }
 
@@ -477,31 +461,31 @@ def evaluation_fields(app: str) -> dict[str, Field]:
 def run_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of the runs of an evaluation's results."""
     return {
-        "name": name_field(RESULTS.c.evaluation_run, f"{app}/evaluationRuns"),
-        **_columns(RESULTS, "create_time", "initiated_by"),
-        "app_version": text_field(RESULTS.c.app_version, RESULTS.c.version_id),
-        **_columns(RESULTS, "app_version_display_name"),
+        "name": name_field(db.RESULTS.c.evaluation_run, f"{app}/evaluationRuns"),
+        **_columns(db.RESULTS, "create_time", "initiated_by"),
+        "app_version": text_field(db.RESULTS.c.app_version, db.RESULTS.c.version_id),
+        **_columns(db.RESULTS, "app_version_display_name"),
     }
 
 
 def runs_table_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of runs."""
     return {
-        "name": name_field(RUNS.c.name, f"{app}/evaluationRuns"),
-        "display_name": text_field(RUNS.c.run_id),
-        "state": enum_field(RUNS.c.state, dict.fromkeys(STATES, True)),
-        **_columns(RUNS, "create_time", "update_time"),
+        "name": name_field(db.RUNS.c.name, f"{app}/evaluationRuns"),
+        "display_name": text_field(db.RUNS.c.run_id),
+        "state": enum_field(db.RUNS.c.state, dict.fromkeys(STATES, True)),
+        **_columns(db.RUNS, "create_time", "update_time"),
     }
 
 
 def of_runs(condition: Sql) -> Sql:
     """Returns the condition that an evaluation has a result that meets a condition of `run_fields`."""
-    return sa.exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, condition)
+    return sa.exists().where(db.RESULTS.c.evaluation == db.EVALUATIONS.c.name, condition)
 
 
 def result_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of results."""
-    columns = RESULTS.c
+    columns = db.RESULTS.c
     return {
         "name": _result_name,
         "display_name": text_field(columns.display_name),
@@ -510,14 +494,14 @@ def result_fields(app: str) -> dict[str, Field]:
         "execution_state": enum_field(columns.execution_state, ExecutionState.__members__),
         "evaluation_run": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
         "app_version": text_field(columns.app_version, columns.version_id),
-        **_columns(RESULTS, "app_version_display_name", "initiated_by"),
+        **_columns(db.RESULTS, "app_version_display_name", "initiated_by"),
         "conversation": text_field(columns.conversation_id),
-        **_columns(RESULTS, "create_time", "update_time"),
+        **_columns(db.RESULTS, "create_time", "update_time"),
     }
 
 
 def failure_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of failures."""
     names = ("update_time", "stage", "error_type", "conversation_id", "criterion", "app_version", "source")
-    run = name_field(FAILURES.c.evaluation_run, f"{app}/evaluationRuns")
-    return {"evaluation_run": run, **_columns(FAILURES, *names)}
+    run = name_field(db.FAILURES.c.evaluation_run, f"{app}/evaluationRuns")
+    return {"evaluation_run": run, **_columns(db.FAILURES, *names)}

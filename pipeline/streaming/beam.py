@@ -158,8 +158,10 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
             "--stop_after and --max_run_time end a stream in this process, with DirectRunner only"
         )
     if settings.max_failure_ratio is not None or settings.config.gate.rules:
-        what = "--max_failure_ratio, --fail_on and the rules of the config's gate apply at the end of a run"
-        raise ConfigError(f"{what}; a stream on this runner has no end")
+        raise ConfigError(
+            "--max_failure_ratio, --fail_on and the rules of the config's gate apply at the end of a run; a "
+            "stream on this runner has no end"
+        )
     if not only_translates(options):
         check_access(settings)
     if settings.config.alerts:

@@ -4,15 +4,7 @@ from collections.abc import Sequence
 
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.conversation import (
-    AgentTransfer,
-    CesToolCall,
-    CesToolResponse,
-    Chunk,
-    ConversationMessage,
-    SessionInput,
-    Span,
-)
+from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto import message as proto
 from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, WireError, field
@@ -160,12 +152,12 @@ class ComparisonType(OpenEnum):
 class GoldenExpectation(Message, inside="Evaluation"):
     """One checkable requirement."""
 
-    tool_call: OneOf[CesToolCall] = field("This call must occur. args may hold $matchType directives.")
-    tool_response: OneOf[CesToolResponse] = field("The tool must have answered this.")
-    agent_response: OneOf[ConversationMessage] = field("The agent must say this.")
-    agent_transfer: OneOf[AgentTransfer] = field("The agent must hand over to this agent.")
+    tool_call: OneOf[ces.CesToolCall] = field("This call must occur. args may hold $matchType directives.")
+    tool_response: OneOf[ces.CesToolResponse] = field("The tool must have answered this.")
+    agent_response: OneOf[ces.ConversationMessage] = field("The agent must say this.")
+    agent_transfer: OneOf[ces.AgentTransfer] = field("The agent must hand over to this agent.")
     updated_variables: OneOf[Struct] = field("Values that these session variables must have after the turn.")
-    mock_tool_response: OneOf[CesToolResponse] = field("What the fake tool answers; not checked.")
+    mock_tool_response: OneOf[ces.CesToolResponse] = field("What the fake tool answers; not checked.")
     no_tool_calls: OneOf[proto.Bool] = field("No tool may be called in this turn.")
     note: Text = field("Label for reports.")
     skip_evaluation: proto.Bool = field("Whether the expectation is not checked; its outcome is SKIPPED.")
@@ -186,8 +178,8 @@ class GoldenStep(Message, proto="Evaluation.Step"):
 
     NEEDS_ONE = True
 
-    user_input: OneOf[SessionInput] = field("What is sent to the agent.")
-    agent_transfer: OneOf[AgentTransfer] = field("Hands the conversation to an agent.")
+    user_input: OneOf[ces.SessionInput] = field("What is sent to the agent.")
+    agent_transfer: OneOf[ces.AgentTransfer] = field("Hands the conversation to an agent.")
     expectation: OneOf[GoldenExpectation] = field("What is checked in this turn.")
 
 
@@ -197,7 +189,7 @@ class GoldenTurn(Message, inside="Evaluation"):
     steps: list[GoldenStep] = field(
         "Inputs and expectations, in the expected order of calls.", required=True, bounds=(1, None)
     )
-    root_span: Span | None = field("Span with the audio of the turn.")
+    root_span: ces.Span | None = field("Span with the audio of the turn.")
     turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field(
         "Thresholds of this turn."
     )
@@ -223,17 +215,17 @@ class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
 class ToolExpectation(Message, inside="Evaluation.ScenarioExpectation"):
     """A call and its mocked answer."""
 
-    expected_tool_call: CesToolCall | None = field(
+    expected_tool_call: ces.CesToolCall | None = field(
         "The call; only the given parameters are checked.", required=True
     )
-    mock_tool_response: CesToolResponse | None = field("What the tool answers.", required=True)
+    mock_tool_response: ces.CesToolResponse | None = field("What the tool answers.", required=True)
 
 
 class ScenarioExpectation(Message, inside="Evaluation"):
     """An expectation on a scenario's conversation."""
 
     tool_expectation: OneOf[ToolExpectation] = field("A call, and its answer.")
-    agent_response: OneOf[ConversationMessage] = field("A response of the agent.")
+    agent_response: OneOf[ces.ConversationMessage] = field("A response of the agent.")
 
 
 class TaskCompletionBehavior(OpenEnum):
@@ -363,7 +355,7 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
         _check_ranges(expectation.expectation_level_metrics_thresholds_override)
 
 
-def _has_content(chunk: Chunk) -> bool:
+def _has_content(chunk: ces.Chunk) -> bool:
     """Returns whether a chunk has content other than blank text."""
     stated = [text for text in (chunk.text, chunk.transcript) if text is not None]
     return any(text.strip() for text in stated) if stated else bool(chunk.to_value())

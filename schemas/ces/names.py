@@ -67,8 +67,3 @@ def app_in(*names: str | None) -> str | None:
 def version_id(app_version: str) -> str:
     """Returns the last part of an app version's name; "" is the draft."""
     return app_version.rsplit("/", 1)[-1]
-
-
-def parent_of(name: str) -> str:
-    """Returns the parent of a full name."""
-    return name.rsplit("/", 2)[0]

@@ -1,13 +1,7 @@
 """Results: one execution of one case in one run, its parts, and the figures of many."""
 
+from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.ces import evaluation
-from turnwise.schemas.ces.conversation import (
-    AgentTransfer,
-    CesToolCall,
-    CesToolResponse,
-    ConversationMessage,
-    ToolsetTool,
-)
 from turnwise.schemas.proto import message as proto
 from turnwise.schemas.proto.message import Int32, Message, OneOf, OpenEnum, Struct, Text, field
 
@@ -82,7 +76,7 @@ class CesSpanLatency(Message, proto="EvaluationResult.SpanLatency"):
     """One span, without its children."""
 
     resource: OneOf[Text] = field("Name of the tool or guardrail.")
-    toolset: OneOf[ToolsetTool] = field("Tool of a toolset.")
+    toolset: OneOf[ces.ToolsetTool] = field("Tool of a toolset.")
     model: OneOf[Text] = field("Model of an LLM span.")
     callback: OneOf[Text] = field("The callback.")
     type: SpanType = field("Kind of the span.")
@@ -274,10 +268,10 @@ class ToolInvocationResult(Message, inside="EvaluationResult.GoldenExpectationOu
 class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one expectation and the observed value."""
 
-    observed_tool_call: OneOf[CesToolCall] = field("The observed call.")
-    observed_tool_response: OneOf[CesToolResponse] = field("The observed answer of a tool.")
-    observed_agent_response: OneOf[ConversationMessage] = field("The observed response of the agent.")
-    observed_agent_transfer: OneOf[AgentTransfer] = field("The observed hand-over.")
+    observed_tool_call: OneOf[ces.CesToolCall] = field("The observed call.")
+    observed_tool_response: OneOf[ces.CesToolResponse] = field("The observed answer of a tool.")
+    observed_agent_response: OneOf[ces.ConversationMessage] = field("The observed response of the agent.")
+    observed_agent_transfer: OneOf[ces.AgentTransfer] = field("The observed hand-over.")
     observed_payload: OneOf[Struct] = field("A custom payload; never expected, always SKIPPED.")
     expectation: evaluation.GoldenExpectation | None = field(
         "The expectation; absent: this was observed and not expected."
@@ -327,15 +321,15 @@ class GoldenResult(Message, inside="EvaluationResult"):
 class ObservedToolCall(Message, inside="EvaluationResult.ScenarioExpectationOutcome"):
     """A call with its answer."""
 
-    tool_call: CesToolCall | None = field("The call.")
-    tool_response: CesToolResponse | None = field("Its answer.")
+    tool_call: ces.CesToolCall | None = field("The call.")
+    tool_response: ces.CesToolResponse | None = field("Its answer.")
 
 
 class ScenarioExpectationOutcome(Message, inside="EvaluationResult"):
     """Outcome of one scenario expectation."""
 
     observed_tool_call: OneOf[ObservedToolCall] = field("The observed call, with its answer.")
-    observed_agent_response: OneOf[ConversationMessage] = field("The observed response.")
+    observed_agent_response: OneOf[ces.ConversationMessage] = field("The observed response.")
     expectation: evaluation.ScenarioExpectation | None = field("The expectation.")
     outcome: EvaluationOutcome = field("Whether it is met.")
 

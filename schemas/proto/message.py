@@ -351,8 +351,10 @@ Text = Annotated[str, pydantic.StringConstraints(strict=True, pattern="")]
 Bool = Annotated[bool, pydantic.Strict()]
 Int32 = Annotated[int, _reading(scalars.read_int)]
 Int64 = Annotated[int, _reading(partial(scalars.read_int, bits=64), str)]
-Double = Annotated[float, _reading(scalars.read_double, _print_float)]
-Float32 = Annotated[float, _reading(scalars.read_float32, _print_float)]
+Double = Annotated[float, _reading(read_double, _print_float)]
+Float32 = Annotated[
+    float, _reading(lambda value, lenient: scalars.float32(read_double(value, lenient)), _print_float)
+]
 """A float32, stored as its shortest decimal."""
 Bytes = Annotated[str, _reading(scalars.read_bytes)]
 """Bytes, stored as standard base64 text."""

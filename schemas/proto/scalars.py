@@ -109,11 +109,6 @@ def read_double(value: JsonValue, lenient: bool = False) -> float:
     return number
 
 
-def read_float32(value: JsonValue, lenient: bool = False) -> float:
-    """Parses a float32 and returns its shortest decimal; raises ValueError."""
-    return float32(read_double(value, lenient))
-
-
 def float32(x: float) -> float:
     """Returns the shortest decimal of the float32 nearest to `x`, as protobuf has it; raises ValueError."""
     return float(x) if x == 0 or not math.isfinite(x) else _shortest_float32(x)

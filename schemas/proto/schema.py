@@ -69,22 +69,19 @@ class _SchemaWriter:
         return {**root, "$defs": parts} if parts else root
 
     def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
-        hints = _hints(message)
+        hints, declared = _hints(message), message.FIELDS.items()
         fields = {
             to_camel(name): self._property(message, name, hints[name], are_fields_partial)
             for name in message.model_fields
         }
-        required = [name for name, declared in message.FIELDS.items() if declared.required]
-        if is_partial:
-            required = [message.IDENTIFIER] if message.IDENTIFIER else []
-        if self._use == "answer":
-            required = []
+        required = [message.IDENTIFIER] if is_partial else [name for name, item in declared if item.required]
+        is_stated = self._use != "answer" and any(required)
         return {
             **_OBJECT,
             "properties": fields,
             "additionalProperties": False,
             **_alternatives(message, self._use != "answer" and not is_partial),
-            **({"required": list(map(to_camel, required))} if required else {}),
+            **({"required": list(map(to_camel, required))} if is_stated else {}),
         }
 
     def _property(self, message: type[Message], name: str, hint: Any, is_partial: bool) -> JsonObject:

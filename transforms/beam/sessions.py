@@ -20,7 +20,7 @@ from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
 from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
-from turnwise.transforms.beam.steps import CountingDoFn
+from turnwise.transforms.beam.steps import TIMESTAMP, CountingDoFn
 from turnwise.transforms.formats import events as event_formats
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
@@ -387,6 +387,7 @@ _SESSIONS = ReadModifyWriteStateSpec("sessions", BytesCoder())
 _CLOSING = TimerSpec("closing", TimeDomain.WATERMARK)
 _STATE: Any = beam.DoFn.StateParam(_SESSIONS)
 _TIMER: Any = beam.DoFn.TimerParam(_CLOSING)
+_Keyed = tuple[str, ConversationEvent]
 
 
 class _SessionsFn(CountingDoFn):
@@ -408,15 +409,11 @@ class _SessionsFn(CountingDoFn):
         return super().finish_bundle()
 
     def process(
-        self,
-        element: tuple[str, ConversationEvent],
-        timestamp: Any = beam.DoFn.TimestampParam,
-        state: Any = _STATE,
-        timer: Any = _TIMER,
+        self, element: _Keyed, at: Any = TIMESTAMP, state: Any = _STATE, timer: Any = _TIMER
     ) -> Iterator[Any]:
         key, event = element
-        sessions, time = self._sessions(key, state), timestamp.micros / 1e6
-        held, rejected = sessions.add(event, time, self._reader, self.rules)
+        sessions = self._sessions(key, state)
+        held, rejected = sessions.add(event, at.micros / 1e6, self._reader, self.rules)
         self._held += held
         if rejected is not None:
             yield self.rejected(rejected)
@@ -424,14 +421,10 @@ class _SessionsFn(CountingDoFn):
 
     @on_timer(_CLOSING)
     def close(
-        self,
-        key: Any = beam.DoFn.KeyParam,
-        timestamp: Any = beam.DoFn.TimestampParam,
-        state: Any = _STATE,
-        timer: Any = _TIMER,
+        self, key: Any = beam.DoFn.KeyParam, at: Any = TIMESTAMP, state: Any = _STATE, timer: Any = _TIMER
     ) -> Iterator[Any]:
         sessions = self._sessions(key, state)
-        for name, session in sessions.take_due(timestamp.micros / 1e6, self.rules):
+        for name, session in sessions.take_due(at.micros / 1e6, self.rules):
             self._held -= session.held()
             yield from self.closed(sessions, name, session)
         self._write(sessions, state, timer)
@@ -507,7 +500,7 @@ class _NameGroupsFn(_SessionsFn):
         return TaggedOutput(_REST, rejected)
 
 
-def _as_session(entry: tuple[str, ConversationEvent]) -> tuple[str, ConversationEvent]:
+def _as_session(entry: _Keyed) -> _Keyed:
     return entry[0], entry[1]._replace(session_id=entry[0])
 
 

@@ -88,6 +88,8 @@ class StateCoder(Coder):
 registry.register_coder(MetricsState, StateCoder)
 
 
+TIMESTAMP: Any = beam.DoFn.TimestampParam
+WINDOW: Any = beam.DoFn.WindowParam
 _HOOK = "_inspect_"
 _Arguments = tuple[list[str], list[Any]]
 
@@ -503,9 +505,7 @@ class JudgeFn(ScoringDoFn):
         if self._selection.needs_judge:
             self._judge = open_judge(self._settings)
 
-    def process(
-        self, sample: Sample, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
-    ) -> Iterator[Any]:
+    def process(self, sample: Sample, timestamp: Any = TIMESTAMP, window: Any = WINDOW) -> Iterator[Any]:
         judge = self._judge
         try:
             scored, asking = evaluate(sample, self._selection.of(sample), judge.ask if judge else None)
@@ -549,7 +549,8 @@ def ScoreTurns(
     matched: "PCollection[Sample]", selection: Selection, run: RunInfo, settings: JudgeSettings
 ) -> DoOutputsTuple:
     """Fans conversations out into turns and criteria: keyed sums, rows, what to read, failures, counts."""
-    label, score = "Score", beam.ParDo(MeasuringDoFn(selection.measured, run, BundleSums()))
+    step: ScoringDoFn = MeasuringDoFn(selection.measured, run, BundleSums())
     if selection.needs_judge:
-        label, score = "Judge", beam.ParDo(JudgeFn(selection, run, settings, BundleSums()))
-    return matched | label >> score.with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+        step = JudgeFn(selection, run, settings, BundleSums())
+    score = beam.ParDo(step).with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
+    return matched | ("Judge" if selection.needs_judge else "Score") >> score

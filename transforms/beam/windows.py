@@ -101,12 +101,9 @@ def WindowedMetrics(
     its end, and then at every change. Changes later than `window_lateness` after its end are dropped.
     """
     early = AfterProcessingTime(max(1, round(rules.pane_every)))
-    windowed = changes | "Window" >> beam.WindowInto(
-        FixedWindows(rules.window),
-        trigger=AfterWatermark(early=early, late=AfterCount(1)),
-        accumulation_mode=AccumulationMode.DISCARDING,
-        allowed_lateness=rules.window_lateness,
-    )
+    panes: Any = {"trigger": AfterWatermark(early=early, late=AfterCount(1))}
+    panes |= {"accumulation_mode": AccumulationMode.DISCARDING, "allowed_lateness": rules.window_lateness}
+    windowed = changes | "Window" >> beam.WindowInto(FixedWindows(rules.window), **panes)
     add_up = beam.ParDo(_AccumulatePanesFn(rules.window_lateness))
     sums = windowed | "SumPane" >> beam.CombinePerKey(steps.MetricsFn())
     return sums | "AddUp" >> add_up.with_input_types(tuple[str, MetricsState])
@@ -345,13 +342,11 @@ class _Outcomes(steps.BundleSums):
 class _ScoreStreamFn(steps.JudgeFn):
     _emission: _Outcomes
 
-    def process(
-        self, content: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
-    ) -> Iterator[Any]:
-        if isinstance(content, Sample):
-            yield from super().process(content, timestamp, window)
+    def process(self, sample: Any, at: Any = steps.TIMESTAMP, window: Any = steps.WINDOW) -> Iterator[Any]:
+        if isinstance(sample, Sample):
+            yield from super().process(sample, at, window)
         else:
-            yield self._emission.other(content)
+            yield self._emission.other(sample)
 
 
 @beam.ptransform_fn

@@ -21,16 +21,10 @@ from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversa
 # The criteria that CES cases are always judged by.
 
 CES_CRITERIA: tuple[JudgedCriterion, ...] = (
-    ces.SemanticSimilarity(),
-    ces.SemanticMatch(),
-    ces.Hallucination(),
-    ces.EvaluationExpectations(),
-    ces.ScenarioRubrics(),
-    ces.ScenarioExpectations(),
-    ces.UserGoalSatisfaction(),
-)
+    ces.SemanticSimilarity(), ces.SemanticMatch(), ces.Hallucination(), ces.EvaluationExpectations(),
+    ces.ScenarioRubrics(), ces.ScenarioExpectations(), ces.UserGoalSatisfaction(),
+)  # fmt: skip
 """One of each, with their defaults; one of the same name in the config takes its place."""
-
 
 NAMES = frozenset(criterion.name for criterion in CES_CRITERIA)
 """Names of CES's judged criteria."""

@@ -127,11 +127,8 @@ def local_reply(
     answer, because answers paraphrase tool results.
     """
     texts = [answer[start:end] for start, end in sentences(answer[: prompts.MAX_SECTION], language)]
-    claims = [
-        (verdict, text, verdict.coverage)
-        for text, verdict in zip(texts, grounding.ground(texts, evidence, asked), strict=True)
-        if verdict.coverage is not None
-    ]
+    verdicts = zip(grounding.ground(texts, evidence, asked), texts, strict=True)
+    claims = [(item, text, item.coverage) for item, text in verdicts if item.coverage is not None]
     verdict: Justification = "no_claim"
     reason, value, claim, quote, cannot_tell = "No sentence claims anything.", None, "", "", False
     if claims:
@@ -286,14 +283,9 @@ class SemanticSimilarity(JudgedCriterion):
         return overall
 
     async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        wanted = [
-            o
-            for o in sample.replay(pair).outcomes
-            if o.expectation is not None
-            and o.expectation.kind == "agent_response"
-            and o.expectation.comparison == "SEMANTIC_SIMILARITY"
-            and o.outcome != "SKIPPED"
-        ]
+        stated = [(o, o.expectation) for o in sample.replay(pair).outcomes if o.outcome != "SKIPPED"]
+        of_answers = [(o, e) for o, e in stated if e is not None and e.kind == "agent_response"]
+        wanted = [o for o, e in of_answers if e.comparison == "SEMANTIC_SIMILARITY"]
         if not wanted or not sample.eval_case or not sample.eval_case.similarity_enabled:
             return None
         if pair.actual is None:

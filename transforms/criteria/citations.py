@@ -163,11 +163,8 @@ def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
     text, count = Utf8Text(turn.agent or ""), len(answer.references)
 
     def mark(logged: Citation | GroundedClaim) -> Mark:
-        known = {
-            name: int(name)
-            for name in dict.fromkeys(logged.sources)
-            if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_INDEX and int(name) < count
-        }
+        numbers = [name for name in dict.fromkeys(logged.sources) if name.isascii() and name.isdecimal()]
+        known = {name: int(name) for name in numbers if len(name) <= _LONGEST_INDEX and int(name) < count}
         unknown = dict.fromkeys(name for name in logged.sources if name not in known)
         span = text.text_range(logged.start, logged.end)
         return Mark(logged.start, logged.end, span, tuple(dict.fromkeys(known.values())), tuple(unknown))
@@ -344,10 +341,8 @@ class Grounds:
             marks = [mark for mark in self.marks.citations if mark.span.problem is None]
             marks = [m for m in marks if (m.span.start or 0) < span.end and span.start < (m.span.end or 0)]
             cited.append(sorted({source for mark in marks for source in mark.sources}))
-        questions = [
-            (text[span.start : span.end], tuple(map(self.source_text, sources)))
-            for span, sources in zip(spans, cited, strict=True)
-        ]
+        sources_of = [tuple(map(self.source_text, sources)) for sources in cited]
+        questions = [(text[a:b], sources) for (a, b), sources in zip(spans, sources_of, strict=True)]
         return [
             ({"start": span.start, "end": span.end, "references": list(map(str, sources))}, support)
             for span, sources, verdict in zip(spans, cited, supported(questions), strict=True)

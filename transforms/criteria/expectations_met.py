@@ -174,19 +174,15 @@ class SpokenText:
         return is_phone or any(states_moment(text, wanted) for text in self._texts)
 
     def _contains(self, wanted: str) -> bool:
-        passage = values.read_passage(wanted, self._language) if _DIGIT.search(wanted) else None
+        read, language = values.read_passage, self._language
+        passage = read(wanted, language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
             return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            texts = map(_without_list_numbers, self._spellings)
-            stated = (values.read_passage(text, self._language) for text in texts)
+            stated = (read(_without_list_numbers(text), language) for text in self._spellings)
             return any(_contains(held, passage, self._is_english) for held in stated)
         return any(
-            _contains(
-                values.read_passage(text, self._language, with_words),
-                values.read_passage(wanted, self._language, with_words),
-                self._is_english,
-            )
+            _contains(read(text, language, with_words), read(wanted, language, with_words), self._is_english)
             for with_words in (True, False)
             for text in self._spellings
         )

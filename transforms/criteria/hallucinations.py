@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from math import fsum
 from operator import itemgetter, mul
 from statistics import mean
@@ -112,12 +113,8 @@ class Hallucinations(AdkJudged):
         texts = [messages[i][span.start : span.end] for i, span in spans]
         numbered = prompts.statement_sections("sentence", texts)
         prompt = prompts.task_prompt("hallucinations/2", [*context, *numbered])
-        question = Question(
-            prompt,
-            HallucinationsReply,
-            self.options,
-            lambda: local_reply(texts, prompts.facts(context), prompts.messages_of_user(context)),
-        )
+        local = partial(local_reply, texts, prompts.facts(context), prompts.messages_of_user(context))
+        question = Question(prompt, HallucinationsReply, self.options, local)
         count = len(spans)
         vote = await vote_each(
             ask,
@@ -345,9 +342,8 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             false = [claim for claim in claims if claim.verdict in _WRONG]
             wrong = [f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in false]
             wrong += [f"done but not said: {call_text(a.call)} (turn index {a.turn})" for a in unsaid]
-            text = (
-                "What the agent says it did was done." if claims else "Nothing was done, and nothing claimed."
-            )
+            text = "What the agent says it did was done."
+            text = text if claims else "Nothing was done, and nothing claimed."
             text = f"{wrong[0][0].upper()}{listed(wrong, 1, mark='; ')[1:]}." if wrong else text
             return Score(share, explanation=text, details=details)
         if unknown:

@@ -287,11 +287,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     def _certain_failure(self, details: JsonObject) -> str | None:
         """Returns the reason for a failure at any threshold; None: there is none, or no threshold."""
         failing = [n for n in _FAILING if n == DESTRUCTIVE or getattr(self, n) == "fail"]
-        reasons = [
-            f"{_FAILING[name]}: {', '.join(map(str, calls))}"
-            for name in failing
-            if isinstance(calls := details.get(name), list)
-        ]
+        certain = [(name, calls) for name in failing if isinstance(calls := details.get(name), list)]
+        reasons = [f"{_FAILING[name]}: {', '.join(map(str, calls))}" for name, calls in certain]
         return "; ".join(reasons) if reasons and self.threshold is not None else None
 
 

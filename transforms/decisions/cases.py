@@ -73,8 +73,7 @@ def row_candidate(row: ConversationRow, failed_turns: frozenset[int]) -> Candida
     Where the conversation failed and no turn did, all turns are taken as failed. Raises ValueError if the run
     kept no transcript.
     """
-    transcript = row["transcript"]
-    if transcript is None:
+    if (transcript := row["transcript"]) is None:
         raise ValueError("the run kept no transcript (--no_transcripts); name the logs instead")
     conversation = transcript_conversation(row)
     numbers = (number for number, turn in enumerate(recorded_turns(row)) if turn["index"] in failed_turns)

@@ -162,8 +162,7 @@ def scored(run: RunOfConversation, target: Target) -> Converted:
     if target.scored is None or target.conversation is None:
         raise ValueError(f"{target.name} holds no scores")
     record = target.scored(run)
-    back = target.conversation.read(record)
-    return _compared(record, run.conversation, back, target.conversation.made)
+    return _compared(record, run.conversation, target.conversation.read(record), target.conversation.made)
 
 
 def _and_back(item: T, codec: Codec[T]) -> tuple[JsonObject, T]:
@@ -182,23 +181,14 @@ def _compared(record: JsonObject, before: T, after: T, made: frozenset[str]) -> 
 
 def _expecting(case: EvalCase) -> Conversation:
     """Returns a conversation that holds nothing but what a case expects."""
-    outcome = ExpectedOutcome(
-        actions=case.actions,
-        outputs=case.outputs,
-        rubric=[rubric.text for rubric in case.rubrics],
-        user_actions=case.user_actions,
-        final_session_state=case.final_session_state,
-        unread=case.unread,
-    )
+    alike = ("actions", "outputs", "user_actions", "final_session_state", "unread")
+    stated = {name: getattr(case, name) for name in alike}
+    outcome = ExpectedOutcome(**stated, rubric=[rubric.text for rubric in case.rubrics])
     return Conversation(
         conversation_id=case.eval_id,
-        eval_id=case.eval_id,
-        eval_set_id=case.eval_set_id,
-        language=case.language,
-        tags=case.tags,
+        **{name: getattr(case, name) for name in ("eval_id", "eval_set_id", "language", "tags", "tools")},
         turns=[Turn(turn_index=i, user=turn.user, expected=turn) for i, turn in enumerate(case.turns)],
         expected=None if outcome == ExpectedOutcome() else outcome,
-        tools=case.tools,
     )
 
 

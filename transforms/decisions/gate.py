@@ -59,9 +59,6 @@ class BaselineState(NamedTuple):
     problems: Sequence[str] = ()
 
 
-NO_BASELINE = BaselineState()
-
-
 class GatedVersion(Struct, frozen=True):
     """One app version of a run, with its comparison with the baseline and what labels say, if there are any.
 
@@ -72,7 +69,7 @@ class GatedVersion(Struct, frozen=True):
     conversations: ConversationColumns
     rows: list[ConversationRow]
     comparison: Comparison | None
-    baseline: BaselineState = NO_BASELINE
+    baseline: BaselineState = BaselineState()
     calibration: Calibration | None = None
     unrecorded: Sequence[str] = ()
 
@@ -147,8 +144,7 @@ def _measured(
 
 def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:
     """Raises ConfigError if a rule or a primary criterion of the config is not of its criteria."""
-    fault = gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria})
-    if fault:
+    if fault := gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria}):
         raise ConfigError(f"config: gate.{fault}")
 
 
@@ -255,8 +251,7 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
 
 def corrected_text(result: CriterionComparison) -> list[str]:
     """Returns the difference that human labels correct; empty: there is none."""
-    corrected = result.corrected
-    if corrected is None:
+    if (corrected := result.corrected) is None:
         return []
     factor, unit = (100, " points") if result.measure == "pass_rate" else (1, "")
     numbers = corrected.difference, *corrected.interval
@@ -370,8 +365,7 @@ def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> s
 
 
 def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
-    value = side_of(rule, seen)
-    if value is None:
+    if (value := side_of(rule, seen)) is None:
         return None
     return value >= rule.at_least if rule.at_least is not None else value <= (rule.at_most or 0.0)
 
@@ -389,8 +383,7 @@ def _estimate(
     values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
 ) -> _Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
-    by_case = grouped(values)
-    if not by_case:
+    if not (by_case := grouped(values)):
         return _Estimated(None, None)
     means = {case: sum(scores) / len(scores) for case, scores in by_case.items()}
     mean = sum(means.values()) / len(means)

@@ -221,8 +221,7 @@ def _calls(items: Sequence[JsonObject], with_results: bool) -> str:
             return f", tool_calls: {path}"
     named = {path: fields for path, held in places.items() if (fields := _call_fields(held))}
     usual = (path for path in named if snake((_WORD.findall(path) or [""])[-1]) in _CALLS)
-    path = next(usual, next(iter(named), ""))
-    if not path:
+    if not (path := next(usual, next(iter(named), ""))):
         return ""
     fields = named[path]
     keys = {key: None for call in places[path] for key in call}

@@ -310,12 +310,9 @@ def _read_adk_conversation(record: JsonObject) -> Conversation:
         case = AdkEvalCase.model_validate(record)
     invocations = case.conversation or []
     context = turn_context(invocations)
-    return Conversation(
-        conversation_id=case.eval_id,
-        turns=with_texts(invocation_turn(invocation, i) for i, invocation in enumerate(invocations)),
-        meta=context,
-        tools=context_tools(context.get(APP_DETAILS)),
-    )
+    turns = with_texts(invocation_turn(invocation, i) for i, invocation in enumerate(invocations))
+    tools = context_tools(context.get(APP_DETAILS))
+    return Conversation(conversation_id=case.eval_id, turns=turns, meta=context, tools=tools)
 
 
 def _write_adk_case(case: EvalCase) -> JsonObject:
@@ -331,11 +328,9 @@ def _write_adk_case(case: EvalCase) -> JsonObject:
     else:
         raise ValueError(f"the case {case.eval_id} has no turns, which an ADK eval set needs")
     session = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
-    return record | _stated(
-        session_input=session if case.session_state else None,
-        rubrics=rubrics(case.rubrics) or None,
-        final_session_state=case.final_session_state or None,
-    )
+    given = session if case.session_state else None
+    record |= _stated(session_input=given, rubrics=rubrics(case.rubrics) or None)
+    return record | _stated(final_session_state=case.final_session_state or None)
 
 
 def _eval_set_document(name: str, first: JsonObject) -> tuple[str, str]:

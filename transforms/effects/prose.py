@@ -8,16 +8,7 @@ from string import ascii_lowercase
 from typing import Literal, NamedTuple
 from unicodedata import combining, normalize
 
-from turnwise.transforms.effects.call_values import (
-    ValueVerdict,
-    addresses_in,
-    codes_in,
-    compact,
-    compare_codes,
-    is_plain_word,
-    path_words,
-    without_codes,
-)
+from turnwise.transforms.effects import call_values
 from turnwise.transforms.effects.prose_values import STREETS, spell_alike
 from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.text.cleaning import amount, plain
@@ -211,7 +202,7 @@ def is_structured(text: str, name: str = "") -> bool:
 
 def _addresses(text: str) -> list[str]:
     """Returns the addresses of a text; nothing of 300 characters is one, which would take long to see."""
-    return addresses_in(_NO_ADDRESS.sub(" ", text))
+    return call_values.addresses_in(_NO_ADDRESS.sub(" ", text))
 
 
 def _last_word(name: str) -> str:
@@ -310,10 +301,8 @@ def may_be_forms(expected: str, actual: str) -> bool:
         return True
     if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
         return False
-    left, right = (
-        [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS]
-        for text in (expected, actual)
-    )
+    sides = [re.findall(r"[^\W_]+", text.casefold()) for text in (expected, actual)]
+    left, right = ([word for word in side if word not in FUNCTION_WORDS] for side in sides)
     if not _DENYING.isdisjoint(set(left) ^ set(right)):
         return False
     are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
@@ -504,7 +493,7 @@ class _TextValue(NamedTuple):
         if self.kind == other.kind and self.kind != "code":
             return False
         if "code" in (self.kind, other.kind):
-            short, long = sorted((compact(self.spelled), compact(other.spelled)), key=len)
+            short, long = sorted(map(call_values.compact, (self.spelled, other.spelled)), key=len)
             is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
             if (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(ascii_lowercase):
                 return True
@@ -666,7 +655,7 @@ _KINDS = word_set("ending class room seat size shipping delivery color colour me
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 
 
-def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
+def compare_names(text: str, argument: str, path: str) -> call_values.ValueVerdict:
     """Compares words, codes and numbers with those of an argument.
 
     They are the same if all of them are equal but function words and words of the argument's name. Whole
@@ -676,14 +665,15 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
     """
     if _joined(text, path) == _joined(argument, path) != "":
         return "same"
-    verdict = compare_codes(text, argument)
+    verdict = call_values.compare_codes(text, argument)
     if verdict:
         return verdict
     if _SIGN.findall(text) != _SIGN.findall(argument):
         return "not_compared"
     (stated, stated_numbers), (given, given_numbers) = _parts(text), _parts(argument)
     words = [word for word in stated if not any(_is_alike(word, other) for other in given)]
-    words = [word for word in words if word not in _KINDS and word.removesuffix("s") not in path_words(path)]
+    named = call_values.path_words(path)
+    words = [word for word in words if word not in _KINDS and word.removesuffix("s") not in named]
     numbers = [n for n in stated_numbers if not any(map(partial(_is_number, n), given_numbers))]
     unstated = [word for word in given if not any(_is_alike(word, other) for other in stated)]
     if numbers:
@@ -691,7 +681,7 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
         if not is_number_alone or not all(map(str.isdecimal, (*numbers, *given_numbers))):
             return "not_compared"
         # `7` may be `007`, and 452 stands in `LH452`.
-        is_part = any(number in code for number in numbers for code in codes_in(argument))
+        is_part = any(number in code for number in numbers for code in call_values.codes_in(argument))
         is_open = is_part or not given_numbers or set(map(int, numbers)) & set(map(int, given_numbers))
         return "not_compared" if is_open else "other"
     if words:
@@ -702,9 +692,9 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
             return "not_compared"
         capitals = {_folded(word) for word in _WORD.findall(f"{text} {argument}") if word[0].isupper()}
         return "other" if capitals.issuperset((*words, *unstated)) else "not_compared"
-    if not (stated or stated_numbers or codes_in(text)):
+    if not (stated or stated_numbers or call_values.codes_in(text)):
         return "not_compared"
-    if _PERSONS.intersection(path_words(path)) or _TITLE.match(text):
+    if _PERSONS.intersection(named) or _TITLE.match(text):
         return "same"
     # Every part of the argument is stated as a whole, or left out as a detail of it.
     is_any = False
@@ -713,7 +703,7 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
         held = [
             *(any(_is_alike(word, other) for other in stated) for word in part_words),
             *(any(_is_number(other, number) for other in stated_numbers) for number in part_numbers),
-            *(code in codes_in(text) for code in codes_in(part)),
+            *(code in call_values.codes_in(text) for code in call_values.codes_in(part)),
         ]
         if any(held) and not all(held):
             return "not_compared"
@@ -723,7 +713,7 @@ def compare_names(text: str, argument: str, path: str) -> ValueVerdict:
 
 def _parts(text: str) -> tuple[list[str], list[str]]:
     """Returns the words and numbers of a text; function words in lower case are left out."""
-    rest = with_digits(without_codes(normalize("NFKC", text).replace("_", " ")))
+    rest = with_digits(call_values.without_codes(normalize("NFKC", text).replace("_", " ")))
     words = [_folded(word) for word in _WORD.findall(rest) if not _is_function_word(word, "")]
     return [word for word in words if not _TITLE.fullmatch(f"{word} ")], _NUMBER.findall(rest)
 
@@ -741,8 +731,8 @@ def _joined(text: str, path: str) -> str:
 
 
 def _is_function_word(word: str, path: str) -> bool:
-    is_small = word == word.lower() or word.lower() in path_words(path)
-    return len(word) > 1 and word.isalpha() and is_small and is_plain_word(word.lower(), path)
+    is_small = word == word.lower() or word.lower() in call_values.path_words(path)
+    return len(word) > 1 and word.isalpha() and is_small and call_values.is_plain_word(word.lower(), path)
 
 
 def _folded(word: str) -> str:

@@ -65,11 +65,8 @@ def states_moment(text: str, wanted: str) -> bool:
         years, stated = dates.day_of(dates.groups_of(match))
         if stated == moment.days and set(moment.years) <= set(years):
             days.append(match)
-    clocks = [
-        match
-        for match in _matches(text, dates.TIMES)
-        if {*dates.minutes_of(dates.groups_of(match))[:1]} & {*minutes}
-    ]
+    times = [(match, dates.minutes_of(dates.groups_of(match))[:1]) for match in _matches(text, dates.TIMES)]
+    clocks = [match for match, first in times if {*first} & {*minutes}]
     if not (is_day and minutes):
         return bool(days or clocks)
     gaps = (max(day.start() - clock.end(), clock.start() - day.end()) for day in days for clock in clocks)

@@ -67,8 +67,6 @@ def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> 
 
 
 NO_JUDGE = "no judge configured"
-LATER = "run again to take its results"
-"""End of the reason of a sample that the next run has."""
 R = TypeVar("R", bound=BaseModel)
 N = TypeVar("N", int, float)
 

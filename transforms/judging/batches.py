@@ -23,7 +23,6 @@ from msgspec import Struct, field
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import error_text
-from turnwise.transforms.judging.ask import LATER
 from turnwise.transforms.judging.backends import base
 from turnwise.transforms.judging.backends.calling import BatchBackend, CallError, T
 from turnwise.transforms.judging.judges import JUDGING, Connections
@@ -35,6 +34,8 @@ MOST_WAITING = 1_000
 """Conversations that wait for a job together; each takes up to a megabyte."""
 BATCH_JOB = "the batch job "
 """Start of the reason where a job gives no answer."""
+LATER = "run again to take its results"
+"""End of the reason of a sample that the next run has."""
 
 _JOBS = sha256(b"turnwise: batch jobs").digest()
 """The question whose replies in the cache are the records of jobs; one that is done is empty."""

@@ -238,12 +238,8 @@ def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage],
     What the user mentioned supports nothing, but a name in it is not strange.
     """
     content = fsum(claim.content.values())
-    grammar = [
-        (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
-        for word in claim.words
-        if not word.is_content
-        for key, weight in word.features
-    ]
+    features = [feature for word in claim.words if not word.is_content for feature in word.features]
+    grammar = [(key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight) for key, weight in features]
     strange = _strange_names(claim, known.keys | asked.keys)
     strange += any(word.is_negation for word in claim.words) and not known.is_negated
     whole = content + fsum([weight for _, weight in grammar]) + _STRANGE * strange

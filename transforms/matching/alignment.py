@@ -134,11 +134,9 @@ def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPl
     Turns with nothing in common are never paired; None marks a missing or an extra turn.
     """
     wanted, recorded = [_features(turn.user, turn.tool_calls) for turn in expected], _Recorded(actual)
-
-    def similarities(row: int, first: int, stop: int) -> "npt.NDArray[np.float64]":
-        return recorded.similarities(wanted[row], first, stop)
-
-    return align_in_order(len(expected), len(actual), similarities)
+    return align_in_order(
+        len(expected), len(actual), lambda row, *columns: recorded.similarities(wanted[row], *columns)
+    )
 
 
 # Pairs expected with actual things, as well as possible over all of them together.

@@ -15,16 +15,8 @@ from turnwise.schemas.config import Cascade
 from turnwise.schemas.jsonio import JsonObject, grouped
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
-from turnwise.transforms.judging.ask import (
-    LATER,
-    Ask,
-    JudgeSample,
-    NotAsked,
-    Question,
-    R,
-    known_sum,
-    sum_uses,
-)
+from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, known_sum, sum_uses
+from turnwise.transforms.judging.batches import LATER
 from turnwise.transforms.judging.limits import ANSWER_TOKENS, estimated_tokens
 
 JudgeOnce: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
@@ -56,16 +48,6 @@ class Recorder(Struct):
         """All answers."""
         return [sample for given in self.answers.values() for sample in given]
 
-    def usage(self) -> dict[str, int | None]:
-        """Returns the number of answers, how many of them were cached, and their tokens (None: unknown)."""
-        samples = self.samples
-        return {
-            "samples": len(samples),
-            "cached": sum(sample.is_cached for sample in samples),
-            "tokens_in": known_sum([sample.tokens_in for sample in samples]),
-            "tokens_out": known_sum([sample.tokens_out for sample in samples]),
-        }
-
     def usable(self, question: Question[R]) -> list[JudgeSample[R]]:
         """Returns the usable answers to a question."""
         return [sample for sample in self.answers.get(_key(question), ()) if sample.reply is not None]
@@ -86,14 +68,17 @@ class Member(Struct, frozen=True):
 
     def detail(self) -> JsonObject:
         """Returns what the details of a score say of it."""
-        score = self.score
+        score, samples = self.score, self.recorded.samples
         return {
             "model": self.model,
             "verdict": self.verdict,
             "value": score.value if score else None,
             "reason": None if self.verdict else self.reason,
             "explanation": score.explanation if score else None,
-            **self.recorded.usage(),
+            "samples": len(samples),
+            "cached": sum(sample.is_cached for sample in samples),
+            "tokens_in": known_sum([sample.tokens_in for sample in samples]),
+            "tokens_out": known_sum([sample.tokens_out for sample in samples]),
         }
 
 

@@ -219,8 +219,7 @@ def clustered_share(values: Numbers, clusters: CaseCodes) -> EffectiveShare:
     The variance is that of a ratio over clusters, by linearisation (Cochran 1977, Sampling Techniques, 6.3).
     Where nothing varies, the clusters count instead of the scores.
     """
-    count = len(values)
-    if not count:
+    if not (count := len(values)):
         return EffectiveShare(0.0, 0.0)
     value = float(values.sum()) / count
     of_cluster = np.bincount(clusters)

@@ -75,8 +75,7 @@ def needed_of_groups(difference: float, variance: float, alpha: float = 0.05) ->
     n / 4 (1 + sqrt(1 + 4 / (n difference)))^2 with the normal number n, as Fisher's exact test needs more
     (Casagrande, Pike and Smith 1978). None: there is no difference.
     """
-    needed = needed_cases(difference, variance, alpha)
-    if needed is None:
+    if (needed := needed_cases(difference, variance, alpha)) is None:
         return None
     return ceil(needed / 4 * (1 + sqrt(1 + 4 / (needed * abs(difference)))) ** 2)
 

@@ -127,8 +127,7 @@ def bounded_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
 
 def _limits(passes: int, count: int, level: float) -> tuple[float, float]:
     """Returns how far Wilson's bounds lie below and above a share."""
-    wilson = wilson_interval(passes, count, level)
-    if wilson is None:
+    if (wilson := wilson_interval(passes, count, level)) is None:
         raise ValueError("an interval needs at least one case")
     return passes / count - wilson.low, wilson.high - passes / count
 
@@ -413,8 +412,7 @@ def _mixture(z: float, count: int, base_count: int) -> float:
     """
     spread = _EXPECTED_EFFECT**2 / (1 / count + 1 / base_count)
     share = spread / (1 + spread)
-    lower = upper_normal(-z * sqrt(share))
-    if not lower:
+    if not (lower := upper_normal(-z * sqrt(share))):
         return -inf
     return log(2 * lower) - log1p(spread) / 2 + share * z * z / 2
 

@@ -44,12 +44,8 @@ class PubSubSource(base.StreamSource):
         self._client, self._subscription = _connect(uri)
         self._is_temporary = is_topic
 
-        flow = FlowControl(
-            max_bytes=_HELD_BYTES,
-            max_messages=_HELD_MESSAGES,
-            max_lease_duration=_HOLD_SECONDS,
-            max_duration_per_lease_extension=_LEASE_SECONDS,
-        )
+        held = _HELD_BYTES, _HELD_MESSAGES, _HOLD_SECONDS
+        flow = FlowControl(*held, max_duration_per_lease_extension=_LEASE_SECONDS)
         self._stream = self._client.subscribe(self._subscription, callback=self._take, flow_control=flow)
         # A service that refuses the streaming pull does so at once.
         try:

@@ -177,7 +177,7 @@ def test_figures_of_summaries_are_those_of_rows(store, put, again, is_told):
     for run, names in (("r1", range(40)), ("r2", again)):
         put(run, "v1", names, seed="the same cases")
     put("r3", "v2", range(40))
-    made = store.read(lambda c: FiguresCache().read_all(c, APP))
+    made = store.read(lambda c: FiguresCache().read(c, APP))
     rows = store.read(lambda c: {name: read_figures(c, name) for name in made})
     assert len(made) > CASES / 2 and made == rows
     keep_summaries(store, APP)
@@ -185,7 +185,7 @@ def test_figures_of_summaries_are_those_of_rows(store, put, again, is_told):
     summed = figures_of({run.name: of_run for run, of_run in groups.items()})
     assert summed == {name: rows[name] if summed[name] else None for name in rows}
     assert (None not in summed.values()) is is_told
-    assert store.read(lambda c: FiguresCache().read_all(c, APP)) == rows
+    assert store.read(lambda c: FiguresCache().read(c, APP)) == rows
 
 
 def test_a_summary_goes_with_what_it_is_of(store, put):

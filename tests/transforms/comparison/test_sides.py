@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.compared_sides import raised_row
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
 from turnwise.transforms.decisions.comparison.differences import compare
-from turnwise.transforms.decisions.comparison.estimates import CompareOptions, group_values, paired_values
+from turnwise.transforms.decisions.comparison.estimates import CompareOptions, paired_values
 from turnwise.transforms.decisions.comparison.side_values import match, measure_of
 from turnwise.transforms.decisions.comparison.sides import (
     ComparedSide,
@@ -92,7 +92,7 @@ def test_values_by_case(criterion, a, b):
         for one in own:
             by_case.setdefault(one.eval_id or one.conversation_id, []).append(one)
         values = [plain_values(found, measure) for found in by_case.values()]
-        assert group_values(side, measure).means.tolist() == [fmean(found) for found in values if found]
+        assert side.runs_alone(measure).means.tolist() == [fmean(found) for found in values if found]
 
 
 @given(a=conversations("v1"), b=conversations("v2"))

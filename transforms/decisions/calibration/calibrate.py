@@ -160,14 +160,10 @@ def _threshold_advice(
         return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
     known = [judged for judged in valued if judged.mean != 0.5]
     sign = 1.0 if scale.passes_from else -1.0
-    data = _Labelled(
-        np.asarray([sign * (judged.score.value or 0.0) for judged in known], dtype=float),
-        np.asarray([judged.mean > 0.5 for judged in known], dtype=bool),
-        [judged.score.case for judged in known],
-        np.ones(len(known)),
-    )
-    problem = _problem(data)
-    if problem is not None:
+    values = np.asarray([sign * (judged.score.value or 0.0) for judged in known], dtype=float)
+    people = np.asarray([judged.mean > 0.5 for judged in known], dtype=bool)
+    data = _Labelled(values, people, [judged.score.case for judged in known], np.ones(len(known)))
+    if (problem := _problem(data)) is not None:
         return problem
     thresholds = {judged.score.threshold for judged in known}
     present = thresholds.pop() if len(thresholds) == 1 else None
@@ -253,6 +249,10 @@ def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[f
 # How far a criterion and people agree.
 
 
+_CELLS = ("both_pass", "false_pass", "false_fail", "both_fail")
+"""What `Confusion` counts, as a document names it."""
+
+
 class _OutcomePair(NamedTuple):
     """What the majority of raters and the criterion say of one score."""
 
@@ -269,20 +269,14 @@ def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
 
 
 def _outcome_agreement(group: Sequence[LabelledScore]) -> calibration.OutcomeAgreement | None:
-    pairs = _outcome_pairs(group)
-    if not pairs:
+    if not (pairs := _outcome_pairs(group)):
         return None
     table = _confusion((pair.people, pair.judged) for pair in pairs)
     answered = [judged for judged in group if judged.answers]
     decided = [judged for judged in answered if judged.mean != 0.5]
     no_score = [judged.mean > 0.5 for judged in decided if judged.score.passed is None]
     return calibration.OutcomeAgreement(
-        confusion=calibration.ConfusionCounts(
-            both_pass=table.true_pass,
-            false_pass=table.false_pass,
-            false_fail=table.false_fail,
-            both_fail=table.true_fail,
-        ),
+        confusion=calibration.ConfusionCounts(**dict(zip(_CELLS, table, strict=True))),
         tied=len(answered) - len(decided),
         no_score_pass=sum(no_score),
         no_score_fail=len(no_score) - sum(no_score),

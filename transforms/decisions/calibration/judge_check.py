@@ -44,10 +44,7 @@ class AskedQuestions(NamedTuple):
 async def questions_about(
     sample: Sample, criteria: Sequence[JudgedCriterion], redact: RedactConfig | None = None
 ) -> AskedQuestions:
-    """Returns the questions of criteria about a conversation.
-
-    Questions that depend on the answers to others are not among them.
-    """
+    """Returns the questions of criteria about a conversation, but none that depend on answers to others."""
     asked = AskedQuestions({}, [])
     questions: dict[Prompt, Question[Any]] = {}
 
@@ -159,8 +156,7 @@ def sections_of(evidence: str) -> list[Section] | None:
     if code is None or not evidence.endswith(f"\n[{code[1]}: end]"):
         return None
     _, *parts = re.split(rf"^\[{code[1]}: ([^\n]*)\]$", evidence, flags=re.MULTILINE)
-    pairs = zip(parts[:-2:2], parts[1:-2:2], strict=True)
-    return [Section(name, text[1:-1]) for name, text in pairs]
+    return [Section(name, text[1:-1]) for name, text in zip(parts[:-2:2], parts[1:-2:2], strict=True)]
 
 
 def reordered(prompt: Prompt) -> Prompt | None:
@@ -170,8 +166,7 @@ def reordered(prompt: Prompt) -> Prompt | None:
     pairs, passages and sources that follow each other. Turns, calls and the sentences of an answer are not:
     their order has a meaning. None: nothing in it can be reordered.
     """
-    sections = sections_of(prompt.evidence)
-    if sections is None:
+    if (sections := sections_of(prompt.evidence)) is None:
         return None
     moved: list[Section] = []
     for kind, run in groupby(sections, key=_kind):

@@ -20,13 +20,9 @@ from turnwise.schemas.comparison import (
     PairedBy,
     VersionDifference,
 )
-from turnwise.transforms.decisions.comparison.side_values import (
-    CriterionMeasure,
-    MatchedValues,
-    Runs,
-    SideValues,
-)
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
+from turnwise.transforms.decisions.comparison.words import corrected_text
 from turnwise.transforms.statistics import power, tests
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 
@@ -58,6 +54,7 @@ class CompareOptions(Struct, frozen=True):
         by: What pairs conversations; None: the id that pairs most cases.
         margin: Largest difference that does not matter, as a share of the scale, 0..1.
         alpha: Level of significance of what decides; `q`: of the false discovery rate of what points.
+        slices: Dimensions of slices; None: languages, tags, and agents where the config names them.
         any_verdicts: Whether verdicts are compared although different criteria decide them.
         details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
@@ -66,7 +63,7 @@ class CompareOptions(Struct, frozen=True):
     margin: float = 0.02
     alpha: float = 0.05
     q: float = 0.1
-    slices: Sequence[str] = ()
+    slices: Sequence[str] | None = None
     any_verdicts: bool = False
     details: bool = True
 
@@ -125,12 +122,6 @@ def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
     return Runs(runs.counts + counts, means)
 
 
-def group_values(side: SideValues, measure: CriterionMeasure, missing: float | None = None) -> Runs:
-    """Returns the values of a criterion by case of a side alone, of the cases that have one."""
-    runs = side.alone.runs(measure, missing)
-    return runs.at(runs.counts > 0)
-
-
 def estimate(
     matched: MatchedValues,
     measure: CriterionMeasure,
@@ -144,7 +135,7 @@ def estimate(
     if matched.pairing.by != "nothing":
         return paired_estimate(paired_values(matched, measure, missing), measure, options)
     sides = zip((matched.baseline, matched.candidate), missing, strict=True)
-    a, b = (group_values(side, measure, is_missing) for side, is_missing in sides)
+    a, b = (side.runs_alone(measure, is_missing) for side, is_missing in sides)
     return group_estimate(a, b, measure, options)
 
 
@@ -359,8 +350,7 @@ def three_readings(
 
     left_out = read(main)
     worst = best = None
-    ends = _ends(measure)
-    if ends is not None:
+    if (ends := _ends(measure)) is not None:
         worst, best = (read(estimate(matched, measure, options, missing)) for missing in (ends[::-1], ends))
     words = {reading.word for reading in (left_out, worst, best) if reading is not None}
     return Missing(
@@ -422,11 +412,7 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
         interval=tests.estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
     )
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
-    scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
-    numbers = corrected.difference, *corrected.interval
-    value, low, high = (f"{scale * number:+.{digits}f}" for number in numbers)
-    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
-    text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
+    text = f"{corrected_text(corrected, result.measure)}{decided}"
     return replace(result, corrected=corrected, sentence=f"{result.sentence}; {text}")
 
 

@@ -229,8 +229,7 @@ class SideValues:
 
     def turn_runs(self, measure: CriterionMeasure) -> dict[int, Runs]:
         """Returns turn index -> one value a conversation, by case: the mean, or whether all scores pass."""
-        details = self.observed.column(measure).details
-        if details is None:
+        if (details := self.observed.column(measure).details) is None:
             return {}
         rows = self.cases.rows
         turns = details.turns.at(rows)
@@ -251,8 +250,7 @@ class SideValues:
 
     def votes(self, measure: CriterionMeasure) -> tuple[int, int]:
         """Returns the verdicts of a judge with two votes or more, and how many of them are not unanimous."""
-        details = self.observed.column(measure).details
-        if details is None:
+        if (details := self.observed.column(measure).details) is None:
             return 0, 0
         rows = self.rows[self.observed.values(measure).is_seen[self.rows]]
         return int(details.voted[rows].sum()), int(details.flipped[rows].sum())
@@ -290,6 +288,11 @@ class SideValues:
         """The same conversations by the cases of the side alone; see `ConversationColumns.own_cases`."""
         grouped = sides.rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
         return SideValues(self.observed, self.rows, sides.CaseRows(self.rows[grouped.rows], grouped.sizes))
+
+    def runs_alone(self, measure: CriterionMeasure, missing: float | None = None) -> Runs:
+        """Returns the values of a criterion by case of the side alone, of the cases that have one."""
+        runs = self.alone.runs(measure, missing)
+        return runs.at(runs.counts > 0)
 
     def within(self, is_in: sides.Bools, is_kept: sides.Bools) -> "SideValues":
         """Returns a slice: its conversations, and the cases that are kept."""

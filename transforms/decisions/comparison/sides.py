@@ -14,12 +14,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import PairedBy
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.comparison.collect import (
-    ComparedConversation,
-    Observed,
-    ScoredId,
-    own_cases,
-)
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, own_cases
 from turnwise.transforms.statistics.resampling import Numbers
 
 Bools = npt.NDArray[np.bool_]
@@ -186,8 +181,7 @@ class CriterionColumn(Struct, eq=False):
     details: ScoreDetails | None = None
 
     def __getitem__(self, row: int) -> Observed | None:
-        kind = self.kinds[row]
-        if kind is None:
+        if (kind := self.kinds[row]) is None:
             return None
         value = float(self.values[row]) if kind.has_value else None
         why, turn = Reason() if self.details is None else self.details.reasons[row]
@@ -210,8 +204,7 @@ class CriterionColumn(Struct, eq=False):
     def without(self, rows: Bools) -> "CriterionColumn":
         """Returns a column where the criterion gave some conversations nothing."""
         kinds = chosen(self.kinds, empty_column(len(rows)).kinds, rows)
-        details = self.details
-        if details is not None:
+        if (details := self.details) is not None:
             turns, sizes = details.turns, np.where(rows, 0, details.turns.sizes)
             kept = ~np.repeat(rows, turns.sizes)
             turns = TurnScores(sizes, turns.indices[kept], turns.values[kept], turns.outcomes.at(kept))
@@ -338,12 +331,12 @@ class ConversationColumns(Struct):
 
         Of the errors of a criterion in a conversation, the first message is the reason.
         """
-        messages: dict[ScoredId, dict[str, str]] = {}
+        messages: dict[tuple[str, str | None], dict[str, str]] = {}
         for failure in raised:
-            of_conversation = ScoredId(failure["conversation_id"] or "", failure["app_version"])
+            of_conversation = failure["conversation_id"] or "", failure["app_version"]
             by_criterion = messages.setdefault(of_conversation, {})
             by_criterion.setdefault(failure["criterion"] or "", failure["message"])
-        names = map(ScoredId, self.conversation_ids, self.app_versions)
+        names = zip(self.conversation_ids, self.app_versions, strict=True)
         for row, name in enumerate(names if messages else ()):
             for criterion, message in messages.get(name, {}).items():
                 column = self.criteria.get(criterion)
@@ -404,6 +397,7 @@ class ComparedSide(Struct):
     Attributes:
         rejected: Records, conversations and eval cases of the run that were rejected, and files that were
             not read to the end; None: not known.
+        cut_inputs: Inputs that were not read to the end: nobody knows how many records are missing.
         destructive: Conversations with an unexpected destructive call; None: not read.
         problems: Why the run ended with exit status 1, one line each, as `notes` have one a line.
         document: `run.json`; None: of a store.
@@ -416,6 +410,7 @@ class ComparedSide(Struct):
     conversations: ConversationColumns
     run_ids: list[str]
     rejected: int | None = None
+    cut_inputs: int = 0
     destructive: int | None = None
     notes: list[str] = field(default_factory=list)
     problems: Sequence[str] = ()

@@ -187,8 +187,7 @@ def detail(entry: figures.Entry) -> report.Detail:
 
     Calls that a score of their effects found fault with have it under `fault`.
     """
-    transcript = entry.row["transcript"]
-    if transcript is not None:
+    if (transcript := entry.row["transcript"]) is not None:
         turns = [*figures.turns_of(entry.row)]
         for index, turn in enumerate(turns):
             if (expected := expected_calls(turn)) is not None:
@@ -222,8 +221,7 @@ def _with_faults(turns: list[figures.AnyRow], score: figures.AnyRow) -> list[fig
         if score.get("turn_index", turn["index"]) == turn["index"]:
             for index in range(len(calls) - 1, -1, -1):
                 call = calls[index]
-                listed = faults.get(call_text(ToolCall(name=call.get("name"), args=call.get("args"))))
-                if listed:
+                if listed := faults.get(call_text(ToolCall(name=call.get("name"), args=call.get("args")))):
                     calls[index] = {**call, "fault": listed.pop()}
         made.append({**turn, "tool_calls": calls})
     return made[::-1]

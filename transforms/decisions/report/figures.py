@@ -105,7 +105,7 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
         collected.idle.append([name for name in run.document.thresholds if is_asked and name not in seen])
-        collected.failures.append([dict(row) for row in run.failures()])
+    collected.failures += ([dict(row) for row in run.failures()] for run in runs)
     collected.versions += in_display_order({entry.version for entry in collected.entries}, first_times)
     return collected
 
@@ -157,11 +157,8 @@ def tools_of(row: ConversationRow) -> list[str]:
 def run_names(runs: Sequence[Run]) -> list[str]:
     """Returns how texts tell runs apart: by their dates, or else by the names of their directories."""
     documents = [run.document for run in runs]
-    known = (
-        [document.date or "" for document in documents],
-        [run.directory.rstrip("/").rsplit("/", 1)[-1] for run in runs],
-        [document.run_id for document in documents],
-    )
+    dates, ids = [document.date or "" for document in documents], [document.run_id for document in documents]
+    known = dates, [run.directory.rstrip("/").rsplit("/", 1)[-1] for run in runs], ids
     fits = (names for names in known if all(names) and len({*names}) == len(runs))
     return next(fits, [f"run {number}" for number in range(1, len(runs) + 1)])
 
@@ -347,8 +344,7 @@ def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
         yield "language", row["language"]
     yield from (("tag", tag) for tag in dict.fromkeys(row["tags"]))
     yield from (("tool", name) for name in dict.fromkeys(tools_of(row)))
-    turns = row["turns"]
-    if turns:
+    if turns := row["turns"]:
         yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
 
 

@@ -13,7 +13,7 @@ from turnwise.transforms.formats.endings import TOKENS, failure_mark
 from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set, objects_in
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
 from turnwise.transforms.formats.messages.spellings import only_messages, read_history, read_messages
-from turnwise.transforms.formats.traces.span import TraceSpan, as_count, is_cut, loaded
+from turnwise.transforms.formats.traces.span import NULL, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
 """`agent`: an agent or a workflow; `chain`: a step that holds others; `other`: known, and none of these."""
@@ -106,7 +106,7 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages of an attribute; None: none, not stated or hidden; empty: JSON that is cut off."""
-    if value is None or (isinstance(value, str) and (not value or value in HIDDEN)):
+    if value is None or (isinstance(value, str) and (value in ("", NULL) or value in HIDDEN)):
         return None
     messages = read_history(value, role) if isinstance(value, str) else read_messages(value, role)
     if len(messages) == 1 and messages[0].texts == [value] and is_cut(value):
@@ -268,7 +268,7 @@ _OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
 
 
 def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
-    """Returns the result in a dumped message of a tool, or the value itself; and its error."""
+    """Returns the result in a dumped message of a tool, or the value that is spelt; and its error."""
     inner = value
     if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
         return (inner["response"], None) if "name" in inner else (value, None)
@@ -289,7 +289,7 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
         for message in read_messages({**inner, "role": "tool"}, AGENT):
             for result in message.results:
                 return result.response, result.error
-    return value, None
+    return None if value == NULL else value, None
 
 
 def add_result(step: SpanStep, value: JsonValue) -> None:

@@ -420,6 +420,5 @@ def register_api(
         asyncio.run(find_models(connect(config, environ, lambda model: None), sorted(models)))
 
     fields = {"provider": (name,), "needs_model": True, **fields}
-    judges.register_judge(
-        judges.JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields)
-    )
+    kind = judges.JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields)
+    judges.register_judge(kind)
