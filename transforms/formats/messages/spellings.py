@@ -244,7 +244,8 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
 
 def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
     """Returns the message that a value of any spelling is, as `messages_of` does, unless it says nothing."""
-    return [message for message in messages_of(value, role, is_spelt=True) if message.finish or not message.is_empty]
+    messages = messages_of(value, role, is_spelt=True)
+    return [message for message in messages if message.finish or not message.is_empty]
 
 
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[parts.SpanMessage]:
