@@ -485,7 +485,9 @@ def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
         names.insert(0, lc[-1])
     for name in names:
         if known := role_of(name):
-            return known
+            # In AutoGen 0.2 the history of a user's proxy has the role `assistant` for its own messages.
+            is_proxy = known == AGENT and str(value.get("name")).lower().replace("_", "") in _USERS
+            return f"{known} with the name {value['name']}" if is_proxy else known
         if name not in (None, "", *_TYPED) and str(name).lower() not in _WRAPPERS:
             return str(name)
     return role
