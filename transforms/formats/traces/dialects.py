@@ -378,8 +378,11 @@ def _reader(
 
     def read(span: TraceSpan, step: SpanStep) -> None:
         held = span.attributes
-        step.kind = kind_at(value_at(held, kind_key), _KINDS)
+        named_kind = value_at(held, kind_key)
+        step.kind = kind_at(named_kind, _KINDS)
         if step.kind is None:
+            if kind_key == _OF_LANGFUSE and named_kind and str(named_kind).lower() != "span":
+                step.unread = f"observations of the type {str(named_kind)[:60]!r}"
             return
         step.name = text_at(held, *names)
         if step.kind != "model":
