@@ -148,6 +148,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         rejected: Records, conversations and eval cases of its run that could not be read or scored, and files
             not read to the end; of the run as a whole where both sides are versions of one run. None: not
             known. Of a store, results that others of the same run replaced are among them.
+        cut_inputs: Inputs that were not read to the end: nobody knows how many records are missing.
         destructive: Conversations with an unexpected destructive call; None: not read.
         create_time: Start of the run in RFC 3339; None: of a store.
     """
@@ -163,6 +164,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     no_verdict: int
     rejected: int | None
+    cut_inputs: int = 0
     destructive: int | None = None
     create_time: str | None = None
     problems: list[str] = []

@@ -329,7 +329,6 @@ def compare_runs(argv: Sequence[str]) -> int:
     options = _parse(argv)
     runs = [open_run(directory) for directory in options.runs]
     page: Callable[[Comparison], FirstPage]
-    configs: list[JsonObject] = []
     if options.store is None:
         sides = comparisons.sides_of_runs(runs, (options.baseline, options.candidate))
         a, b = sides.baseline, sides.candidate
@@ -340,20 +339,15 @@ def compare_runs(argv: Sequence[str]) -> int:
 
         stored = sides_of_store(options.store, options.app, (options.baseline, options.candidate))
         a, b = stored.baseline, stored.candidate
-        configs.append(stored.config)
         page = partial(two_versions, primary=stored.primary, rows=stored.to_read, chosen=NAMED)
     anyway = options.allow_different_judges
     problem = "" if anyway else comparisons.settings_problem(a, b)
     if problem:
         raise ConfigError(f"{problem}, or pass --allow_different_judges")
-    slices = options.slices
-    if slices is None:
-        configs += [side.document.config for side in (a, b) if side.document is not None]
-        names = (name for config in configs for name in config.get("slices", ()))
-        slices = list(dict.fromkeys(names))
-    elif slices:
-        check_slices([a.conversations, b.conversations], slices)
-    wanted = CompareOptions(options.by, options.margin, options.alpha, slices=slices, any_verdicts=anyway)
+    check_slices([a.conversations, b.conversations], options.slices or ())
+    wanted = CompareOptions(
+        options.by, options.margin, options.alpha, slices=options.slices, any_verdicts=anyway
+    )
     comparison = compare(a, b, wanted)
     if options.by is not None and not comparison.pairing.pairs + comparison.pairing.changed:
         raise ConfigError(f"--by {options.by}: no case of {a.name} is in {b.name}")
@@ -404,7 +398,7 @@ COMPARE_PARSER = OptionParser(
         ("--alpha", {"type": float, "default": 0.05, "metavar": "P"},
          "level of significance (default: 0.05)"),
         ("--slices", {"nargs": "*", "metavar": "NAME"},
-         "slices, as in the config (default: those of the configs)"),
+         "slices, as in the config (default: language, every tag, and agent where the config names it)"),
         ("--format", FORMAT, "output (default: text)"),
         ("--output", {"metavar": "DIR"}, "directory for compare.json and compare.md"),
         ("--fail_on", {"choices": get_args(comparisons.FailOn)},

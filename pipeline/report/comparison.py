@@ -26,7 +26,7 @@ from turnwise.transforms.text.cleaning import natural_order
 _GAP = "  "
 _NARROWEST = 12
 _FLIPS_SHOWN = 10
-_SLICES_SHOWN = 5
+_PARTS_SHOWN = 8
 
 
 def comparison_text(comparison: Comparison, width: int) -> str:
@@ -41,7 +41,7 @@ def comparison_text(comparison: Comparison, width: int) -> str:
     parts = [
         *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
         *(f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()),
-        *_slices(comparison),
+        *_parts(comparison),
         families_text(comparison),
         *(f"note: {note}" for note in comparison.notes),
     ]
@@ -132,17 +132,15 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
     return [part for text in texts for part in wrapped(text, max(width, _NARROWEST))]
 
 
-def _slices(comparison: Comparison) -> list[str]:
-    shown = [result for result in comparison.slices if result.stands_out]
-    units = {result.criterion: result for result in comparison.criteria}
-    lines = []
-    for part in shown[:_SLICES_SHOWN]:
-        difference = words.difference_cell(part.difference, units[part.criterion])
-        cases = counted(part.difference.pairs or part.difference.baseline_count, "case")
-        lines.append(f"slice {part.slice}: {part.criterion} {difference}, q {words.shown_p(part.q)}, {cases}")
-    if len(shown) > _SLICES_SHOWN:
-        lines.append(f"{len(shown) - _SLICES_SHOWN} more slices stand out (--format json)")
-    if comparison.slices and not shown:
+def _parts(comparison: Comparison) -> list[str]:
+    shown = words.standing_out(comparison)
+    lines = [
+        f"{name}: {criterion} {change}, q {q}, {counted(number, 'case')}"
+        for name, criterion, change, q, number in shown[:_PARTS_SHOWN]
+    ]
+    if len(shown) > _PARTS_SHOWN:
+        lines.append(f"{len(shown) - _PARTS_SHOWN} more slices and turns stand out (--format json)")
+    if comparison.slices and not any(result.stands_out for result in comparison.slices):
         lines.append(f"slices: none of {len(comparison.slices)} slices and criteria stands out")
     return lines
 
@@ -190,7 +188,7 @@ def end_comparison(
     stated = [version for version in versions if version]
     baseline, candidate = named
     try:
-        runs, of_runs = compared_runs(run, stated, named)
+        runs, of_runs = compared_runs(run, list(versions), named)
     except ConfigError as error:
         rest = None, candidate
         of_run = end_comparison(run, versions, rest, width, most) if len(stated) > 1 else EndComparison()
@@ -232,7 +230,8 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
         return _refused(str(error))
     if problem := settings_problem(sides.baseline, sides.candidate):
         return _refused(problem, f"{command} --allow_different_judges")
-    comparison = compare(sides.baseline, sides.candidate, CompareOptions())
+    # It shows no slice, and a run does not wait for them.
+    comparison = compare(sides.baseline, sides.candidate, CompareOptions(slices=()))
     if why := nothing_common(comparison):
         return _refused(why)
     names = words.side_names(comparison)
@@ -318,26 +317,26 @@ class Sides(NamedTuple):
 
 def may_name_version(baseline: str) -> bool:
     """Returns whether a baseline can be an app version, because it is no place of a run."""
-    return "/" not in baseline and not Path(baseline).exists()
+    return ("/" not in baseline or "/versions/" in baseline) and not Path(baseline).exists()
 
 
 def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:
     """Returns the app versions that a name may mean: by its last part, or how texts show it, also several."""
     if name in known:
         return [name]
-    if name in (NO_VERSION, "") and None in known:
-        return [None]
+    if name in (NO_VERSION, ""):
+        return [version for version in known if not version]
     shown = ((version, (version.rsplit("/", 1)[-1], printable(version))) for version in known if version)
     return [version for version, names in shown if name in names]
 
 
-def no_baseline(baseline: str, stated: Iterable[str]) -> str:
+def no_baseline(baseline: str, stated: Iterable[_Version]) -> str:
     """Returns why a name is no baseline, with the app versions that there are."""
     names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
     return f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"
 
 
-def compared_runs(run: Run, stated: Sequence[str], named: NamedSides) -> tuple[list[Run], NamedSides]:
+def compared_runs(run: Run, stated: Sequence[_Version], named: NamedSides) -> tuple[list[Run], NamedSides]:
     """Returns the runs of baseline and candidate, or the one that holds both, and their versions.
 
     `run` is that of the candidate, of which the `stated` app versions are known. The baseline that options

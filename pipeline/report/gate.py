@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from msgspec import convert
@@ -14,7 +15,6 @@ from pydantic import ValidationError
 from turnwise.pipeline.io import terminal
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.report.comparison import (
-    NO_VERSION,
     NOT_NAMED,
     NamedSides,
     compared_runs,
@@ -166,8 +166,9 @@ def _against(
         return None, gate.BaselineState(), ""
 
     baseline = named[0]
-    may_be_version = baseline is None or may_name_version(baseline)
-    stated = [*filter(None, read_versions(run).conversations)] if may_be_version else []
+    # Names such as feature/x look like a directory.
+    may_be_version = baseline is None or ("://" not in baseline and not Path(baseline).exists())
+    stated = [*read_versions(run).conversations] if may_be_version else []
     runs, named = compared_runs(run, stated, named)
     sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
@@ -259,7 +260,7 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
     baseline, candidate, problems = settings.baseline, settings.candidate, []
     if baseline is not None and may_name_version(baseline) and not versions_named(baseline, stated):
         problems = [no_baseline(baseline, stated)]
-    if candidate is not None and not versions_named(candidate, [*stated, NO_VERSION]):
+    if candidate is not None and not versions_named(candidate, stated):
         problems.append(f"--candidate {candidate}: is no app version of this run ({names})")
     return problems
 

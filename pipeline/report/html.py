@@ -12,7 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem, versions_named
+from turnwise.pipeline.report.comparison import (
+    NO_VERSION,
+    first_page,
+    nothing_common,
+    settings_problem,
+    versions_named,
+)
 from turnwise.pipeline.runs.directory import REPORT_DATA, write_whole
 from turnwise.schemas.comparison import Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
@@ -197,7 +203,6 @@ _OF_RUNS = "baseline and candidate are the first and the last version of the run
 _OF_LAST = "baseline and candidate are the last two versions in their order"
 _OF_LAST_RUNS = "baseline and candidate are of the last two runs"
 _CHOSEN = "baseline and candidate were chosen above"
-_SLICES = ("language", "tag")
 
 
 def compare_versions(
@@ -216,8 +221,8 @@ def compare_versions(
     versions = (figures.VersionKey(*version) for version in stated)
     keys = figures.in_display_order(versions, [run.first_times for run in read])
     names = zip(keys, figures.short_names(keys, figures.run_names(runs)), strict=True)
-    # All versions where no log states one.
-    is_stated = any(key.app_version for key in keys)
+    # All versions where no log states one, or where those without one are named.
+    is_stated = any(key.app_version for key in keys) and NO_VERSION not in (baseline, candidate)
     named = ((key, name) for key, name in names if key.app_version or not is_stated)
     keyed = [(key, read[key.run].side(key.app_version or None, name)) for key, name in named]
     how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
@@ -272,7 +277,6 @@ def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     if problem := settings_problem(a, b):
         return f"Not compared: {problem}."
-    wanted = [name for side in (a, b) if side.document for name in side.document.config.get("slices", ())]
-    comparison = compare(a, b, CompareOptions(slices=list(dict.fromkeys([*wanted, *_SLICES]))))
+    comparison = compare(a, b, CompareOptions())
     nothing = nothing_common(comparison)
     return f"{b.name} is not compared with {a.name}: {nothing}." if nothing else comparison

@@ -169,13 +169,8 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
     yield from _table([*head[:-1], "word"], rows)
     if notes := words.table_notes(comparison):
         yield from (*(f"- {shown(note)}" for note in notes), "")
-    units = {result.criterion: result for result in comparison.criteria}
-    slices = []
-    for part in (part for part in comparison.slices if part.stands_out):
-        difference = words.difference_cell(part.difference, units[part.criterion])
-        slices.append([part.slice, part.criterion, difference, words.shown_p(part.q)])
-    if slices:
-        yield from _table(["slice that stands out", "criterion", "difference", "q"], slices)
+    if parts := [[*map(str, part)] for part in words.standing_out(comparison)[:_MOST_CASES]]:
+        yield from _table(["slice or turn that stands out", "criterion", "difference", "q", "cases"], parts)
 
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:

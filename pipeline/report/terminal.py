@@ -18,12 +18,11 @@ from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, redacted_text
-from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions import first_page
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
 from turnwise.transforms.decisions.comparison.words import decimals, last_parts, share_text
-from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, with_step
+from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, cut_inputs, with_step
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.judges import JUDGING
 from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
@@ -537,9 +536,6 @@ def summary_text(
     return "\n".join(lines_of_text)
 
 
-_INCOMPLETE = f": {IncompleteReadError.__name__}"
-
-
 def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) -> list[str]:
     """Returns why the run fails whatever its rules say, one line per reason; empty if it does not."""
     problems = _nothing_scored(settings, counts, rows)
@@ -560,8 +556,7 @@ def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) ->
         problems.append(f"{what}: {see}{option}")
     if files := counts.get("unread_files", 0):
         problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
-    broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
-    if broken:
+    if broken := cut_inputs(counts):
         problem = f"{counted(broken, 'input')} could not be read to the end"
         problems.append(f"{problem}: an unknown number of records is missing; {see}")
     has_given = settings.eval_cases or counts["rejected_cases"]

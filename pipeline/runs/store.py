@@ -507,6 +507,7 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
             is_last = last.get((rejected.conversation, rejected.version), rejected.run) == rejected.run
             if is_last and (rejected.run in side.run_ids or is_of_version(rejected)):
                 counts[rejected.run] += rejected.number
+                side.cut_inputs += rejected.is_cut
     side.rejected = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"

@@ -33,6 +33,7 @@ from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import scoring_settings, settings_digest
+from turnwise.schemas.score import IncompleteReadError
 
 
 class RunState(NamedTuple):
@@ -485,7 +486,8 @@ def note_removed(connection: Connection, deleted: Mapping[Table, ColumnElement[b
 class RunLoss(NamedTuple):
     """A rejected record, case or conversation, or results that others of the same run replaced: their number.
 
-    The ids of conversation and app version are "" if they are not known, `nanos` is the time of writing.
+    The ids of conversation and app version are "" if they are not known, `nanos` is the time of writing;
+    `is_cut`: an input broke off there, so that an unknown number of records is missing.
     """
 
     run: str
@@ -493,21 +495,23 @@ class RunLoss(NamedTuple):
     version: str
     nanos: int
     number: int = 1
+    is_cut: bool = False
 
 
 def rejected_records(connection: Connection, app: str, *conditions: ColumnElement[bool]) -> Iterator[RunLoss]:
     """Yields what an app's runs rejected; of what names no app, that of runs that are not of others alone."""
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
-    query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES))
+    broke_off = FAILURES.c.error_type == IncompleteReadError.__name__
+    query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES), broke_off)
     is_near = sa.or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
     rows: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
     apps: dict[str, set[str]] = {}
     if any(row.app != app for row in rows):
         for row_app, run in runs_with_rows(connection):
             apps.setdefault(run.rsplit("/", 1)[-1], set()).add(row_app)
-    for row_app, run, conversation, version, nanos, content in rows:
-        id_of_version = key_text(version_id(version))
-        rejected = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, rejected_by(content))
+    for row_app, run, conversation, version, nanos, content, is_cut in rows:
+        id_of_version, run_id = key_text(version_id(version)), run.rsplit("/", 1)[-1]
+        rejected = RunLoss(run_id, conversation, id_of_version, nanos, rejected_by(content), bool(is_cut))
         if row_app == app or app in apps.get(rejected.run, {app}):
             yield rejected
 

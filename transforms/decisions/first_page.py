@@ -264,14 +264,20 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
     elif high < 0:
         span = f"{gain.removesuffix(' points').removesuffix(' s')} to {loss} worse"
     text = f"{b} may be {span} than {a} ({compared_cases(result, comparison.pairing)})"
-    # Nobody accepts the loss of a fifth of the scale, nor what was not measured may add to the loss.
+    # Nobody accepts the loss of a fifth of the scale, nor what was not measured may add to the loss, and
+    # no advice is given where another figure speaks against it: labels, a criterion, or that nothing passes.
     is_open = result.missing is not None and result.missing.changes_the_word
     measured = result.overall.pairs or result.overall.candidate_count
     sides = comparison.baseline, comparison.candidate
     unknown = sum(words.unmeasured_numbers(result, *sides, comparison.pairing).values())
     is_open = is_open or unknown > comparison.margin * (unknown + measured)
     is_large = result.unit == "score" and -low > _LARGEST_LOSS
-    if is_open or low > 0 or comparison.candidate.destructive or is_large:
+    is_against = (
+        result.corrected is not None
+        or any(other.overall.word == "worse" for other in comparison.criteria)
+        or (result.measure == "pass_rate" and not result.overall.candidate_value)
+    )
+    if is_open or low > 0 or comparison.candidate.destructive or is_large or is_against:
         return text
     if comparison.baseline.app_versions == comparison.candidate.app_versions != [None]:
         return text  # nights of one version: nothing ships
@@ -287,6 +293,9 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
         of_each = "" if result.overall.pairs else " of each version"
         few = f"Only {counted(number, noun)}{of_each} can be compared"
         details.append(f"{few}: about {words.rounded(needed)} are needed.")
+    if result.corrected is not None:
+        text = words.corrected_text(result.corrected, result.measure)
+        details.append(f"The difference {text}.")
     if pairing.by == "nothing":
         details.append(f"No case is on both sides: those of {a} and {b} are taken to be alike.")
     if missing is not None and missing.changes_the_word:
@@ -312,6 +321,14 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
 def _nothing(comparison: Comparison) -> str:
     why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
     names = f"{comparison.candidate.name} and {comparison.baseline.name}"
+    both = [
+        f"{result.criterion} {result.overall.word}"
+        for result in comparison.criteria
+        if result.overall.difference is not None
+    ]
+    if both and STATUS in comparison.not_compared:
+        verdicts = f"The verdicts of {names} cannot be compared: {comparison.not_compared[STATUS]}"
+        return f"{verdicts}; the criteria that both have: {', '.join(both)}."
     return f"{names} cannot be compared: {why or 'no case has a value on both sides'}."
 
 

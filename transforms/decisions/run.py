@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -16,6 +16,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.jsonio import JsonObject, counted, grouped
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunDocument
+from turnwise.schemas.score import IncompleteReadError
 from turnwise.transforms.decisions.cases import recorded_turns
 from turnwise.transforms.decisions.comparison.collect import ScoredId, Summary, collect, judge_of, own_cases
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
@@ -96,6 +97,7 @@ def scored_id(row: JsonObject | ConversationRow | ScoreRow) -> ScoredId:
 
 REJECTED = ("rejected_records", "rejected_conversations", "rejected_cases", "unread_ends")
 _LONGEST_NAME = 40
+_CUT = f": {IncompleteReadError.__name__}"
 _VersionName = str | None
 
 
@@ -121,6 +123,7 @@ class RunVersions(Struct):
             conversations=self.conversations[version],
             run_ids=[document.run_id],
             rejected=sum(document.counts.get(name) or 0 for name in REJECTED),
+            cut_inputs=cut_inputs(document.counts) + (document.counts.get("unread_ends") or 0),
             destructive=self.destructive[version],
             problems=problems_of(document),
             document=document,
@@ -136,6 +139,12 @@ def first_starts(starts: Iterable[tuple[_VersionName, str | None]]) -> dict[_Ver
         version: None if None in times else min(times, key=lambda time: time_seconds(time) or 0.0)
         for version, times in grouped(starts).items()
     }
+
+
+def cut_inputs(counts: Mapping[str, Any]) -> int:
+    """Returns how many inputs of a run broke off, by its counts: an unknown number of records is missing."""
+    kinds = counts.get("failures") or {}
+    return sum(number for kind, number in kinds.items() if kind.endswith(_CUT))
 
 
 def problems_of(document: RunDocument) -> list[str]:

@@ -128,10 +128,10 @@ def check_calls(turns: Iterable[Turn]) -> None:
     """
     earlier: dict[str | None, Turn] = {}
     for turn in turns:
-        for text in (turn.user, turn.agent, *turn.agent_messages):
+        for text in filter(None, (turn.user, turn.agent, *turn.agent_messages)):
             # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
-            is_react = bool(text) and not turn.tool_calls and _REACT in text
-            if not text or not (is_react or "<" in text or "[" in text or "{" in text or "```" in text):
+            is_react = not turn.tool_calls and _REACT in text
+            if not (is_react or "<" in text or "[" in text or "{" in text or "```" in text):
                 continue
             spelt = _SPELT_CALL.search(text) or (is_react and _REACT_CALL.search(text))
             if spelt or (text.lstrip().startswith(("{", "[")) and _SPELT_KEY.search(text)):

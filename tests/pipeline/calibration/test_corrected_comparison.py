@@ -56,6 +56,8 @@ def test_a_lenient_judge_is_seen_through(runs, capsys):
     assert main(["compare", *map(str, runs), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [own["criterion"] for own in found["criteria"]] == [*NAMES]
+    detail = found["page"]["detail"]
+    assert detail.startswith("The difference corrected by 120 and 120 labels of people: "), "first page"
     for own in found["criteria"]:
         corrected = own["corrected"]
         assert own["overall"]["word"] == "better" and own["overall"]["difference"] > 0.1

@@ -45,6 +45,10 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         missing[STATUS] = f"decided by different criteria ({where})"
         measures = [measure for measure in measures if measure.criterion != STATUS]
     measured = [(measure, estimates.estimate(matched, measure, options)) for measure in measures]
+    if options.slices is None:
+        configs = [document.config for document in documents]
+        has_agents = any(AGENT in config.get("slices", ()) for config in configs)
+        options = msgspec.structs.replace(options, slices=[LANGUAGE, TAG, *([AGENT] if has_agents else ())])
     slices, turns, left_out = _compare_parts(matched, measured, options)
     criteria = []
     for measure, whole in measured:
@@ -99,6 +103,7 @@ def _side(side: ComparedSide, by: comparison.PairedBy) -> comparison.Side:
         failed=outcomes["FAIL"],
         no_verdict=len(conversations) - outcomes["PASS"] - outcomes["FAIL"],
         rejected=side.rejected,
+        cut_inputs=side.cut_inputs,
         destructive=side.destructive,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,
@@ -201,7 +206,7 @@ def _compare_parts(
     """
     if not options.details:
         return [], {}, 0
-    slices, measures = _slices(matched, options.slices), [measure for measure, _ in measured]
+    slices, measures = _slices(matched, options.slices or ()), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     parts = []
     for name, measure in product(sorted(kept), measures):

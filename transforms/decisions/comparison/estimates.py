@@ -22,6 +22,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
+from turnwise.transforms.decisions.comparison.words import corrected_text
 from turnwise.transforms.statistics import power, tests
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 
@@ -53,6 +54,7 @@ class CompareOptions(Struct, frozen=True):
         by: What pairs conversations; None: the id that pairs most cases.
         margin: Largest difference that does not matter, as a share of the scale, 0..1.
         alpha: Level of significance of what decides; `q`: of the false discovery rate of what points.
+        slices: Dimensions of slices; None: languages, tags, and agents where the config names them.
         any_verdicts: Whether verdicts are compared although different criteria decide them.
         details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
@@ -61,7 +63,7 @@ class CompareOptions(Struct, frozen=True):
     margin: float = 0.02
     alpha: float = 0.05
     q: float = 0.1
-    slices: Sequence[str] = ()
+    slices: Sequence[str] | None = None
     any_verdicts: bool = False
     details: bool = True
 
@@ -410,11 +412,7 @@ def with_correction(result: CriterionComparison, a: ComparedSide, b: ComparedSid
         interval=tests.estimated_difference(candidate.value, candidate.interval, base.value, base.interval),
     )
     decided = "" if base.covers == "all" else ", of what the criterion decided alone"
-    scale, digits, unit = (100, 1, " points") if result.measure == "pass_rate" else (1, 3, "")
-    numbers = corrected.difference, *corrected.interval
-    value, low, high = (f"{scale * number:+.{digits}f}" for number in numbers)
-    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
-    text = f"corrected by {labels} of people: {value}{unit} ({low} to {high}){decided}"
+    text = f"{corrected_text(corrected, result.measure)}{decided}"
     return replace(result, corrected=corrected, sentence=f"{result.sentence}; {text}")
 
 

@@ -397,6 +397,7 @@ class ComparedSide(Struct):
     Attributes:
         rejected: Records, conversations and eval cases of the run that were rejected, and files that were
             not read to the end; None: not known.
+        cut_inputs: Inputs that were not read to the end: nobody knows how many records are missing.
         destructive: Conversations with an unexpected destructive call; None: not read.
         problems: Why the run ended with exit status 1, one line each, as `notes` have one a line.
         document: `run.json`; None: of a store.
@@ -409,6 +410,7 @@ class ComparedSide(Struct):
     conversations: ConversationColumns
     run_ids: list[str]
     rejected: int | None = None
+    cut_inputs: int = 0
     destructive: int | None = None
     notes: list[str] = field(default_factory=list)
     problems: Sequence[str] = ()

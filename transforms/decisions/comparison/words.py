@@ -13,6 +13,7 @@ from turnwise.schemas.comparison import (
     GATE_PROBLEM,
     Comparison,
     ComparisonWord,
+    CorrectedDifference,
     CriterionComparison,
     Flip,
     FlipKind,
@@ -20,9 +21,12 @@ from turnwise.schemas.comparison import (
     Pairing,
     SettingsChange,
     Side,
+    SliceDifference,
+    TurnDifference,
     VersionDifference,
 )
 from turnwise.schemas.config import STATUS
+from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonValue, counted, dump_json, grouped, listed
 from turnwise.schemas.run import RunDocument, redacted_text
 from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, scale_of
@@ -347,6 +351,10 @@ def _seen(conversations: ConversationColumns) -> set[str]:
 # Says a difference as one sentence.
 
 
+_ANY_NUMBER = 10**9
+"""Stands for a number of records that nobody knows: more than all that was measured."""
+
+
 def unmeasured_numbers(
     result: CriterionComparison, a: ComparedSide | Side, b: ComparedSide | Side, pairing: Pairing
 ) -> dict[str, int]:
@@ -355,14 +363,16 @@ def unmeasured_numbers(
     missing = result.missing.candidate_missing if result.missing and result.unit == "score" else 0
     # Where nothing pairs the sides, the baseline has other cases, and none of them is awaited.
     gone = pairing.baseline_only if result.overall.pairs else 0
-    # Nobody knows of which version of a run a record was that could not be read.
-    rejected = ((b.rejected, b.name), (None if a.run_ids == b.run_ids else a.rejected, a.name))
     numbers = {
         f"{counted(gone, 'case')} of {a.name} without a conversation of {b.name}": gone,
         f"{counted(missing, 'conversation')} of {b.name} without a {outcome_noun(result)}": missing,
     }
-    for number, name in rejected:
-        numbers[f"{number or 0:,} rejected records or conversations (perhaps of {name})"] = number or 0
+    # Nobody knows of which version of a run a record was that could not be read.
+    for side in (b,) if a.run_ids == b.run_ids else (b, a):
+        rejected, cut, whose = side.rejected or 0, side.cut_inputs, f"(perhaps of {side.name})"
+        what = "record or conversation" if rejected == 1 else "records or conversations"
+        numbers[f"{rejected:,} rejected {what} {whose}"] = rejected
+        numbers[f"the rest of {counted(cut, 'input')} that broke off {whose}"] = cut * _ANY_NUMBER
     return {text: number for text, number in numbers.items() if number}
 
 
@@ -419,6 +429,17 @@ def difference_figures(result: CriterionComparison) -> str:
     return f"{_amount(result.overall.difference, result, signed=True)}{_range(result.overall, result)}"
 
 
+def corrected_text(corrected: CorrectedDifference, measure: str) -> str:
+    """Returns the difference that labels of people leave, as a clause."""
+    scale, digits, unit = (100, 1, " points") if measure == "pass_rate" else (1, 3, "")
+    value, low, high = (
+        f"{scale * number:+.{digits}f}"
+        for number in (corrected.difference, corrected.interval.low, corrected.interval.high)
+    )
+    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
+    return f"corrected by {labels} of people: {value}{unit} ({low} to {high})"
+
+
 def needed_text(result: CriterionComparison) -> str:
     """Returns how many cases would settle a difference; "": it is settled, or no number would."""
     overall = result.overall
@@ -446,6 +467,28 @@ def table_notes(comparison: Comparison) -> list[str]:
     if comparison.same_as_verdict:
         notes.append(f"{STATUS}: the same as {comparison.same_as_verdict}, which alone has a threshold")
     return notes + [f"{result.criterion}: inconclusive: {result.why_open}" for result in is_open]
+
+
+def standing_out(comparison: Comparison) -> list[tuple[str, str, str, str, int]]:
+    """Returns slices and turns that stand out, the surest first: name, criterion, difference, q, cases."""
+    parts: list[tuple[str, str, SliceDifference | TurnDifference]] = []
+    parts += [(f"slice {part.slice}", part.criterion, part) for part in comparison.slices]
+    for result in comparison.criteria:
+        parts += [(turn_name(part.turn_index), result.criterion, part) for part in result.turns]
+    of_name = {result.criterion: result for result in comparison.criteria}
+    shown = [
+        (part.q or 0.0, name, of_name[of], part.difference) for name, of, part in parts if part.stands_out
+    ]
+    return [
+        (
+            name,
+            result.criterion,
+            difference_cell(difference, result),
+            shown_p(q),
+            difference.pairs or difference.baseline_count,
+        )
+        for q, name, result, difference in sorted(shown, key=lambda part: part[0])
+    ]
 
 
 def few_alike(criteria: Sequence[CriterionComparison], b: str) -> list[str]:
@@ -514,6 +557,9 @@ def _sight(result: CriterionComparison, by: PairedBy) -> str:
         count = counted(overall.pairs, "case")
     if overall.fewest is not None:
         return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
+    is_constant = not overall.difference and (overall.interval is None or overall.fewest_alike is None)
+    if overall.detectable is None and is_constant:
+        return ""  # more cases of values that are all equal would not tell either
     if overall.detectable is None:
         seen = f"; {count} {'is' if count.startswith('1 ') else 'are'} too few to show any difference"
     else:
