@@ -95,10 +95,9 @@ def unchanged() -> Iterator[None]:
     from turnwise.transforms.criteria.base import CRITERIA
     from turnwise.transforms.decisions.conversion import TARGETS
     from turnwise.transforms.formats.registry import FORMATS, _in_order
-    from turnwise.transforms.formats.traces.dialect import DIALECTS
     from turnwise.transforms.judging.judges import JUDGES
 
-    registries: list[Any] = [CRITERIA, DIALECTS, FORMATS, JUDGES, SINKS, TARGETS]
+    registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS, TARGETS]
     known = [(registry, dict(registry.items())) for registry in registries]
     modules = set(sys.modules)
     yield

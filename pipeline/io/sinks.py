@@ -399,10 +399,8 @@ def check_appends(sink_place: SinkPlace) -> None:
     """Raises ConfigError if a service takes no streams."""
     if not find_service(sink_place.option, sink_place.url).append:
         able = services(sink_place.option, is_streaming=True)
-        raise ConfigError(
-            f"{sink_place.option} {jsonio.shown_url(sink_place.url)}: takes no stream; one goes to {able}, "
-            "or into JSON Lines in --output, which DuckDB reads"
-        )
+        what = f"{jsonio.shown_url(sink_place.url)}: takes no stream; one goes to {able}"
+        raise ConfigError(f"{sink_place.option} {what}, or into JSON Lines in --output, which DuckDB reads")
 
 
 def prepare_service(sink_place: SinkPlace) -> None:

@@ -188,7 +188,7 @@ def end_comparison(
     stated = [version for version in versions if version]
     baseline, candidate = named
     try:
-        runs, of_runs = compared_runs(run, stated, named)
+        runs, of_runs = compared_runs(run, list(versions), named)
     except ConfigError as error:
         rest = None, candidate
         of_run = end_comparison(run, versions, rest, width, most) if len(stated) > 1 else EndComparison()
@@ -328,8 +328,8 @@ def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:
     """Returns the app versions that a name may mean: by its last part, or how texts show it, also several."""
     if name in known:
         return [name]
-    if name in (NO_VERSION, "") and None in known:
-        return [None]
+    if name in (NO_VERSION, ""):
+        return [version for version in known if not version]
     shown = ((version, (version.rsplit("/", 1)[-1], printable(version))) for version in known if version)
     return [version for version, names in shown if name in names]
 

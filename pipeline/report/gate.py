@@ -15,7 +15,6 @@ from pydantic import ValidationError
 from turnwise.pipeline.io import terminal
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.report.comparison import (
-    NO_VERSION,
     NOT_NAMED,
     NamedSides,
     compared_runs,
@@ -261,7 +260,7 @@ def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow])
     baseline, candidate, problems = settings.baseline, settings.candidate, []
     if baseline is not None and may_name_version(baseline) and not versions_named(baseline, stated):
         problems = [no_baseline(baseline, stated)]
-    if candidate is not None and not versions_named(candidate, [*stated, NO_VERSION]):
+    if candidate is not None and not versions_named(candidate, stated):
         problems.append(f"--candidate {candidate}: is no app version of this run ({names})")
     return problems
 

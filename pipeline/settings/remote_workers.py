@@ -221,9 +221,8 @@ def fit_limits(settings: RunSettings, options: PipelineOptions, runner: Pipeline
         instead = "leave it out (what a server refuses is sent again later)"
     if most is None:
         wanted = next((f", or state {option}" for part, option in _STATED_BY.items() if part in kind), "")
-        raise ConfigError(
-            f"judge.{name}: would hold for each of an unknown number of workers of {kind}; {instead}{wanted}"
-        )
+        what = f"judge.{name}: would hold for each of an unknown number of workers of {kind}"
+        raise ConfigError(f"{what}; {instead}{wanted}")
     fitted = replace(judge, workers=most, shares_budget=shares_budget)
     if 0 in fitted.per_worker.values() and 0 not in limits.values():
         raise ConfigError(f"judge.{name}: {limits[name]:g} cannot be divided among {most} workers; {instead}")

@@ -138,10 +138,13 @@ class SpokenText:
     """The messages of an agent."""
 
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
-        self._texts, self._language = texts, language
-        known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
-        self._is_english = values.language_root(known) in ("", "en")
-        self._all = _words("\n".join(texts))
+        self._language = language
+        self._known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
+        is_grouped = values.language_root(self._known) in values.GROUPED_BY_SPACE
+        self._joined = values.with_joined_groups if is_grouped else str
+        self._texts = list(map(self._joined, texts))
+        self._is_english = values.language_root(self._known) in ("", "en")
+        self._all = _words("\n".join(self._texts))
 
     @cached_property
     def _spellings(self) -> list[str]:
@@ -159,6 +162,7 @@ class SpokenText:
         identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
         not count.
         """
+        wanted = self._joined(wanted)
         in_digits = values.with_digits(_NUMBER_ONE.sub("#", wanted))
         spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
         return any(map(self._contains, dict.fromkeys(spellings))) or any(
@@ -184,7 +188,7 @@ class SpokenText:
         text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
         if not text:
             return ""
-        parts = [text[a:b] for a, b in sentences(text, self._language)] or [text]
+        parts = [text[a:b] for a, b in sentences(text, self._known)] or [text]
         likeness = [_likeness(wanted, part) for part in parts]
         best = max(likeness)
         last = len(parts) - 1 - likeness[::-1].index(best)
@@ -221,7 +225,7 @@ _SPACED = re.compile(values.SPACED_LETTER)
 _UNPREFIXED = re.compile(rf"(?![\u0590-\u08ff]){values.SPACED_LETTER}")
 """A letter that may begin a word; in Hebrew and Arabic, articles and prepositions stand before it."""
 _NUMBER_ONE = re.compile(
-    r"(?i)(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million))"
+    r"(?i)(?<![\w-])(?<!ty |nd )(?:one|eins|uno|하나|한|一)\b(?![ -](?:hundred|thousand|million|and a half))"
 )
 
 

@@ -412,9 +412,9 @@ _ORDINALS = {
 }
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 _DEGREE = re.compile(r"(?<=\d)\s?(?:°|º|degrees?\b)?\s?([cf])(?:elsius|ahrenheit)?\b", re.IGNORECASE)
-_MONEY_TOKEN = re.compile(r"zqunit0[0-6]")
+_MONEY_TOKEN = re.compile(r"zqunit0[0-8]")
 _DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
-_MILLION_OR_THOUSAND = re.compile(r"\bmil\b", re.IGNORECASE)
+_MILLION_OR_THOUSAND = re.compile(r"\d ?mil\b", re.IGNORECASE)
 
 
 def _amount(value: JsonValue) -> Amount | None:

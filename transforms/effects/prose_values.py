@@ -341,7 +341,6 @@ _SPELLINGS = [
         (r"\b(?-i:P)rof\.?(?= ?(?-i:[A-Z])\w)", "professor"),
         (r"(?<=\w)(?:straße|strasse|str\.)", "strasse"),
         # 1.5 hours, ranges
-        (r"\b(?:anderthalb|eineinhalb)\b", "1.5"),
         (r"(?<!\S)(?:an?|une?|una|1) (\w+) (?:and a half|et demie?|y medi[ao])\b", r"1.5 \1"),
         (r"(?<![\d.,])(\d{1,3})(?: and a half| ?½)(?!\w)", r"\1.5"),
         (r"(?<!\S)half an? (\w+)", r"0.5 \1"),
@@ -379,8 +378,7 @@ def spell_alike(text: str) -> str:
     Numbers in digits, English as in the United States, titles and streets in full, ranges as `5 to 10`, phone
     and card numbers without spaces, codes without signs (`#W-123`).
     """
-    text = with_digits(re.sub(r"(?<=\w)einhalb\b", " and a half", normalize("NFKC", text)))
-    text = dates.with_noon_in_digits(_PHONE.sub(_without_gaps, text))
+    text = dates.with_noon_in_digits(_PHONE.sub(_without_gaps, with_digits(normalize("NFKC", text))))
     for pattern in (dates.TIMES[0], dates.TIMES[3]):
         text = pattern.sub(_clock, text)
     for spelling, written in _SPELLINGS:

@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, liste
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import endings, fields
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snaked, stated
+from turnwise.transforms.formats.messages.kinds import as_object, key_set, objects, snaked, stated
 from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
@@ -188,9 +188,15 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
     return {**about, "state": state, "events": list(map(_event, events)), **pickled}
 
 
+def _column(value: JsonValue) -> JsonValue:
+    """Returns what a column of JSON holds: a NaN in an event is read here as in a file of events."""
+    structure = json_structure(value) if isinstance(value, str) else None
+    return value if structure is None else structure
+
+
 def _object(value: JsonValue) -> JsonObject:
-    decoded = json_structure(value) if isinstance(value, str) else value
-    return decoded if isinstance(decoded, dict) else {}
+    held = _column(value)
+    return held if isinstance(held, dict) else {}
 
 
 def _event(row: JsonObject) -> JsonObject:
@@ -200,14 +206,14 @@ def _event(row: JsonObject) -> JsonObject:
     if whole := _object(row.get("event_data")):
         about = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time}
         return stated(about) | whole
-    event = {key: decoded(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
+    event = {key: _column(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
     event["timestamp"] = time
     for key in ("partial", "turn_complete", "interrupted"):
         if isinstance(event.get(key), int):
             event[key] = bool(event[key])
     tools = row.get("long_running_tool_ids_json")
     if isinstance(tools, str) and tools:
-        event["long_running_tool_ids"] = json_structure(tools)
+        event["long_running_tool_ids"] = _column(tools)
     return stated(event)
 
 

@@ -116,6 +116,9 @@ _SPELT_KEY = re.compile(
     re.IGNORECASE,
 )
 
+_REACT, _REACT_CALL = "Action Input", re.compile(r"^\W*Action\W*:.*\n\s*\W*Action Input\W*:", re.MULTILINE)
+"""How a call is spelt in the style of ReAct; a trace may hold it both so and as a call."""
+
 
 def check_calls(turns: Iterable[Turn]) -> None:
     """Adds problems of calls to turns.
@@ -125,12 +128,13 @@ def check_calls(turns: Iterable[Turn]) -> None:
     """
     earlier: dict[str | None, Turn] = {}
     for turn in turns:
-        for text in (turn.user, turn.agent, *turn.agent_messages):
+        for text in filter(None, (turn.user, turn.agent, *turn.agent_messages)):
             # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
-            if not text or not ("<" in text or "[" in text or "{" in text or "```" in text):
+            is_react = not turn.tool_calls and _REACT in text
+            if not (is_react or "<" in text or "[" in text or "{" in text or "```" in text):
                 continue
-            is_json = text.lstrip().startswith(("{", "["))
-            if _SPELT_CALL.search(text) or (is_json and _SPELT_KEY.search(text)):
+            spelt = _SPELT_CALL.search(text) or (is_react and _REACT_CALL.search(text))
+            if spelt or (text.lstrip().startswith(("{", "[")) and _SPELT_KEY.search(text)):
                 gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
                 break
         calls, responses = turn.tool_calls, turn.tool_responses

@@ -86,7 +86,7 @@ def _conversation(
         log.general.add("OtherBranch", message, calls=True)
     for kind in sorted({kind_of(e) for e in entries} - _CLAUDE_STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
-    end = endings.End("user_left", str(_content_of(kept[-1]))[:100]) if _is_interrupted(kept[-1]) else None
+    end = endings.End("user_left", _text_of(kept[-1])[:100]) if _is_interrupted(kept[-1]) else None
     first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
     stem = PurePosixPath(record.source).name.split(".")[0]
     name = endings.as_text(first.get("sessionId")) or stem
@@ -125,7 +125,7 @@ def _add(entry: JsonObject, log: Dialogue) -> None:
     read_anthropic([{"role": "assistant", "content": as_blocks(content) or None}], log)
     log.finish = as_object(entry.get("message")).get("stop_reason")
     if entry.get("isApiErrorMessage"):
-        log.failure = str(content)[:200]
+        log.failure = _text_of(entry)[:200] or "error"
     start, end = time_seconds(log.turn.timestamp), time_seconds(entry.get("timestamp"))
     if start is not None and end is not None and end > start:
         log.turn.latency_ms = endings.length((end - start) * 1000)
@@ -264,6 +264,11 @@ def _add_user(entry: JsonObject, log: Dialogue) -> bool:
 
 def _content_of(entry: JsonObject) -> JsonValue:
     return as_object(entry.get("message")).get("content")
+
+
+def _text_of(entry: JsonObject) -> str:
+    blocks = as_blocks(_content_of(entry) or "")
+    return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 
 def _segments(entries: Sequence[JsonObject]) -> list[list[JsonObject]]:

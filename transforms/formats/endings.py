@@ -42,13 +42,18 @@ _REASONS: dict[Ended, str] = {
     "normally": "stop end_turn stop_sequence eos_token",
     "limit": "length max_tokens max_output_tokens model_length model_context_window_exceeded",
     "agent_error": "content_filter content_filtered guardrail_intervened refusal error safety recitation "
-    "blocklist prohibited_content spii image_safety malformed_function_call "
-    "malformed_response unexpected_tool_call too_many_tool_calls",
+    "blocklist prohibited_content spii image_safety malformed_function_call malformed_tool_use "
+    "malformed_model_output malformed_response unexpected_tool_call too_many_tool_calls",
 }
+_STARTS: dict[str, Ended] = {
+    **{"text_'": "normally", "handoff_to_": "hand_off", "maximum_number_of_messages_": "limit"},
+    **dict.fromkeys(("timeout_of_", "token_usage_limit_reached"), "limit"),
+}
+"""How reasons of AutoGen's teams begin, which are sentences."""
 _GOOD: tuple[Ended | None, ...] = ("normally", "hand_off", "user_left")
 _BY_WORD = {word: ended for ended, words in _WORDS.items() for word in words.split()}
 _BY_REASON = {word: ended for ended, words in _REASONS.items() for word in words.split()}
-_CALLS = key_set("tool_calls function_call tool_use")
+_CALLS = key_set("tool_call tool_calls function_call tool_use")
 _UNSTATED = key_set("finish_reason_unspecified none null")
 _UNFINISHED = key_set("aborted cancelled canceled incomplete in_progress interrupted running")
 _MARK = re.compile(r"###([A-Z-]+)###\s*$")
@@ -130,7 +135,8 @@ def finished_end(reason: JsonValue, is_call: bool = False) -> End:
     word = _plain(name).removeprefix("finishreason.") if name else ""
     if not word or word in _UNSTATED or (is_call and word in _CALLS):
         return UNKNOWN
-    return End(_BY_REASON.get(word), name)
+    begun = (ended for start, ended in _STARTS.items() if word.startswith(start))
+    return End(_BY_REASON.get(word) or next(begun, None), name)
 
 
 def stated_reason(holder: JsonObject) -> JsonValue:

@@ -105,7 +105,7 @@ AGENT_ERROR = "AgentError"
 MISSING = "MissingTurn"
 LONGEST_NAME = 60
 _MEDIA = re.compile(
-    r"(input_|output_)?(image|audio|video|media|file|document|blob|pdf|inline_data)s?"
+    r"(input_|output_)?(image|audio|video|media|file|document|blob|binary|uri|pdf|inline_data)s?"
     r"(_(url|uri|data|id|file|block))?"
 )
 _HARMLESS = key_set(

@@ -16,6 +16,7 @@ from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidenceSpan, alike
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.named_values import (
+    are_other,
     denies,
     is_denied,
     mark_named_values,
@@ -197,7 +198,7 @@ class AlignedToken(NamedTuple):
 
     def differs(self, other: "AlignedToken") -> bool:
         """Returns whether both have values, and not the same."""
-        return bool(self.value and other.value) and self.value != other.value
+        return bool(self.value and other.value) and are_other(self.value, other.value)
 
 
 _Tokens = Sequence[AlignedToken]

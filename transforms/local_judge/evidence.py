@@ -90,7 +90,7 @@ class _Piece:
         self.words = meant_words(self.tokens)
         self.keys = _keys(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
-        self.keys.update(named_values.numbers_of_lists(text))
+        self.keys.update(named_values.numbers_read_apart(text))
         self.flags: dict[str, set[str]] = {}  # values of all keys in its records
         for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
             self.flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))

@@ -46,6 +46,7 @@ from turnwise.transforms.local_judge.evidence import (
 from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
+from turnwise.transforms.text.values import with_joined_groups
 from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_run_of_characters, weigh, word_set
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
@@ -182,6 +183,8 @@ def _as_spelled(
     is_spelled = named_values.may_be_spelled_otherwise(claim.text, bool(missing))
     texts = [piece.spelled for piece in pieces] if is_spelled else []
     respelled = named_values.as_spelled(claim.text, texts)
+    if missing and not missing_of(read_claim(joined := with_joined_groups(claim.text))):
+        respelled = joined
     if respelled != claim.text:
         claim = read_claim(respelled)
         missing = missing_of(claim)

@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import is_half_known
 from turnwise.transforms.local_judge.meanings import words as words_meanings
-from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES
+from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES, same_currency
 from turnwise.transforms.text.dates import HALVES, MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
-from turnwise.transforms.text.values import SHARES
+from turnwise.transforms.text.values import SHARES, SPACED_GROUPS
 from turnwise.transforms.text.words import NEGATING, SCALES, Word, read_numeral, weigh, word_set, words
 
 _WEIGHTS = ["pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드"]
-_FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": f" 엔 cny {CURRENCY_NAMES['cny']}"}
+_FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": " 엔"}
 _SIGNS_OF = {code: sign for sign, code in CURRENCIES.items()}
-_CURRENCIES = [
-    f"{names} {code} {_SIGNS_OF.get(code, '')}{_FURTHER_NAMES.get(code, '')}"
+_CURRENCIES = {
+    code: f"{names} {code} {_SIGNS_OF.get(code, '')}{_FURTHER_NAMES.get(code, '')}"
     for code, names in {**CURRENCY_NAMES, "chf": "franc francs franken"}.items()
-    if code != "cny"  # `¥` is the sign of yen and of yuan
-]
+}
+_CODES = {f"zqunit{number:02}": code for number, code in enumerate(_CURRENCIES)}
 # One unit a line, or between bars.
 _UNITS = f"""{" ".join(SHARES)} % ％
     s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초
@@ -59,7 +59,7 @@ _WORDS = {
     **{name: NamedValue("weekday", day) for name, day in WEEKDAYS.items()},
 }
 _DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
-_OF_NUMBERS = _named("unit", (*_CURRENCIES, *re.split(r"[|\n]", _UNITS))) | _named("half", _HALVES)
+_OF_NUMBERS = _named("unit", (*_CURRENCIES.values(), *re.split(r"[|\n]", _UNITS))) | _named("half", _HALVES)
 _SIGNS = re.compile(r"([€$£¥₩₹])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
@@ -89,21 +89,24 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
     return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
 
 
+def are_other(value: str, other: str) -> bool:
+    """Returns whether two tokens stand for different values."""
+    return value != other and not same_currency(_CODES.get(value, value), _CODES.get(other, other))
+
+
 def other_currency(text: str, of_records: Set[str], known: Iterable[str]) -> tuple[str, str] | None:
     """Returns the only currency of a text and that of all records, if they are two and nothing names both."""
     if len(of_records) != 1:
         return None
-    (currency,) = of_records
-    held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
+    (currency,), names, of_record = of_records, dict[str, str](), dict[str, str]()
     mark_named_values(text, names)
-    named = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
-    currencies = [v for v in named if v and v.kind == "unit" and v.number < len(_CURRENCIES)]
-    if held is None or len(currencies) != 1 or held in currencies:
+    mark_named_values(f"1 {currency}", of_record)
+    held, stated = ([token for token in named if token in _CODES] for named in (of_record, names))
+    if len(held) != 1 or len(stated) != 1 or not are_other(*held, *stated):
         return None
-    row = _CURRENCIES[currencies[0].number].split()
-    if any(name in piece.lower() for piece in known for name in row):
-        return None
-    return next(name for name in names.values() if name in row), currency
+    name, row = names[stated[0]], _CURRENCIES[_CODES[stated[0]]].split()
+    is_named = name in _WEIGHTS or any(name in piece.lower() for piece in known for name in row)
+    return None if is_named else (name, currency)
 
 
 # Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.
@@ -299,11 +302,11 @@ def parts_of(text: str) -> str:
     return f" {' '.join(_PARTS.findall(text.lower()))} "
 
 
-def numbers_of_lists(text: str) -> Iterator[str]:
-    """Yields the keys of the numbers in lists such as `[109,338]`, which read like one number."""
-    for numbers in _LIST.findall(text):
-        for number in numbers.split(","):
-            yield from chain.from_iterable(word.keys for word in words(number))
+def numbers_read_apart(text: str) -> Iterator[str]:
+    """Yields the keys of the numbers in lists such as `[109,338]`, which read like one, and of `2 000`."""
+    groups = (group[0].replace(" ", "") for group in SPACED_GROUPS.finditer(text))
+    for number in (*groups, *chain.from_iterable(numbers.split(",") for numbers in _LIST.findall(text))):
+        yield from chain.from_iterable(word.keys for word in words(number))
 
 
 def _is_number(code: str) -> bool:

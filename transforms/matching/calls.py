@@ -178,9 +178,9 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
 def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[ToolResponse | None]:
     """Returns the response of every call, each used once; None: it has none.
 
-    Three rounds: by id where that id occurs once among the calls and once among the responses; then, in
-    order, the first free response of the same name; then, in order, what is left where the call or the
-    response has no name.
+    Four rounds: by id where that id occurs once among the calls and once among the responses; then, in
+    order, the first free response of the same name; then of the same id, calls of inner agents last; then, in
+    order, what is left where the call or the response has no name.
     """
     if not responses:
         return [None] * len(calls)
@@ -205,6 +205,14 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     for i, call in enumerate(calls):
         if partners[i] is None and call.name and by_name.get(call.name):
             partners[i] = by_name[call.name].popleft()
+            used.add(partners[i])
+    of_id: defaultdict[str, deque[int]] = defaultdict(deque)
+    for j, response in enumerate(responses):
+        if response.id and j not in used:
+            of_id[response.id].append(j)
+    for i in sorted(range(len(calls)), key=lambda i: calls[i].inside is not None) if of_id else ():
+        if partners[i] is None and (queue := of_id.get(calls[i].id or "")):
+            partners[i] = queue.popleft()
             used.add(partners[i])
     free = deque(j for j in range(len(responses)) if j not in used)
     nameless = deque(j for j in free if not responses[j].name)

@@ -98,9 +98,8 @@ class Redactor:
         self.counts: Counter[str] = Counter()
         self.reached: set[str] = set()
         self._config = config
-        self._paths, self._keep = (
-            [tuple(path.split(".")) for path in paths] for paths in (config.paths, config.keep)
-        )
+        self._paths = [tuple(path.split(".")) for path in config.paths]
+        self._keep = [tuple(path.split(".")) for path in config.keep]
         self._numbers: Counter[str] = Counter()
         self._foreign: set[str] = set()
         self._markers: dict[tuple[str, str], str] = {}
@@ -177,14 +176,12 @@ class Redactor:
         if isinstance(value, dict):  # {"stringValue": "x"}
             is_wrapped = len(value) == 1 and value.keys() <= _VALUE_KEYS
             return {inner: self._keyed(key, item) for inner, item in value.items()} if is_wrapped else value
-        kind = self._kind_of(key, value)
-        if str(value) in self._kept:
+        kind, plain = self._kind_of(key, value), str(value)
+        if plain in self._kept:
             return value
         if kind is not None:
-            is_short = len(str(value)) <= _SHORTEST_SECRET  # elsewhere it is a word like others
-            return (
-                self._marker(kind.upper(), str(value), str(value)) if is_short else self._literal(value, kind)
-            )
+            is_short = len(plain) <= _SHORTEST_SECRET  # elsewhere it is a word like others
+            return self._marker(kind.upper(), plain, plain) if is_short else self._literal(value, kind)
         is_number = _is_number(value)
         if not _says_phone(key) or not (is_number or isinstance(value, str)):
             return value
@@ -414,10 +411,8 @@ class Redactor:
         for match in reversed(list(_CUT.finditer(text))[:20]):
             before, after = text[: match.start()], text[match.end() :]
             for raw, marker in self._spelled.items():
-                size = next(
-                    (n for n in range(len(raw), _SHORTEST_PIECE - 1, -1) if before.endswith(raw[:n])), 0
-                )
-                if size:
+                sizes = range(len(raw), _SHORTEST_PIECE - 1, -1)
+                if size := next((n for n in sizes if before.endswith(raw[:n])), 0):
                     text = f"{before[:-size]}{marker}{match[0]}{after}"
                     break
         return text
@@ -750,10 +745,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
 
     A record of any form is searched, so a path counts wherever its last key stands.
     """
-    loose = config.model_copy(
-        update={"paths": (*config.paths, *(path.rpartition(".")[2] for path in config.paths))}
-    )
-    redactor = redactor or Redactor(loose)
+    keys = [path.rpartition(".")[2] for path in config.paths]
+    redactor = redactor or Redactor(config.model_copy(update={"paths": (*config.paths, *keys)}))
     record = failure.record
     redactor.name_ids([failure.conversation_id])
     if record is not None:
@@ -768,7 +761,7 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record if done == structure else dump_json(done).decode()
         else:
             record = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), record)
-            for key in {path.rpartition(".")[2] for path in config.paths}:
+            for key in dict.fromkeys(keys):
                 form = rf'"{re.escape(key)}"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",}}\]]+))'
                 for match in compiled(form).finditer(record):
                     redactor.learn([{key: match[1] or match[2]}])

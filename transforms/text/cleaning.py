@@ -3,7 +3,7 @@
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from unicodedata import category, normalize
@@ -204,7 +204,7 @@ _NUMBER = re.compile(
     r"([+-]?)(?P<before>[$€£¥₩₹]|[a-z]{3} ?)?([+-]?)(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+"
     r"|[1-9]\d*)(?:\.\d+)?|\.\d+)(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
 )
-CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
+CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "¥", "krw", "inr"), strict=True))
 CURRENCY_NAMES = {
     "eur": "euro euros ユーロ 유로",
     "usd": "dollar dollars dólar dólares ドル 달러",
@@ -212,16 +212,33 @@ CURRENCY_NAMES = {
     "jpy": "yen 円",
     "krw": "won 원 ウォン",
     "inr": "rupee rupees",
-    "cny": "yuan 元",
+    "cny": "yuan rmb renminbi 元",
+    "¥": "",
 }
 CURRENCY_CODES = re.compile(
     "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
     "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"
 )
+_OF_SIGN = {"$": "aud cad clp cop hkd mxn nzd sgd twd usd", "¥": "cny jpy", "£": "egp gbp"}
+"""Currencies that share a sign; without a code, `$` and `£` are those of most texts."""
+
+
+def currency_named(marks: Collection[str]) -> str | None:
+    """Returns the currency of signs and codes, of which a code is decisive; "": none, None: they differ."""
+    named = {CURRENCIES.get(mark, mark) for mark in marks}
+    codes = {mark for mark in marks if mark not in CURRENCIES}
+    if len(codes) == 1 and all(max(codes) in _OF_SIGN.get(mark, mark) for mark in marks):
+        named = codes
+    return None if len(named) > 1 else next(iter(named), "")
+
+
+def same_currency(left: str, right: str) -> bool:
+    """Returns whether two currencies may be one: `¥` is the sign of yen and of yuan."""
+    return left == right or {left, right} in ({"¥", "jpy"}, {"¥", "cny"})
 
 
 class Amount(NamedTuple):
-    """A number with the code of a currency in lower case; "": none is stated."""
+    """A number with the code of a currency in lower case, `¥` for yen or yuan; "": none is stated."""
 
     value: float | int
     currency: str
@@ -229,7 +246,7 @@ class Amount(NamedTuple):
 
 def same_amount(left: Amount, right: Amount) -> bool:
     """Returns whether two amounts are equal; an amount without a currency matches any currency."""
-    if left.currency and right.currency and left.currency != right.currency:
+    if left.currency and right.currency and not same_currency(left.currency, right.currency):
         return False
     if left.value == right.value or left.value % 1 == right.value % 1 == 0:  # whole numbers are exact
         return left.value == right.value
@@ -254,11 +271,11 @@ def _amount_of(text: str) -> Amount | None:
     if match is None or (match[1] and match[3]):
         return None
     marks = [mark.strip() for mark in (match["before"], match["after"]) if mark]
-    named = {CURRENCIES.get(mark, mark) for mark in marks}
-    if len(named) > 1 or not all(map(CURRENCY_CODES.fullmatch, named)):
+    currency = currency_named(marks)
+    if currency is None or not all(mark in CURRENCIES or CURRENCY_CODES.fullmatch(mark) for mark in marks):
         return None
     digits = (match[1] or match[3]) + match["digits"].replace(",", "")
-    return Amount(float(digits) if "." in digits else int(digits), next(iter(named), ""))
+    return Amount(float(digits) if "." in digits else int(digits), currency)
 
 
 @lru_cache(maxsize=4096)

@@ -45,12 +45,12 @@ def path_glob_matches(glob: str, path: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str, memory: int = _MOST_MEMORY) -> Any:
-    """Returns a compiled regular expression of RE2; raises ValueError, in one line, for what is none."""
+def compiled(pattern: str, memory: int = _MOST_MEMORY, longest: bool = False) -> Any:
+    """Returns a regular expression of RE2, of `longest` or first matches; raises ValueError, in one line."""
     import re2  # only runs with patterns need it
 
     options = re2.Options()
-    options.log_errors, options.max_mem = False, memory
+    options.log_errors, options.max_mem, options.longest_match = False, memory, longest
     try:
         return re2.compile(encodable(pattern), options)
     except re2.error as error:

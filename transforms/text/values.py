@@ -72,7 +72,7 @@ def _after() -> re.Pattern[str]:
     """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
     return re.compile(
         rf"(?i)(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{SPACED_LETTER}))?"
-        rf"(?P<share>\s?(?:%|(?:{'|'.join(SHARES)})(?!{SPACED_LETTER})))?"
+        rf"(?P<share>\s?(?:%|(?:{'|'.join(SHARES)}|p(?:er|our|or) ci?ento?)(?!{SPACED_LETTER})))?"
         rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{SPACED_LETTER}))?"
     )
 
@@ -94,7 +94,8 @@ _PRINTED = str.maketrans("\u2010\u2011\u2012\u2212\ufe63\uff0d’ʼ×⁄", "----
 _JOINING_DASH = re.compile(r"(?<=\w)–(?=\w)|(?<!\w)–(?=\d)|(?<=\d:\d\d) ?[–—] ?(?=\d)")
 _DASHES = str.maketrans({"–": "-", "٫": ".", "٬": ","})
 _GROUPS = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-_SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)")
+SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)(?:[.,]\d\d(?!\d))?")
+"""Pattern of one number in groups (`2 000,50`), or of several."""
 _PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,15}(?![\w:/-])")
 _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
 
@@ -157,9 +158,12 @@ def normalized(text: str, language: str | None) -> str:
     if language_root(language) not in GROUPED_BY_SPACE:
         text = _PERHAPS_GROUPS.sub(lambda match: match[0].replace(" ", "_"), text)
     text = " ".join(unicodedata.normalize("NFKC", _MARKUP.sub("", text)).split())
-    if language_root(language) in GROUPED_BY_SPACE:
-        text = _SPACED_GROUPS.sub(lambda match: match[0].replace(" ", ""), text)
-    return text
+    return with_joined_groups(text) if language_root(language) in GROUPED_BY_SPACE else text
+
+
+def with_joined_groups(text: str) -> str:
+    """Writes `2 000` as `2000`."""
+    return SPACED_GROUPS.sub(lambda match: match[0].replace(" ", ""), text)
 
 
 def is_denied(text: str, start: int, end: int) -> bool:
@@ -192,10 +196,10 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
         return identifier
     value *= 10 ** words.SCALES[cleaning.plain(after["scale"])] if after["scale"] else 1
     named = [cleaning.plain(mark) for mark in (match["before"], after["money"]) if mark]
-    marks = {MONEY_NAMES.get(name, name) for name in named}
-    if len(marks) > 1:
+    marks = [name if name in cleaning.CURRENCIES else MONEY_NAMES.get(name, name) for name in named]
+    if (currency := cleaning.currency_named(marks)) is None:
         return identifier
-    amount = cleaning.Amount(-value if match["sign"] or match["inner"] else value, next(iter(marks), ""))
+    amount = cleaning.Amount(-value if match["sign"] or match["inner"] else value, currency)
     return Mention(match.start(), after.end(), amount, is_share=after["share"] is not None)
 
 
@@ -218,7 +222,7 @@ _WITH_COMMA = GROUPED_BY_SPACE | word_set("""af az bs ca da de el es eu fo gl hr
 _WITH_POINT_THERE = re.compile(r"(?:de|fr|it)-(?:ch|li)|es-(?:mx|us|pr|gt|hn|ni|pa|pe|do|sv|419)")
 _POINT = re.compile(r"(?:[1-9]\d{0,2}(?:[,'’]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}|[1-9]\d*|0)(?:\.\d+)?|\.\d+")
 _COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:[.'’]\d{3})+|[1-9]\d*|0)(?:,\d+)?")
-_CLEARLY_COMMA = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
+_CLEARLY_COMMA = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}|[1-9]\d{3,},\d\d")
 _DAY_FIRST = (_WITH_COMMA | word_set("ar bn gu he hi mr ms ta te th")) - word_set("af eu hu lt sv")
 _ENGLISH_DAY_FIRST = word_set("001 150 au gb hk ie in nz sg za")
 _ENGLISH_MONTH_FIRST = word_set("en en-ph en-us")
@@ -251,13 +255,8 @@ def read_number(text: str, language: str | None) -> int | float | None:
 
 # Reads whole numbers that are written as words.
 
-_ANY = "|".join(sorted(words.NUMBERS_IN_WORDS.keys() | words.LARGE_NUMBERS.keys(), key=len, reverse=True))
-_FIRST = "|".join(sorted(words.NUMBERS_IN_WORDS, key=len, reverse=True))
-_IN_WORDS = re.compile(
-    rf"(?i)(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
-    r"(?:[ -](?:et|y)[ -]une?o?)?(?![^\W_])"
-)
-_BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
+_MONEY_WORD = _any_of([*(name for name in MONEY_NAMES if len(name) > 2), "pesos", "francs"])
+_OF_MONEY = re.compile(rf"(?i)[ -](?:d['’]|de )?(?:{_MONEY_WORD})(?![^\W_])")
 
 _VALUES = {
     **words.HAN_DIGITS,
@@ -283,16 +282,15 @@ def with_digits(text: str) -> str:
 
     Korean numbers are read before what they count. A number that is not read stays as it is.
     """
-    text = _IN_WORDS.sub(_digits_of_run, text)
+    parts, done = list[str](), 0
+    for start, end in words.numbers_in_words(text):
+        is_beside_digits = text[start - 1 : start] == " " and text[start - 2 : start - 1].isdecimal()
+        number = words.number_in_words(text[start:end].lower(), _OF_MONEY.match(text, end) is not None)
+        if number is not None and not is_beside_digits:
+            parts += [text[done:start], str(number)]
+            done = end
+    text = "".join(parts) + text[done:]
     return text if text.isascii() else _IN_CHARACTERS.sub(_digits_of_characters, text)
-
-
-def _digits_of_run(run: re.Match[str]) -> str:
-    number = words.number_in_words(run[0].lower())
-    if number is not None:
-        return str(number)
-    parts = _BETWEEN.split(run[0])
-    return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
 
 
 def _digits_of_characters(run: re.Match[str]) -> str:

@@ -72,7 +72,10 @@ def read_numeral(token: str) -> Numeral:
         rest = int(ten_thousands[2]) * (1000 if ten_thousands[3] else 1)
         return _read_number(str(int(ten_thousands[1]) * 10_000 + rest))
     if minutes := read_clock(_SECONDS.sub("", text)):
-        return _time(minutes, int(_DIGITS.findall(text)[0]))
+        # `12:00` is not `0:00`.
+        exact, *late = (f"#t{reading}" for reading in minutes if reading >= minutes[0])
+        hours = () if minutes[0] % 60 else (f"#{minutes[0] // 60}", f"#{int(_DIGITS.findall(text)[0])}")
+        return Numeral(((exact, *late, *hours[:1]),), (exact, *dict.fromkeys(hours)), (exact,))
     number, (years, days) = _read_number(text.removesuffix(".")), read_day(text.removesuffix("t"))
     if not (days and all(days[0])):
         return number
@@ -91,12 +94,6 @@ def with_ascii_digits(token: str) -> str:
     if token.isascii():
         return token
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in token)
-
-
-def _time(minutes: Sequence[int], hour: int) -> Numeral:
-    exact, *late = (f"#t{reading}" for reading in minutes if reading >= minutes[0])  # `12:00` is not `0:00`
-    hours = () if minutes[0] % 60 else (f"#{minutes[0] // 60}", f"#{hour}")
-    return Numeral(((exact, *late, *hours[:1]),), (exact, *dict.fromkeys(hours)), (exact,))
 
 
 def _date(days: Sequence[tuple[int, int]], years: Sequence[int]) -> Numeral:
@@ -209,13 +206,13 @@ _WORDS = Remembered(_read, 20_000)
 def tokenize(text: str) -> list[str]:
     """Splits a text into words and numbers (`twenty-one` is one), in order; runs are cut after 32 letters."""
     find = (_ASCII_TOKEN if text.isascii() else _token()).findall
-    tokens, end = list[str](), 0
-    for run in _numbers_in_words().finditer(encodable(text)):
-        start, last = run.start(), run.start() + max(map(run[0].rfind, " -"))
-        if not (text[start - 7 : start].lower().startswith("quatre") or _OF_NEXT.match(text, last)):  # of 82
-            tokens += [*find(text[end:start]), text[start : run.end()]]
-            end = run.end()
-    return [*tokens, *find(text[end:])]
+    tokens, done = list[str](), 0
+    for start, end in numbers_in_words(text):
+        run = text[start:end]
+        if (" " in run or "-" in run) and not _OPEN.fullmatch(run.lower()):
+            tokens += [*find(text[done:start]), run]
+            done = end
+    return [*tokens, *find(text[done:])]
 
 
 def starts_of(tokens: Iterable[str], text: str) -> list[int]:
@@ -416,41 +413,37 @@ NEGATING = re.compile(
 )
 """Negations inside words."""
 
-_TEENS = (
-    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
-    "dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
-    "treize quatorze quinze seize",
-    "trece catorce quince dieciséis diecisiete dieciocho diecinueve",
-)
-_TENS = (
-    "twenty thirty forty fifty sixty seventy eighty ninety",
-    "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "vingt trente quarante cinquante soixante",
-    "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-)
-_TWENTIES = """veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho
-    veintinueve"""
-_GERMAN_UNITS = by_place("- ein zwei drei vier fünf sechs sieben acht neun")
+
+def _rows(text: str) -> list[list[str]]:
+    return [row.split() for row in text.split("|")]
+
+
+# English, German, French, Spanish.
+_FROM_2 = _rows("""two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen | zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
+    dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn | deux trois quatre cinq six sept huit
+    neuf dix onze douze treize quatorze quinze seize | dos tres cuatro cinco seis siete ocho nueve diez -
+    doce trece catorce quince dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós
+    veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve""")
+_TENS = _rows("""twenty thirty forty fifty sixty seventy eighty ninety | zwanzig dreißig vierzig fünfzig
+    sechzig siebzig achtzig neunzig | vingt trente quarante cinquante soixante septante huitante nonante |
+    veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa""")
+_HUNDREDS = _rows("""cien doscientos trescientos cuatrocientos quinientos seiscientos setecientos
+    ochocientos novecientos | ciento doscientas trescientas cuatrocientas quinientas seiscientas
+    setecientas ochocientas novecientas""")
+_GERMAN_UNITS = dict(enumerate(["ein", *_FROM_2[1][:8]], 1))
 ORDINALS = by_place("- first second third fourth fifth")
 NUMBER_WORDS = {
-    **by_place(
-        "zero - two three four five six seven eight nine ten eleven twelve",
-        "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
-        "cero - dos tres cuatro cinco seis siete ocho nueve diez - doce",
-        "- 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열",
-        "- 한 두 세 네",
-    ),
+    **by_place("zero eins", "zéro", "cero", "- 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열", "- 한 두 세 네"),
     **ORDINALS,
-    **{word: value for words in _TEENS for value, word in enumerate(words.split(), 13)},
-    **{word: 10 * value for words in _TENS for value, word in enumerate(words.split(), 2)},
+    **{word: value for row in _FROM_2 for value, word in enumerate(row, 2) if word != "-"},
+    **{word: 10 * value for row in _TENS for value, word in enumerate(row, 2)},
+    **{word: 100 * value for row in _HUNDREDS for value, word in enumerate(row, 1)},
     **{
         f"{unit}und{ten}": 10 * tens + ones
-        for tens, ten in enumerate(_TENS[1].split(), 2)
-        for unit, ones in _GERMAN_UNITS.items()
+        for tens, ten in enumerate(_TENS[1], 2)
+        for ones, unit in _GERMAN_UNITS.items()
     },
-    **{f"{unit}hundert": 100 * value for unit, value in _GERMAN_UNITS.items()},
-    **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
     **{"veintiún": 21, "hundred": 100, "hundert": 100, "thousand": 1000, "tausend": 1000},
 }
 """Number in words and the first ordinals -> value; not `one`, which counts nothing in most texts."""
@@ -458,44 +451,100 @@ NUMBERS_IN_WORDS = {word: value for word, value in NUMBER_WORDS.items() if word 
 LARGE_NUMBERS = {word: 10**power for word, power in SCALES.items() if len(word) > 1} | {"hundred": 100}
 
 
-def _any_number(values: range) -> str:
-    known = (word for word, value in NUMBERS_IN_WORDS.items() if value in values)
-    return f"(?:{'|'.join(sorted(known, key=len, reverse=True))})"
+def _any(words: Iterable[str]) -> str:
+    return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
 
 
-_ONES, _LARGE = _any_number(range(1, 10)), "|".join(word for word in LARGE_NUMBERS if word != "hundred")
-_FROM_21 = rf"{_any_number(range(20, 91, 10))}[ -](?:(?:et|y)[ -](?:une?|uno)|(?:(?:et|y)[ -])?{_ONES})"
-_TO_99, _HUNDREDS = rf"(?:{_FROM_21}|{_any_number(range(1, 100))})", _any_number(range(100, 901, 100))
-_FROM_101 = rf"(?:(?:{_ONES}[ -])?hundred[ -](?:and[ -])?|{_HUNDREDS}[ -]){_TO_99}|{_ONES}[ -]hundred"
-_TO_999 = rf"(?:{_FROM_101}|{_TO_99}|{_HUNDREDS})"
-_THOUSANDS = rf"(?:{_TO_999}[ -](?:{_LARGE})|thousand|tausend)(?:[ -](?:and[ -])?{_TO_999})?"
-_IN_WORDS = rf"(?i)\b(?:{_THOUSANDS}|{_FROM_101}|{_FROM_21})\b"
-_LARGER = rf"(?:hundred|{_LARGE})\b"
+def _grammar() -> str:
+    """Returns the pattern of numbers in words, up to hundreds of millions, language by language."""
+    large = _any(LARGE_NUMBERS.keys() - {"hundred", "thousand", "mil", "mille"})
+    ones, teens = [_any(row[:8]) for row in _FROM_2], [_any({*row[8:]} - {"-"}) for row in _FROM_2]
+    tens, unit = list(map(_any, _TENS)), _any(_GERMAN_UNITS.values())
+
+    def language(to_99: str, hundreds: str, thousand: str, joint: str, last: str, a: str) -> str:
+        to_999 = rf"(?:{hundreds}(?:{joint}(?:{to_99}|{last}))?|{to_99})"
+        rest = rf"{joint}(?:{to_999}|{last})"
+        thousands = rf"(?:(?:{to_999}|{a})[ -])?{thousand}(?:{rest})?"
+        rest = rf"[ -](?:and a half|et demie?|y medi[oa])|{joint}{thousands}|{rest}"
+        return rf"(?:{to_999}|{a})[ -]{large}(?:{rest})?|{thousands}|{to_999}"
+
+    english = rf"(?:{tens[0]}(?:[ -](?:{ones[0]}|one))?|{teens[0]}|{ones[0]}|one)"
+    teen = rf"(?:dix[ -](?:sept|huit|neuf)|{teens[2]})"
+    french = (
+        rf"(?:soixante[ -](?:et[ -]onze|{teen})|quatre[ -]vingts?(?:[ -](?:{teen}|{ones[2]}|une?))?"
+        rf"|{tens[2]}(?:[ -](?:et[ -]une?|{ones[2]}))?|{teen}|{ones[2]})"
+    )
+    spanish = rf"(?:{tens[3]}(?: y (?:{ones[3]}|un[oa]?))?|{teens[3]}|veintiún|{ones[3]})"
+    german = rf"(?:{unit}und{tens[1]}|{tens[1]}|{teens[1]}|{ones[1]}|eins)"
+    german = rf"(?:(?:{unit}|{teens[1]})?hundert(?:und)?{german}?|{german})"
+    thousands = rf"(?:(?:{german}|ein)[ -]?)?tausend(?:und)?(?:[ -]?{german})?|{german}"
+    languages = (
+        language(english, f"(?:(?:{english}|a)[ -])?hundred", "thousand", "[ -](?:and[ -])?", "one", "an?"),
+        language(french, rf"(?:(?:{teen}|{ones[2]})[ -])?cents?", "mille", "[ -]", "une?", "une?"),
+        language(spanish, _any(_HUNDREDS[0] + _HUNDREDS[1]), "mil", " ", "un[oa]?|once", "un"),
+        rf"(?:{german}|eine) {large}(?: (?:{thousands}))?|{thousands}",
+        rf"(?:{english}[ -]and[ -]a[ -]half|{unit}einhalb|anderthalb)(?:[ -]{large})?",
+        rf"(?:eine halbe|medio|half an?)[ -]{large}",
+    )
+    return "|".join(languages)
+
+
+_LARGER = f"{_any(LARGE_NUMBERS)}\\b"
 _OF_NEXT = re.compile(rf"(?i) (?!{_LARGER})\w+-[^\W\d_]|[ -]\w+[ -]{_LARGER}")
 """The last word of a run that belongs to what follows: `twenty two-bedroom`, `hundred and two hundred`."""
+_OPEN = re.compile(r"(?:six[ -])?cents?|mil(?:le)?|ciento")
+"""Numbers that are also other words: in English, and in `por ciento`."""
+_COMPOUND = re.compile(r"(hundert|tausend|einhalb)(?:und)?")
+_HALVES = {"anderthalb": 1.5} | dict.fromkeys(("half", "einhalb", "halbe", "medio", "demi", "demie"), 0.5)
+_JOINTS = word_set("and et y a an eine")
 
 
+@cache
 def _numbers_in_words() -> Any:
-    """Returns the pattern of numbers of several words; `soixante-dix` and `quatre-vingts` are none to it."""
-    return compiled(_IN_WORDS, 8 << 20)  # with less memory, RE2 takes fifteen times as long
+    # With less memory, RE2 takes a hundred times as long.
+    return compiled(rf"(?i)\b(?:{_grammar()})\b", 32 << 20, True)
 
 
-def spoken_number(text: str) -> int | None:
+def numbers_in_words(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the ranges of numbers in words: `two hundred and five`, `quatre-vingt-dix`, `dreitausend`."""
+    left, left_end = 0, -2
+    for run in _numbers_in_words().finditer(encodable(text)):
+        start, end = run.span()
+        if text[start - 1 : start].isalpha() or text[end : end + 1].isalpha():  # to RE2, `é` is no letter
+            continue
+        start = left if start == left_end + 1 else start
+        last = max(text.rfind(mark, start, end) for mark in " -")
+        if last > 0 and _OF_NEXT.match(text, last):
+            left, left_end = last + 1, end
+            end = start + _numbers_in_words().match(text[start:last]).end()
+        yield start, end
+
+
+def spoken_number(text: str) -> float | None:
     """Returns the value of a lower-case number word or run of them; None: it is none, or `one`."""
-    return NUMBER_WORDS.get(text) if text.isalpha() else number_in_words(text)
+    return NUMBER_WORDS.get(text) if text.isalpha() and not _COMPOUND.search(text) else number_in_words(text)
 
 
-def number_in_words(text: str) -> int | None:
-    """Returns the value of lower-case words such as `two hundred and five`; None: they are no number."""
+def number_in_words(text: str, may_be_open: bool = False) -> float | None:
+    """Returns the value of lower-case words such as `two hundred and five`; None: they are no number.
+
+    `cent` and `mil`, which are also other words, are numbers only if they `may_be_open`.
+    """
+    if _OPEN.fullmatch(text) and not may_be_open:
+        return None
     if text in NUMBERS_IN_WORDS or not _numbers_in_words().fullmatch(text):
         return NUMBERS_IN_WORDS.get(text)
-    total = current = 0
-    for word in re.findall(r"[^\W\d_]+", text):
-        large = LARGE_NUMBERS.get(word, 0)
-        if large == 100:
-            current = max(1, current) * large
-        elif large:
-            total, current = total + max(1, current) * large, 0
-        else:
-            current += 0 if word in ("and", "et", "y") else NUMBERS_IN_WORDS.get(word, 1)  # `vingt et une`
-    return total + current
+    total = current = scale = 0.0
+    for word in re.findall(r"[^\W\d_]+", _COMPOUND.sub(r" \1 ", text)):
+        if word in ("hundred", "hundert", "cent", "cents"):
+            current = (current or 1) * 100
+        elif word in LARGE_NUMBERS:
+            scale = LARGE_NUMBERS[word]
+            total, current = total + (current or 1) * scale, 0
+        elif word in ("vingt", "vingts") and current % 100 == 4:
+            current += 76  # 80
+        elif (half := _HALVES.get(word)) and total and not current:
+            total += half * scale
+        elif word not in _JOINTS:
+            current += _HALVES.get(word) or NUMBERS_IN_WORDS.get(word, 1)  # `vingt et une`
+    return int(total + current) if (total + current).is_integer() else total + current

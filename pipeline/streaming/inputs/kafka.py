@@ -46,7 +46,8 @@ class KafkaSource(base.StreamSource):
             if consumer is not None:
                 consumer.close()
             reason = self._last_error or error.args[0].str()
-            raise ConfigError(f"--input kafka://{self._uri.brokers}/{self._uri.topic}: {reason}") from None
+            uri = f"--input kafka://{self._uri.brokers}/{self._uri.topic}"
+            raise ConfigError(f"{uri}: {reason}: check the brokers, the topic and the properties") from None
         return consumer
 
     def _find_topic(self, consumer: Consumer) -> None:

@@ -146,9 +146,9 @@ def _check(connection: sqlite3.Connection, directory: Path) -> None:
         raise ValueError(f"is a database of something else (tables: {', '.join(sorted(tables)[:_SHOWN])})")
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     if meta.get("format") != FORMAT:
-        version = f"it is of another version of turnwise (format {meta.get('format')}, not {FORMAT})"
+        what = f"it is of another version of turnwise (format {meta.get('format')}, not {FORMAT})"
         step = "continue with that version, or start again with --overwrite or another --output"
-        raise ValueError(f"{version}; {step}")
+        raise ValueError(f"{what}; {step}")
     faults = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})") if row[0] != "ok"]
     if faults:
         raise ValueError(f"is damaged: {'; '.join(faults)}; {_ANEW}")

@@ -11,14 +11,14 @@ import zstandard
 
 from tests.readings import FORMATS, findings, read_file, tokens, turns
 
-GET = {"id": "1", "name": "get"}
+GET, INF = {"id": "1", "name": "get"}, float("inf")
 EVENTS = [
     {"author": "user", "content": {"role": "user", "parts": [{"text": "Where is A-17?"}]}},
     {"author": "desk", "content": {"parts": [{"function_call": {**GET, "args": {"id": 17}}}]}},
-    {"author": "desk", "content": {"parts": [{"function_response": {**GET, "response": {"a": 1}}}]}},
+    {"author": "desk", "content": {"parts": [{"function_response": {**GET, "response": {"a": INF}}}]}},
     {"author": "desk", "content": {"role": "model", "parts": [{"text": "Shipped."}]}},
 ]  # fmt: skip
-SAID = [("Where is A-17?", [("get", {"id": 17})], [("get", {"a": 1})], "Shipped.")]
+SAID = [("Where is A-17?", [("get", {"id": 17})], [("get", {"a": None})], "Shipped.")]
 SESSIONS = (
     "CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT, state TEXT, "
     "create_time REAL, update_time REAL)"

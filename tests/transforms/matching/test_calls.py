@@ -135,8 +135,9 @@ def by_searching(made, answered):
     }
     free = [j for j in range(len(answered)) if j not in partners.values()]
     same_name = [bool(c.name) and c.name == r.name for c in made for r in answered]
+    same_id = [bool(c.id) and c.id == r.id for c in made for r in answered]
     nameless = [not c.name or not r.name for c in made for r in answered]
-    for fits in (same_name, nameless):
+    for fits in (same_name, same_id, nameless):
         for i in range(len(made)):
             match = next((j for j in free if i not in partners and fits[i * len(answered) + j]), None)
             if match is not None:

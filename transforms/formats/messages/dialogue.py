@@ -182,10 +182,14 @@ class Dialogue:
         stated = endings.record_end(record)
         if self.failure:
             stated = endings.agreed_end(stated, endings.error_end(self.failure))
-        stated = endings.agreed_end(stated, endings.marked_end(self._last))
+        reasons = self.finish, endings.stated_reason(self._last)
+        marked = endings.marked_end(self._last)
+        if marked.detail and marked.ended is None:
+            # A message may be incomplete because of a limit, which the reply names.
+            marked = endings.agreed_end(endings.reasons_end(reasons, True, False), marked)
+        stated = endings.agreed_end(stated, marked)
         if stated != endings.UNKNOWN or not self.steps:
             return stated
-        reasons = self.finish, endings.stated_reason(self._last)
         if self.last == "user" and reasons == (None, None) and not self._is_silent:
             return endings.users_end(self.steps[-1][1])
         has_answer = self.last == "agent" and not self._is_silent

@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length, stated_reason
-from turnwise.transforms.formats.fields import check_one_user
+from turnwise.transforms.formats.fields import UNREAD, check_one_user
 from turnwise.transforms.formats.identity import ANY, OF_ANY, Places
 from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -54,21 +54,26 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     dialect = messages_base.DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), CHAT.name)]
     log = log or Dialogue()
     messages_base.read_half(dialect, request, log)
-    stream = [] if isinstance(reply, dict) else events
+    pieces = [reply] if isinstance(reply, dict) else events
+    are_known = any(dialect.is_reply(piece) or dialect.is_event(piece) for piece in pieces)
+    are_messages = bool(pieces) and not are_known and all("role" in piece for piece in pieces)
     half = kinds.as_object(value.get("response"))
     codes = (half.get(key) for key in ("status_code", "statusCode", "status"))
-    if stream and dialect.join:
-        reply = dialect.join(stream)
-    if isinstance(reply, dict) and reply.get("error") and not dialect.is_reply(reply):
+    before = len(log.steps)
+    if are_messages:
+        dialect.read([*pieces], log)
+    elif pieces and dialect.join and not isinstance(reply, dict):
+        messages_base.read_stream(dialect, events, log)
+    elif isinstance(reply, dict) and reply.get("error") and not dialect.is_reply(reply):
         log.failure = reply["error"]
-    elif isinstance(reply, dict) and dialect.reply:
+    elif isinstance(reply, dict) and reply and dialect.reply:
         dialect.reply(reply, log)
-        if stream:
-            log.check_end()
+        if len(log.steps) == before and not (log.failure or log.finish):
+            log.unread.add(UNREAD, "nothing of the reply is read", calls=True, words=True)
     elif (status := next((code for code in codes if isinstance(code, int)), 0)) >= 400:
         log.failure = f"status {status}"
     elif reply:
-        log.unread.add("UnreadPart", "the reply is in a form that is not read", calls=True, words=True)
+        log.unread.add(UNREAD, "the reply is in a form that is not read", calls=True, words=True)
     else:
         log.unread.add("NoAnswer", "the reply is not in the log", calls=True, words=True)
     if log.turns and (latency := length(value.get(_LATENCY))) is not None:
@@ -487,13 +492,10 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
     if len(dialects) != 1:
         raise ValueError("not the reply of a model, or one in several formats")
     [dialect], log, reply = dialects, Dialogue(), events[0]
-    is_stream = dialect.join is not None and dialect.is_event(reply)
-    if dialect.join and is_stream:
-        reply = dialect.join(events)
-    if dialect.reply:
+    if dialect.join and dialect.is_event(reply):
+        reply = messages_base.read_stream(dialect, events, log)
+    elif dialect.reply:
         dialect.reply(reply, log)
-    if is_stream:
-        log.check_end()
     log.general.add(messages_base.MISSING_HISTORY, messages_base.NO_REQUEST)
     return [messages_base.conversation(dialect, log, reply, registry.record_place(record))]
 

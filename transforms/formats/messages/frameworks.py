@@ -15,6 +15,10 @@ from turnwise.transforms.formats.messages.parts import OF_RESULTS, REFUSED, both
 # LangChain's messages and LangGraph's states, as `dumpd`, `messages_to_dict` or `model_dump` spell them.
 
 
+_WITHOUT_SOURCE = ("SystemMessage", "FunctionExecutionResultMessage")
+"""Types of messages to AutoGen's models that name no source."""
+
+
 def _is_langchain(message: JsonObject) -> bool:
     if "lc" in message and "kwargs" in message:
         return True
@@ -24,6 +28,8 @@ def _is_langchain(message: JsonObject) -> bool:
     role = kinds.role_of(kind)
     if isinstance(message.get("data"), dict):
         return role is not None or kind.lower().startswith(("remove", "chat"))
+    if kind in _WITHOUT_SOURCE:
+        return False
     is_own = kind.lower().startswith(("human", "ai", "remove"))
     return is_own or (role in (kinds.TOOL, kinds.SYSTEM) and "content" in message)
 
@@ -305,7 +311,7 @@ messages_base.register_dialect(
 # For example [{"source": "bot", "type": "TextMessage", "content": "Hi", "models_usage": null}]
 messages_base.register_dialect(
     "autogen_messages", "messages of AutoGen's teams",
-    lambda message: "role" not in message and isinstance(message.get("source"), str)
-    and str(message.get("type")).endswith(("Message", "Event")),
+    lambda message: "role" not in message and (message.get("type") in _WITHOUT_SOURCE or (
+        isinstance(message.get("source"), str) and str(message.get("type")).endswith(("Message", "Event")))),
     (("messages", "stop_reason"),),
 )  # fmt: skip

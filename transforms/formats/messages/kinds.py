@@ -16,7 +16,7 @@ TEXT, CALL, HOSTED, RESULT, THOUGHT, MEDIA = "text", "call", "hosted", "result",
 """Kinds of parts. The model's service runs a hosted call itself; a thought is no step, nor is a note."""
 _ROLES = {
     USER: "user human",
-    AGENT: "assistant ai model agent bot tool-call toolcallrequestevent toolcallsummary",
+    AGENT: "assistant ai model agent bot chatbot tool-call toolcallrequestevent toolcallsummary",
     TOOL: "tool function function_call_output tool-response toolcallexecutionevent functionexecutionresult",
     SYSTEM: "system developer instructions",
 }
@@ -59,12 +59,13 @@ _OTHER_PARTS: PartKinds = {
     TEXT: "text output_text refusal",
     CALL: "function custom toolUse tool_use tool_call function_call",
     HOSTED: "server_tool_call",
-    RESULT: "toolResult server_tool_result tool_call_response server_tool_call_response tool_call_result",
-    THOUGHT: "reasoningContent cachePoint toolAddition toolRemoval thinking redacted_thinking reasoning "
-    "reasoning_content non_standard non_standard_annotation",
-    MEDIA: "image_url input_audio audio file video media",
+    RESULT: "toolResult server_tool_result tool_call_response server_tool_call_response tool_call_result "
+    "function_result",
+    THOUGHT: "reasoningContent cachePoint cache toolAddition toolRemoval thinking redacted_thinking "
+    "reasoning reasoning_content non_standard non_standard_annotation",
+    MEDIA: "image_url input_audio audio file video media blob uri",
 }
-"""Of Chat Completions, of Bedrock's Converse API, of LangChain, of OpenTelemetry and of Haystack."""
+"""Of Chat Completions, Bedrock, LangChain, OpenTelemetry, Haystack, LlamaIndex and Microsoft's agents."""
 _ALL = (RESPONSES_PARTS, ANTHROPIC_PARTS, GEMINI_PARTS, VERCEL_PARTS, _OTHER_PARTS)
 
 

@@ -8,7 +8,7 @@ from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
-from turnwise.transforms.formats.fields import canonical
+from turnwise.transforms.formats.fields import OPEN_CALL, canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, listed, objects_in, stated
 
@@ -133,17 +133,15 @@ def _conversation(dialect: Dialect, value: JsonValue, record: Record) -> Convers
     """Reads a record: a list of messages, a record that holds them, a reply, or the pieces of one."""
     holder = value if isinstance(value, dict) else {"messages": value}
     pieces = [] if isinstance(value, dict) else objects_in(value)
-    is_stream = bool(dialect.join and pieces) and all(map(dialect.is_event, pieces))
-    if dialect.join and is_stream:  # the pieces of Gemini's replies are replies
-        holder = dialect.join(pieces)
     log = Dialogue()
-    read_half(dialect, holder, log)
-    if dialect.reply and dialect.is_reply(holder):
-        dialect.reply(holder, log)
-        if not any(step[0] == "user" for step in log.steps):
-            log.general.add(MISSING_HISTORY, NO_REQUEST)
-    if is_stream:
-        log.check_end()
+    if pieces and dialect.is_event(pieces[0]):  # the pieces of Gemini's replies are replies
+        holder = read_stream(dialect, pieces, log)
+    else:
+        read_half(dialect, holder, log)
+        if dialect.reply and dialect.is_reply(holder):
+            dialect.reply(holder, log)
+    if dialect.is_reply(holder) and not any(step[0] == "user" for step in log.steps):
+        log.general.add(MISSING_HISTORY, NO_REQUEST)
     return conversation(dialect, log, holder, registry.record_place(record))
 
 
@@ -161,6 +159,23 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:
         log.general.add(MISSING_HISTORY, message, calls=True, words=True)
 
 
+def read_stream(dialect: Dialect, events: list[JsonObject], log: Dialogue) -> JsonObject:
+    """Adds the reply that the events of a stream make, and returns it; raises ValueError."""
+    reply = dialect.join(events) if dialect.join else {}
+    if dialect.reply:
+        dialect.reply(reply, log)
+    # Errors of Bedrock are named `modelStreamErrorException` and so on; that of Responses has a type.
+    raised = (
+        event.get("error")
+        or {key: item for key, item in event.items() if key.endswith("Exception")}
+        or (event.get("message") if event.get("type") == "error" else None)
+        for event in events
+    )
+    log.failure = log.failure or next(filter(None, raised), None)
+    log.check_end()
+    return reply
+
+
 def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str) -> Conversation:
     """Returns the conversation of a dialogue, which is closed, and of the record beside its messages.
 
@@ -173,6 +188,10 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         log.general.add(MISSING_HISTORY, "the list goes on on another page", calls=True, words=True)
     if not is_state and not dialect.is_reply(record):
         log.general.keys(record, _KEYS | {"data" if is_page else messages_in(record)[0]})
+    tasks = objects_in(record.get("tasks"))
+    if is_state and (state.get("__interrupt__") or any(task.get("interrupts") for task in tasks)):
+        message = "the graph waits at an interrupt, of which it is not read what was asked"
+        log.unread.add(OPEN_CALL, message, calls=True, words=True)
     others = record.get(OTHER_BRANCHES)
     if isinstance(others, list) and others:
         message = f"{len(others)} messages are in branches that were left"

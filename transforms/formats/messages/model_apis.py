@@ -2,10 +2,11 @@
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.endings import length
-from turnwise.transforms.formats.fields import UNREAD
+from turnwise.transforms.formats.endings import as_text, length
+from turnwise.transforms.formats.fields import OPEN_CALL, UNREAD
 from turnwise.transforms.formats.messages import kinds, messages_base
 from turnwise.transforms.formats.messages.dialogue import Dialogue, read_dialogue
+from turnwise.transforms.formats.messages.parts import REFUSED, call_of, not_done
 from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, OUTPUTS, STEPLESS
 
 # Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers.
@@ -230,7 +231,9 @@ def _is_item(item: JsonObject) -> bool:
 
 def read_items(items: list[JsonValue], log: Dialogue) -> None:
     """Adds items to a dialogue, in order; raises ValueError for a value of the wrong type."""
-    for item in kinds.objects(items, "input"):
+    given = list(kinds.objects(items, "input"))
+    decided = {as_text(item.get("approval_request_id")): item for item in given}
+    for item in given:
         kind = item.get("type") or "message"
         if not isinstance(kind, str):
             raise ValueError(f"type: a text is needed, not {type(kind).__name__}")
@@ -238,6 +241,13 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             log.general.add(
                 messages_base.MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True
             )
+        elif kind == "mcp_approval_request":
+            call, decision = call_of(item), decided.get(as_text(item.get("id")))
+            if decision is None:
+                log.unread.add(OPEN_CALL, not_done(call.name, kind), calls=True)
+            elif decision.get("approve") is False:
+                log.call(call.name, call.args, call.id, call.resource)
+                log.result(None, call.id, call.name, decision.get("reason") or REFUSED)
         elif kind == "agent_handoff":
             log.turn.transfers = [*log.turn.transfers, str(item.get("new_agent_id"))]
         elif kind == "message" or kind in _ITEMS or item.keys() >= {"role", "content"}:

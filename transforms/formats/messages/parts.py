@@ -197,7 +197,9 @@ _OTHER_TYPES = ("custom", "tool_call_chunk", "custom_tool_call", "tool-invocatio
 """Types of entries of `tool_calls`, beside those of parts."""
 PIECES = ("input_json_delta", "tool_call_chunk", "invalid_tool_call")
 """Types of parts of LangChain that stand for calls, which the message holds beside its content."""
-_ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call", "tool_kwargs")
+_ARGS = ("partial_json", "arguments", "args", "input", "kwargs", "parameters", "server_tool_call",
+         "tool_kwargs")  # fmt: skip
+"""Keys of arguments; in LangChain's blocks of a streamed call the text goes before an empty `input`."""
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
 _SERVERS = ("server_name", "server_label", "namespace")
 _NAMES = ("name", "toolName", "tool_name", "tool_type", "toolType")
@@ -447,6 +449,8 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
             blocks = objects_in(item.get("content")) if key == "toolResult" else ()
             kinds = [next(iter(stated(block)), "an empty part") for block in blocks]
             given.unread += [kind for kind in kinds if kind not in ("json", "text")]
+            media = objects_in(item.get("parts")) if snake(key) == "function_response" else ()
+            given.unread += [next(iter(stated(part)), "an empty part") for part in media]
             add_result(message, given)
         elif kind == HOSTED_PART:
             code = {name: item[name] for name in ("language", "code") if name in item}
@@ -454,7 +458,10 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
             message.calls.append(MessageCall(_RUN, code, as_text(item.get("id")), True, after=after))
         else:
             # Google's API leaves out arguments that are empty.
-            message.calls.append(call_of({"args": {}, **item} if snake(key) == "function_call" else item))
+            call = call_of({"args": {}, **item} if snake(key) == "function_call" else item)
+            message.calls.append(call)
+            is_open = item.get("willContinue") or item.get("will_continue")
+            message.parts += [not_done(call.name, "willContinue")] if is_open else []
     if steps:
         return
     is_call = isinstance(part.get("tool_call"), dict) or part.keys() >= {"name", "arguments"}

@@ -110,6 +110,8 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
              "thinking": AGENT, "file": AGENT}  # fmt: skip
 """Kind of a part of Pydantic AI's own messages -> role."""
 _RETRY = "Validation feedback:\n"
+_OUTPUT_TOOL = "final_result"
+"""How names of the tools begin by which Pydantic AI's models give an answer that is an object."""
 _UNTYPED = frozenset(("text", "toolCallId", *parts.STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
 _MOST_DEPTH, _SHORTEST, _KEPT = 6, 64, 8  # levels; characters of a history, and how many are kept
@@ -125,7 +127,7 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
         return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
-            return [message for message in map(_of_otel, value) if not message.is_empty]
+            return [message for message in map(_of_otel, value) if message.finish or not message.is_empty]
         if value and not any(isinstance(item, dict | list) for item in value):
             texts = [item for item in value if isinstance(item, str)]
             inner = [loaded(text) for text in texts]
@@ -223,6 +225,9 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
         if kind in ("tool-call", "builtin-tool-call"):
             spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
             parts.add_call(message, {**held, "type": spelt})
+            if str(held.get("tool_name")).startswith(_OUTPUT_TOOL):
+                args = held.get("args")
+                parts.add_text(message, args if isinstance(args, str) else dump_json(args).decode())
         elif message.role == TOOL or kind == "builtin-tool-return":
             is_bad = kind == "retry-prompt" or held.get("outcome") in ("failed", "denied")
             message.results.append(parts.result_of({**held, "is_error": is_bad}))
@@ -238,8 +243,9 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
 
 
 def read_message(value: JsonObject, role: str) -> list[parts.SpanMessage]:
-    """Returns the message that a value of any spelling is, as `messages_of` does, unless it is empty."""
-    return [message for message in messages_of(value, role, is_spelt=True) if not message.is_empty]
+    """Returns the message that a value of any spelling is, as `messages_of` does, unless it says nothing."""
+    messages = messages_of(value, role, is_spelt=True)
+    return [message for message in messages if message.finish or not message.is_empty]
 
 
 def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[parts.SpanMessage]:
@@ -262,7 +268,8 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
         message.stated_role = None if message.role == parts.UNKNOWN else message.role
         message.role = parts.UNKNOWN
     message.finish = _finish({**outer, **value})
-    kind, content = value.get("type"), value.get("content")
+    # LlamaIndex holds the content in blocks, and Microsoft's agents in contents.
+    kind, content = value.get("type"), first_of(value, ("content", "blocks", "contents"))
     blocks = objects_in(content) if message.role == TOOL else ()
     names = (name for block in blocks for name in (*block, str(block.get("type"))))
     has_results = any(part_kind(name) == RESULT for name in names)
@@ -275,9 +282,8 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     elif kind in ("ToolCallExecutionEvent", "FunctionExecutionResultMessage") and isinstance(content, list):
         message.results += map(parts.result_of, objects_in(content))
     elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
-        # LlamaIndex holds the content in blocks, and the id of the call beside it.
-        beside = as_object(value.get("additional_kwargs"))
-        held = {**beside, **value, "content": first_of(value, ("content", "blocks"))}
+        # The id of the call may stand beside the content.
+        held = {**as_object(value.get("additional_kwargs")), **value, "content": content}
         result, name = parts.result_of(held), held.get("name") or held.get("tool_name")
         result.name = name if isinstance(name, str) else None
         message.results.append(result)

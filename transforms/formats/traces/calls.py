@@ -9,12 +9,11 @@ from pydantic_core import from_json
 
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
-from turnwise.transforms.formats.endings import declared_tools, failure_mark
+from turnwise.transforms.formats.endings import declared_tools
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
-from turnwise.transforms.formats.messages.kinds import AGENT, as_object, objects_in
-from turnwise.transforms.formats.messages.spellings import read_messages
-from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
+from turnwise.transforms.formats.messages.kinds import AGENT, as_object
+from turnwise.transforms.formats.traces.dialect import text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool
 
@@ -353,50 +352,6 @@ def _signs(messages: list[parts.SpanMessage] | None, other: list[parts.SpanMessa
     if not messages or not other:
         return True
     return [m.sign for m in parts.spoken(messages)] == [m.sign for m in parts.spoken(other)]
-
-
-_DUMPED = frozenset(("content", "kwargs", "data"))
-_RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
-_OF_OUTPUT = {"output", "kwargs", "tags", "metadata"}
-_WRAPPERS = {
-    "data": {"data", "type"},
-    "kwargs": {"kwargs", "lc", "type", "id", "name"},
-    "update": {"update", "graph", "resume", "goto", "type", "lg_name"},
-}
-"""Key of what a dump of LangChain holds -> all its keys."""
-_OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
-
-
-def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
-    """Returns the result in a dumped message of a tool, or the value itself; and its error."""
-    inner = value
-    if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
-        return (inner["response"], None) if "name" in inner else (value, None)
-    output = inner.get("output") if isinstance(inner, dict) and inner.keys() <= _OF_OUTPUT else None
-    if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
-        inner = output
-    if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
-        # LlamaIndex tells the model the texts of a tool's output, or else the raw value.
-        texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
-        words = [text for text in texts if isinstance(text, str)]
-        shown = "\n".join(words) if words and len(words) == len(texts) else inner.get("raw_output")
-        return shown, failure_mark(inner) or None
-    for key, beside in _WRAPPERS.items():
-        if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
-            inner = inner[key]
-    is_message = isinstance(inner, dict) and ("tool_call_id" in inner or inner.get("type") == "tool")
-    if isinstance(inner, dict) and is_message and "content" in inner:
-        for message in read_messages({**inner, "role": "tool"}, AGENT):
-            for result in message.results:
-                return result.response, result.error
-    return value, None
-
-
-def add_result(step: SpanStep, value: JsonValue) -> None:
-    """Adds the result of a tool, if it is stated, as `tool_result` reads it."""
-    if value is not None:
-        step.result, step.error = tool_result(value)
-        step.has_result = True
 
 
 def join_events(nodes: Iterable[SpanNode]) -> None:

@@ -153,6 +153,7 @@ def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     head = {**key_values(info.get("tags")), **key_values(metadata)}
     shared = shared or as_text(head.get("mlflow.trace.session"))
     named: JsonObject = {"session.id": shared} if shared else {}
+    named |= {RUNNING: True} if first_of(info, ("state", "status")) == "IN_PROGRESS" else {}
     for held in _listed(record) or [record]:
         span = _flat_span(held)
         span.attributes = {**named, **({"metadata": head} if head else {}), **span.attributes}

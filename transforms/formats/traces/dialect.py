@@ -1,4 +1,4 @@
-"""Dialects of spans, the extension point: what a writer's attributes mean, and what all say of a span."""
+"""What a dialect of spans is, and what is read of a span whatever its dialect."""
 
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -9,12 +9,11 @@ from msgspec import Struct
 
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.registry import Registry
-from turnwise.transforms.formats.endings import TOKENS
-from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set
+from turnwise.transforms.formats.endings import TOKENS, failure_mark
+from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set, objects_in
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
 from turnwise.transforms.formats.messages.spellings import only_messages, read_history, read_messages
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, as_count, is_cut, loaded
+from turnwise.transforms.formats.traces.span import NULL, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
 """`agent`: an agent or a workflow; `chain`: a step that holds others; `other`: known, and none of these."""
@@ -73,7 +72,6 @@ class SpanDialect(Struct, frozen=True, kw_only=True):
         name: Its name, as it is told in the conversation's `source`.
         prefixes: First words of its attribute keys (`gen_ai`, `llm`); a span with none of them is not read.
         read: Adds what the span says to a step; an attribute of any type may come.
-        rank: Of two dialects that state the same thing, the one of the lower rank counts.
         names: First words of the names of spans that are read even without such keys.
         is_guess: Whether it is asked only where no other says what the span is.
     """
@@ -81,23 +79,8 @@ class SpanDialect(Struct, frozen=True, kw_only=True):
     name: str
     prefixes: frozenset[str]
     read: Callable[[TraceSpan, SpanStep], None]
-    rank: int
     names: tuple[str, ...] = ()
     is_guess: bool = False
-
-
-DIALECTS: Registry[SpanDialect] = Registry(
-    "dialect of spans",
-    "turnwise.dialects",
-    "turnwise.transforms.formats.traces.dialects",
-    lambda item: None if isinstance(item, SpanDialect) else "it is no SpanDialect",
-)
-"""Name -> dialect."""
-
-
-def register_dialect(item: SpanDialect) -> SpanDialect:
-    """Adds a dialect of spans and returns it; raises TypeError if it is none or its name is taken."""
-    return DIALECTS.add(item)
 
 
 def text_at(attributes: JsonObject, *keys: str) -> str | None:
@@ -123,7 +106,7 @@ def value_at(attributes: JsonObject, *keys: str) -> JsonValue:
 
 def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages of an attribute; None: none, not stated or hidden; empty: JSON that is cut off."""
-    if value is None or (isinstance(value, str) and (not value or value in HIDDEN)):
+    if value is None or (isinstance(value, str) and (value in ("", NULL) or value in HIDDEN)):
         return None
     messages = read_history(value, role) if isinstance(value, str) else read_messages(value, role)
     if len(messages) == 1 and messages[0].texts == [value] and is_cut(value):
@@ -183,61 +166,6 @@ _NOISE = key_set(
     "http url user_agent net network server client peer tls dns asgi db redis rpc grpc messaging faas aws "
     "cloudevents graphql mcp"
 )
-_MERGED = ("(merged tools)", "(merged)")
-"""Names of the span in which google-adk joins the results of parallel calls; it is no call itself."""
-
-
-def read_span(span: TraceSpan) -> SpanStep:
-    """Returns what all dialects read in a span; where several state the same, the first by rank counts."""
-    words = words_of(span)
-    step = _EMPTY
-    for dialect in _asked(words, span.name.partition(" ")[0], DIALECTS.changes):
-        if dialect.is_guess and step.kind is not None:
-            continue
-        stated = SpanStep()
-        dialect.read(span, stated)
-        if stated != _EMPTY:
-            stated.dialects = [dialect.name]
-            if step is _EMPTY:
-                step = stated
-            else:
-                step.fill(stated)
-    if not words.isdisjoint(LABELLED):
-        step = SpanStep() if step is _EMPTY else step
-        if not step.tags and not words.isdisjoint(_WITH_METADATA):
-            step.tags = next((tags for key in _TAGS if (tags := _tags(span.attributes.get(key)))), [])
-    if step.kind == "tool" and step.name in _MERGED:
-        step.kind = "other"
-    if step.kind == "model":
-        _read_reply(span, step)
-    if step.usage is not None and not (step.usage.input_tokens or step.usage.output_tokens):
-        # No request has no tokens: the writer did not know them.
-        step.usage = None
-    kind = text_at(span.attributes, "error.type")
-    if (span.error or kind) and step.error is None and step.kind in ("tool", "agent", "model", "chain"):
-        raised = (event.attributes for event in span.events if event.name == "exception")
-        texts = [text_at(held, "exception.message", "exception.type") for held in raised]
-        message = text_at(span.attributes, "error.message")
-        step.error = next(filter(None, (span.message, *texts, message, kind)), "error")
-    return step
-
-
-_EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
-
-
-def _read_reply(span: TraceSpan, step: SpanStep) -> None:
-    """Leaves the reply alone of an output that repeats the request."""
-    # A span that is marked as a model's is a function around it where its output is the request alone, or
-    # where it is a private function without an output.
-    output = step.output or []
-    if any(message.role == SYSTEM or message.is_users for message in output):
-        last = max(index for index, message in enumerate(output) if message.role != AGENT)
-        step.output = output[last + 1 :] or None
-        is_helper = step.output is None
-    else:
-        is_helper = not output and span.name.rpartition(".")[2].startswith("_")
-    if is_helper and not (span.error or step.usage is not None or step.response_id):
-        step.kind = None
 
 
 def words_of(span: TraceSpan) -> frozenset[str]:
@@ -253,32 +181,6 @@ def _first_words(keys: tuple[str, ...]) -> frozenset[str]:
     return frozenset(key.partition(".")[0] for key in keys)
 
 
-@lru_cache(maxsize=4096)
-def _asked(words: frozenset[str], name: str, changes: int) -> tuple[SpanDialect, ...]:
-    """Returns the dialects that may say something of a span, by first words of its keys and its name."""
-    dialects = sorted(DIALECTS.values(), key=lambda dialect: dialect.rank)
-    return tuple(d for d in dialects if not words.isdisjoint(d.prefixes) or name in d.names)
-
-
-def says_something(span: TraceSpan, words: frozenset[str]) -> bool:
-    """Returns whether a dialect or a label may be read in a span with such first words of its keys."""
-    asked = _asked(words, span.name.partition(" ")[0], DIALECTS.changes)
-    return bool(asked) or not words.isdisjoint(LABELLED)
-
-
-def kind_of(span: TraceSpan) -> Kind | None:
-    """Returns what a span is, without reading its long texts."""
-    if not says_something(span, words_of(span)):
-        return None
-    attributes: JsonObject = {
-        key: item if not isinstance(item, str) or len(item) <= 300 else ""
-        for key, item in span.attributes.items()
-    }
-    events = [SpanEvent(event.name) if event.name.startswith("gen_ai.") else event for event in span.events]
-    return read_span(TraceSpan(span.trace, span.id, span.parent, span.name, span.start, span.end, attributes,
-                               events, scope=span.scope, is_log=span.is_log)).kind  # fmt: skip
-
-
 def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a span with such first words is of HTTP, a database or the like, or a log record."""
     is_known = span.is_log or not words.isdisjoint(_NOISE)
@@ -289,11 +191,6 @@ def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a span has keys or a name of traces of agents, whether or not a dialect reads it."""
     first = span.name.partition(".")[0].partition("_")[0]
     return first in _LOOKS_LIKE_WORK or not words.isdisjoint(_LOOKS_LIKE_WORK)
-
-
-def is_foreign(span: TraceSpan) -> bool:
-    """Returns whether a span looks like one of an agent's, and no dialect reads it."""
-    return looks_like_work(span, words_of(span)) and not read_span(span).dialects
 
 
 _SESSIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id")
@@ -344,9 +241,59 @@ def metadata_of(attributes: JsonObject) -> JsonObject:
     return metadata
 
 
+def tags_of(span: TraceSpan, words: frozenset[str]) -> list[str]:
+    """Returns the tags that a span with such first words of its keys names."""
+    stated = (span.attributes.get(key) for key in (() if words.isdisjoint(_WITH_METADATA) else _TAGS))
+    return next(filter(None, map(_tags, stated)), [])
+
+
 def _tags(value: JsonValue) -> list[str]:
     value = loaded(value)
     if isinstance(value, str):
         value = [item.strip() for item in value.split(",") if item.strip()]
     texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
     return [item for item in texts if not item.startswith(("seq:step:", "graph:step:", "map:key:"))]
+
+
+_DUMPED = frozenset(("content", "kwargs", "data"))
+_RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
+_OF_OUTPUT = {"output", "kwargs", "tags", "metadata"}
+_WRAPPERS = {
+    "data": {"data", "type"},
+    "kwargs": {"kwargs", "lc", "type", "id", "name"},
+    "update": {"update", "graph", "resume", "goto", "type", "lg_name"},
+}
+"""Key of what a dump of LangChain holds -> all its keys."""
+_OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
+
+
+def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
+    """Returns the result in a dumped message of a tool, or the value that is spelt; and its error."""
+    inner = value
+    if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
+        return (inner["response"], None) if "name" in inner else (value, None)
+    output = inner.get("output") if isinstance(inner, dict) and inner.keys() <= _OF_OUTPUT else None
+    if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
+        inner = output
+    if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
+        # LlamaIndex tells the model the texts of a tool's output, or else the raw value.
+        texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
+        words = [text for text in texts if isinstance(text, str)]
+        shown = "\n".join(words) if words and len(words) == len(texts) else inner.get("raw_output")
+        return shown, failure_mark(inner) or None
+    for key, beside in _WRAPPERS.items():
+        if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
+            inner = inner[key]
+    is_message = isinstance(inner, dict) and ("tool_call_id" in inner or inner.get("type") == "tool")
+    if isinstance(inner, dict) and is_message and "content" in inner:
+        for message in read_messages({**inner, "role": "tool"}, AGENT):
+            for result in message.results:
+                return result.response, result.error
+    return None if value == NULL else value, None
+
+
+def add_result(step: SpanStep, value: JsonValue) -> None:
+    """Adds the result of a tool, if it is stated, as `tool_result` reads it."""
+    if value is not None:
+        step.result, step.error = tool_result(value)
+        step.has_result = True

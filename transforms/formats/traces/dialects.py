@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.messages import parts, spellings
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     HIDDEN,
+    SYSTEM,
     TOOL,
     USER,
     as_object,
@@ -17,20 +19,23 @@ from turnwise.transforms.formats.messages.kinds import (
     stated,
 )
 from turnwise.transforms.formats.messages.spellings import read_messages
-from turnwise.transforms.formats.traces.calls import add_result
 from turnwise.transforms.formats.traces.dialect import (
+    LABELLED,
     Kind,
     SpanDialect,
     SpanStep,
+    add_result,
     json_messages_at,
     kind_at,
+    looks_like_work,
     messages_at,
     only_messages_at,
-    register_dialect,
+    tags_of,
     text_at,
     usage_at,
     value_at,
     with_system,
+    words_of,
 )
 from turnwise.transforms.formats.traces.span import (
     ADK_EVENTS,
@@ -687,23 +692,111 @@ def _stated(value: JsonValue) -> JsonValue:
     return None if value in _HIDDEN else value
 
 
-for name, rank, prefixes, read, is_guess, names in (
-    ("openai_agents", 5, "openai_agents", _read_openai_agents, False, ()),
-    ("adk_events", 5, "adk_events", _read_adk_events, False, ()),
-    ("langsmith", 15, "langsmith", _LANGSMITH, False, ()),
-    ("beeai", 15, "openinference", _read_beeai, False, ()),
-    ("openinference", 20, "openinference", _read_openinference, False, ()),
-    ("aws_distro", 25, "aws event openinference strands opentelemetry amazon session", _read_llo, False, ()),
-    ("gen_ai", 30, "gen_ai input output", _read_standard, False, ()),
-    ("openllmetry", 40, "traceloop llm gen_ai", _read_openllmetry, False, ()),
-    ("pydantic_ai", 45, _FIRST_WORDS, _read_pydantic_ai, False, ()),
-    ("vercel_ai", 50, "ai", _read_vercel, False, ()),
-    ("litellm", 60, "", _read_litellm, False, (_NAME,)),
-    ("adk", 60, "gcp", _read_adk, False, tuple(start.strip() for start in _NAMES)),
-    ("mlflow", 70, "mlflow", _MLFLOW, False, ()),
-    ("langfuse", 85, "langfuse", _LANGFUSE, False, ()),
-    ("content_keys", 90, "gen_ai llm", _read_content_keys, True, ()),
-):
-    words = key_set(prefixes)
-    dialect = SpanDialect(name=name, prefixes=words, read=read, rank=rank, is_guess=is_guess, names=names)
-    register_dialect(dialect)
+DIALECTS = [
+    SpanDialect(name=name, prefixes=key_set(words), read=read, is_guess=is_guess, names=names)
+    for name, words, read, is_guess, names in (
+        ("openai_agents", "openai_agents", _read_openai_agents, False, ()),
+        ("adk_events", "adk_events", _read_adk_events, False, ()),
+        ("langsmith", "langsmith", _LANGSMITH, False, ()),
+        ("beeai", "openinference", _read_beeai, False, ()),
+        ("openinference", "openinference", _read_openinference, False, ()),
+        ("aws_distro", "aws event openinference strands opentelemetry amazon session", _read_llo, False, ()),
+        ("gen_ai", "gen_ai input output", _read_standard, False, ()),
+        ("openllmetry", "traceloop llm gen_ai", _read_openllmetry, False, ()),
+        ("pydantic_ai", _FIRST_WORDS, _read_pydantic_ai, False, ()),
+        ("vercel_ai", "ai", _read_vercel, False, ()),
+        ("litellm", "", _read_litellm, False, (_NAME,)),
+        ("adk", "gcp", _read_adk, False, tuple(start.strip() for start in _NAMES)),
+        ("mlflow", "mlflow", _MLFLOW, False, ()),
+        ("langfuse", "langfuse", _LANGFUSE, False, ()),
+        ("content_keys", "gen_ai llm", _read_content_keys, True, ()),
+    )
+]
+"""In the order in which they are asked."""
+NAMES = [dialect.name for dialect in DIALECTS]
+
+
+_MERGED = ("(merged tools)", "(merged)")
+"""Names of the span in which google-adk joins the results of parallel calls; it is no call itself."""
+
+
+def read_span(span: TraceSpan) -> SpanStep:
+    """Returns what all dialects read in a span; where several state the same, the first counts."""
+    words = words_of(span)
+    step = _EMPTY
+    for dialect in _asked(words, span.name.partition(" ")[0]):
+        if dialect.is_guess and step.kind is not None:
+            continue
+        stated = SpanStep()
+        dialect.read(span, stated)
+        if stated != _EMPTY:
+            stated.dialects = [dialect.name]
+            if step is _EMPTY:
+                step = stated
+            else:
+                step.fill(stated)
+    if not words.isdisjoint(LABELLED):
+        step = SpanStep() if step is _EMPTY else step
+        step.tags = step.tags or tags_of(span, words)
+    if step.kind == "tool" and step.name in _MERGED:
+        step.kind = "other"
+    if step.kind == "model":
+        _read_reply(span, step)
+    if step.usage is not None and not (step.usage.input_tokens or step.usage.output_tokens):
+        # No request has no tokens: the writer did not know them.
+        step.usage = None
+    kind = text_at(span.attributes, "error.type")
+    if (span.error or kind) and step.error is None and step.kind in ("tool", "agent", "model", "chain"):
+        raised = (event.attributes for event in span.events if event.name == "exception")
+        texts = [text_at(held, "exception.message", "exception.type") for held in raised]
+        message = text_at(span.attributes, "error.message")
+        step.error = next(filter(None, (span.message, *texts, message, kind)), "error")
+    return step
+
+
+_EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
+
+
+def _read_reply(span: TraceSpan, step: SpanStep) -> None:
+    """Leaves the reply alone of an output that repeats the request."""
+    # A span that is marked as a model's is a function around it where its output is the request alone, or
+    # where it is a private function without an output.
+    output = step.output or []
+    if any(message.role == SYSTEM or message.is_users for message in output):
+        last = max(index for index, message in enumerate(output) if message.role != AGENT)
+        step.output = output[last + 1 :] or None
+        is_helper = step.output is None
+    else:
+        is_helper = not output and span.name.rpartition(".")[2].startswith("_")
+    if is_helper and not (span.error or step.usage is not None or step.response_id):
+        step.kind = None
+
+
+@lru_cache(maxsize=4096)
+def _asked(words: frozenset[str], name: str) -> tuple[SpanDialect, ...]:
+    """Returns the dialects that may say something of a span, by first words of its keys and its name."""
+    return tuple(d for d in DIALECTS if not words.isdisjoint(d.prefixes) or name in d.names)
+
+
+def says_something(span: TraceSpan, words: frozenset[str]) -> bool:
+    """Returns whether a dialect or a label may be read in a span with such first words of its keys."""
+    asked = _asked(words, span.name.partition(" ")[0])
+    return bool(asked) or not words.isdisjoint(LABELLED)
+
+
+def kind_of(span: TraceSpan) -> Kind | None:
+    """Returns what a span is, without reading its long texts."""
+    if not says_something(span, words_of(span)):
+        return None
+    attributes: JsonObject = {
+        key: item if not isinstance(item, str) or len(item) <= 300 else ""
+        for key, item in span.attributes.items()
+    }
+    events = [SpanEvent(event.name) if event.name.startswith("gen_ai.") else event for event in span.events]
+    return read_span(TraceSpan(span.trace, span.id, span.parent, span.name, span.start, span.end, attributes,
+                               events, scope=span.scope, is_log=span.is_log)).kind  # fmt: skip
+
+
+def is_foreign(span: TraceSpan) -> bool:
+    """Returns whether a span looks like one of an agent's, and no dialect reads it."""
+    return looks_like_work(span, words_of(span)) and not read_span(span).dialects

@@ -11,7 +11,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Places, identity_at
 from turnwise.transforms.formats.messages.kinds import stated
-from turnwise.transforms.formats.traces import dialect
+from turnwise.transforms.formats.traces import dialect, dialects
 from turnwise.transforms.formats.traces.span import (
     ADK_EVENTS,
     AGENT_COLUMN,
@@ -90,7 +90,7 @@ def _split(
     made: list[registry.SplitEvent | ValueError] = []
     for part in parts.values():
         # Agents come last in most exports, and are recognised the fastest.
-        part.has_steps = any(dialect.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
+        part.has_steps = any(dialects.kind_of(span) in STEPS for span in reversed(part.turnwise_spans))
         head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
         made.append(registry.SplitEvent(head, _ENCODE(part)))
     if lost:
@@ -117,7 +117,7 @@ def _add(part: TracePart, span: TraceSpan) -> None:
     part.has_root = part.has_root or not (span.parent or span.is_log)
     span.trace = ""
     part.turnwise_spans.append(span)
-    if dialect.says_something(span, words):
+    if dialects.says_something(span, words):
         conversation = dialect.conversation_of(span, words)
         if conversation:
             part.conversations[span.id] = conversation
@@ -192,14 +192,14 @@ def _refuse(trace: str, parts: Sequence[bytes]) -> None:
     held = [_PART.decode(data) for data in parts]
     spans = [span for part in held for span in part.turnwise_spans]
     shown = listed(sorted({span.scope or span.name for span in spans}), 5)
-    is_agents = any(map(dialect.is_foreign, spans))
-    is_known = any(part.has_noise for part in held) or any(map(dialect.kind_of, spans))
+    is_agents = any(map(dialects.is_foreign, spans))
+    is_known = any(part.has_noise for part in held) or any(map(dialects.kind_of, spans))
     if is_agents or not is_known:
         keys = sorted({key for span in spans for key in span.attributes})[:8]
         what = "look like an agent's" if is_agents else "are of no known kind"
         raise ValueError(
             f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
-            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialect.DIALECTS))}"
+            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialects.NAMES))}"
         )
     why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
     raise registry.NoConversation(f"trace {trace}: {why}")

@@ -13,7 +13,8 @@ from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.dialogue import TRANSFER
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, key_set
-from turnwise.transforms.formats.traces.dialect import SpanStep, read_span, text_at
+from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
+from turnwise.transforms.formats.traces.dialects import read_span
 from turnwise.transforms.formats.traces.span import AGENT_COLUMN, CUT, NO_END, PENDING, TraceSpan
 
 _HOLDING = ("agent", "chain")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import turnwise
 from tests.tables import rows_test
-from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.turns import join_spans
 
@@ -205,10 +204,9 @@ def test_what_is_of_no_conversation_is_told_beside_the_others(records, stage, ki
 def test_an_unread_dialect_is_an_error_that_names_the_known_ones():
     odd = [span("4", "f", "", "x", 0, gen_ai__operation__name="dream", gen_ai__thing="y")]
     with pytest.raises(
-        turnwise.ReadError, match=r"no dialect reads them \(keys: gen_ai.*\); known dialects: adk, "
+        turnwise.ReadError, match=r"no dialect reads them \(keys: gen_ai.*\); known dialects: adk, .*gen_ai"
     ):
         turnwise.read_conversations([export(odd)])
-    assert "gen_ai" in DIALECTS
 
 
 def no_kind(name, held, said):

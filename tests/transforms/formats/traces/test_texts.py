@@ -4,7 +4,7 @@ import turnwise
 from tests.tables import rows_test
 from turnwise.transforms.formats.messages.parts import FURTHER_CHOICE, call_arguments, result_of
 from turnwise.transforms.formats.messages.spellings import read_messages
-from turnwise.transforms.formats.traces.calls import tool_result
+from turnwise.transforms.formats.traces.dialect import tool_result
 from turnwise.transforms.formats.traces.span import is_cut
 
 test_rows = rows_test(globals(), "texts")
