@@ -237,7 +237,8 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
     overall = result.overall
     if overall.difference is None:
         return "there is no difference to be measured"
-    units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
+    number, unit = (overall.pairs, "case") if overall.pairs else (overall.candidate_count, "conversation")
+    units = counted(number, unit)
     word = "" if overall.word == "inconclusive" else f"{overall.word}, "
     texts = [f"{words.difference_figures(result)}, {word}{units}"]
     if result.missing is not None:
