@@ -258,6 +258,7 @@ def read_number(text: str, language: str | None) -> int | float | None:
 _MONEY_WORD = _any_of([*(name for name in MONEY_NAMES if len(name) > 2), "pesos", "francs"])
 _OF_MONEY = re.compile(rf"(?i)[ -](?:d['’]|de )?(?:{_MONEY_WORD})(?![^\W_])")
 
+_TEN_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,4}) ?[万萬만] ?(\d{1,4})(?![\d.,千천])")
 _VALUES = {
     **words.HAN_DIGITS,
     **by_place("영 일 이 삼 사 오 육 칠 팔 구"),
@@ -282,6 +283,7 @@ def with_digits(text: str) -> str:
 
     Korean numbers are read before what they count. A number that is not read stays as it is.
     """
+    text = text if text.isascii() else _TEN_THOUSANDS.sub(lambda n: str(int(n[1]) * 10_000 + int(n[2])), text)
     parts, done = list[str](), 0
     for start, end in words.numbers_in_words(text):
         is_beside_digits = text[start - 1 : start] == " " and text[start - 2 : start - 1].isdecimal()
