@@ -379,6 +379,14 @@ def call_arguments(value: JsonValue) -> JsonValue:
     return value["input_str"] if is_langchain else value
 
 
+_OF_SERVERS = key_set(
+    "unavailable invalid_input invalid_tool_input too_many_requests max_uses_exceeded query_too_long "
+    "url_too_long url_not_allowed url_not_accessible unsupported_content_type request_too_large "
+    "execution_time_exceeded output_file_too_large file_not_found string_not_found container_expired"
+)
+"""Codes of errors of Anthropic's servers; `error_code` of other tools may say that there is none."""
+
+
 def result_of(result: JsonObject) -> MessageResult:
     """Returns a result with its error: what it states, or the text of a result that is one."""
     origin = result.get("origin")
@@ -395,7 +403,7 @@ def result_of(result: JsonObject) -> MessageResult:
         error = value if isinstance(value, str) else about.get("reason") or True
     elif error is True and status in ("failed", "incomplete", "error"):
         error = status if status != "error" else value if isinstance(value, str) else True
-    elif not error and (kind.endswith("_error") or about.get("error_code")):
+    elif not error and (kind.endswith("_error") or str(about.get("error_code")) in _OF_SERVERS):
         # The content of a result of Anthropic's servers may state an error of its own.
         error = as_text(about.get("error_code")) or True
     elif not error and (about.get("return_code") or outcome):
