@@ -271,7 +271,8 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     a, b, pairing = comparison.baseline, comparison.candidate, comparison.pairing
     for side, run_place in zip((a, b), words.run_places(a, b), strict=False):
         if side.rejected:
-            unmeasured.append(f"{run_place}: {side.rejected} records or conversations were rejected")
+            what = "record or conversation was" if side.rejected == 1 else "records or conversations were"
+            unmeasured.append(f"{run_place}: {side.rejected} {what} rejected")
         unmeasured += [f"{run_place}: {problem}" for problem in _problems(side)]
     if pairing.baseline_only:
         names = listed(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)

@@ -169,18 +169,25 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
     yield from _table([*head[:-1], "word"], rows)
     if notes := words.table_notes(comparison):
         yield from (*(f"- {shown(note)}" for note in notes), "")
-    if parts := [[*map(str, part)] for part in words.standing_out(comparison)[:_MOST_CASES]]:
-        yield from _table(["slice or turn that stands out", "criterion", "difference", "q", "cases"], parts)
+    if parts := [[*map(str, part)] for part in words.standing_out(comparison)]:
+        head = ["slice or turn that stands out", "criterion", "difference", "q", "cases"]
+        yield from _table(head, parts[:_MOST_CASES])
+    yield from _more(len(parts))
 
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
     """Yields a row for each case that changed, in whatever criteria."""
     if by_case := grouped((flip.case, flip) for flip in flips):
         short, shown_cases = words.last_parts(by_case), [*by_case.items()][:_MOST_CASES]
-        rows = [[flips_reason(flips), short[case], _changes(flips)] for case, flips in shown_cases]
+        rows = [[flips_reason(of_case), short[case], _changes(of_case)] for case, of_case in shown_cases]
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
-    if len(by_case) > _MOST_CASES:
-        yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")
+    yield from _more(len(by_case))
+
+
+def _more(number: int) -> Iterator[str]:
+    """Yields how many rows of a table are not shown."""
+    if number > _MOST_CASES:
+        yield from (f"{number - _MOST_CASES} more in the JSON file.", "")
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:

@@ -125,9 +125,9 @@ def open_run(directory: str) -> RunDirectory:
         raise ConfigError(f"{path}: {formats}: score the logs again, or use the version that wrote it")
     known = file_formats()
     if document.output_format not in known:
-        none = f"{document.output_format}, which is none of {', '.join(sorted(known))}"
+        written = f"its tables are written as {document.output_format}, which is none of "
         step = "--plugin names the module of the format"
-        raise ConfigError(f"{directory}: its tables are written as {none}; {step}")
+        raise ConfigError(f"{directory}: {written}{', '.join(sorted(known))}; {step}")
     tables = table_files(directory, document)
     missing = [table for table in TABLES if table not in tables]
     if missing:

@@ -158,10 +158,10 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
         return _subject(connection, [ConversationKey(*named)], [])
     # A result is in the app of its case, so that the rows of conversations say the app, where there are any.
     for tables in ((db.CONVERSATION_ROWS,), _HOLDING):
-        held = ((table.c.app, table.c.conversation_id) for table in tables)
-        queries = (select(*columns).where(_ends(columns[1], name)) for columns in held)
-        rows = (row for query in queries for row in connection.execute(query))
-        keys = [ConversationKey(*row) for row in rows if app in ("", row.app)]
+        keys = []
+        for table in tables:
+            query = select(table.c.app, table.c.conversation_id).where(_ends(table.c.conversation_id, name))
+            keys += [ConversationKey(*row) for row in connection.execute(query) if app in ("", row.app)]
         if keys:
             break
     ids = _nearest({key.conversation_id for key in keys}, name, "conversations")

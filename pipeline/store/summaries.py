@@ -211,8 +211,8 @@ def summarised(connection: Connection, app: str, run: str) -> tuple[RunColumns, 
     compared.criteria = dict(sorted(compared.criteria.items()))
     details: RunDetails = {}
     for name, column in compared.criteria.items():
-        details |= {} if column.details is None else {name: column.details}
-        column.details = None
+        if column.details is not None:
+            details[name], column.details = column.details, None
     of_rows = zip(*(row[1:] for row in traits), strict=True)
     columns: list[sides.CodedColumn[Any]] = [sides.coded(values).at(order) for values in of_rows]
     return RunColumns(compared, *(columns or [sides.coded(())] * 5)), details

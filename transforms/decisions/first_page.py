@@ -321,14 +321,10 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
 def _nothing(comparison: Comparison) -> str:
     why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
     names = f"{comparison.candidate.name} and {comparison.baseline.name}"
-    both = [
-        f"{result.criterion} {result.overall.word}"
-        for result in comparison.criteria
-        if result.overall.difference is not None
-    ]
-    if both and STATUS in comparison.not_compared:
-        verdicts = f"The verdicts of {names} cannot be compared: {comparison.not_compared[STATUS]}"
-        return f"{verdicts}; the criteria that both have: {', '.join(both)}."
+    known = (result for result in comparison.criteria if result.overall.difference is not None)
+    if both := ", ".join(f"{result.criterion} {result.overall.word}" for result in known):
+        why = comparison.not_compared.get(STATUS, "no case has one on both sides")
+        return f"The verdicts of {names} cannot be compared: {why}; the criteria that both have: {both}."
     return f"{names} cannot be compared: {why or 'no case has a value on both sides'}."
 
 

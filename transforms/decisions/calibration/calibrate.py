@@ -446,9 +446,9 @@ class _Correction(NamedTuple):
         """Returns the estimate if every drawn score that has no label had this one."""
         parts, weights = (drawn, others), self.sample.weights
         labels = [self.sample.labels.get(score, missing_label) for score in drawn]
-        labelled, unlabelled = ([score.case for score in part] for part in parts)
-        of_drawn = [weights[score] for score in drawn] if weights else None
-        design = agreement.SampleDesign(labelled, unlabelled, of_drawn)
+        drawn_cases, other_cases = ([score.case for score in part] for part in parts)
+        drawn_weights = [weights[score] for score in drawn] if weights else None
+        design = agreement.SampleDesign(drawn_cases, other_cases, drawn_weights)
         if self.is_mean:
             known = [score.value for score in (*drawn, *others) if score.value is not None]
             usual = sum(known) / len(known) if known else 0.0

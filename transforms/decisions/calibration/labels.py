@@ -155,8 +155,8 @@ def joined_labels(
         else:
             unused["ambiguous" if fitting else "unknown"].append(line)
     groups = grouped((labelled.score.key, labelled) for labelled in by_score.values())
-    held = ((key, group, scales.get(key.criterion, Scale())) for key, group in groups.items())
-    numbers = {key for key, group, scale in held if _is_of_numbers(group, scale, unused)}
+    scaled = ((key, group, scales.get(key.criterion, Scale())) for key, group in groups.items())
+    numbers = {key for key, group, scale in scaled if _is_of_numbers(group, scale, unused)}
     for group in groups.values():
         for labelled in group:
             _answer(labelled, unused)
@@ -167,8 +167,11 @@ def joined_labels(
                 is_after = labelled.number is not None and last is not None and labelled.number > last
                 unused["after_end" if is_after else "no_label"] += missing
     used = {key: group for key, group in groups.items() if any(score.answers for score in group)}
-    kinds = ((kind, unused[kind], [line.name for line in unused[kind][:_NAMED]]) for kind in _PROBLEMS)
-    problems = [LabelProblem(kind=kind, count=len(of), names=names) for kind, of, names in kinds if of]
+    problems = []
+    for kind in _PROBLEMS:
+        if of_kind := unused[kind]:
+            names = [line.name for line in of_kind[:_NAMED]]
+            problems.append(LabelProblem(kind=kind, count=len(of_kind), names=names))
     return JoinedLabels(used, frozenset(numbers), problems)
 
 

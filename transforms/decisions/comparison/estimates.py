@@ -22,15 +22,10 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, Integers
-from turnwise.transforms.decisions.comparison.words import corrected_text
+from turnwise.transforms.decisions.comparison.words import FEWEST_CASES, corrected_text
 from turnwise.transforms.statistics import power, tests
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, sign_flip_p
 
-FEWEST_CASES = 6
-"""From so many cases (of each side) on the spread of values is estimated from them.
-
-Fewer may be nearly equal by chance, and Student's t takes their spread for that of all.
-"""
 FEWEST_ALIKE = 20
 """From so many cases (of each side) on outcomes may be called the same or not worse.
 

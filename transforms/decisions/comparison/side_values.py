@@ -343,10 +343,11 @@ def match(
     """
     if by is None:
         pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
-        best = max(KEYS, key=lambda key: pairs[key][0])
-        (number, conversations), (goldens, runs) = pairs[best], _common(a.golden_tasks(), b.golden_tasks())
-        best = "task" if goldens < number and runs >= conversations else best
-        by = best if pairs[best][0] else "nothing"
+        best = max(KEYS, key=lambda key: pairs[key].cases)
+        goldens = _common(a.golden_tasks(), b.golden_tasks())
+        if goldens.cases < pairs[best].cases and goldens.conversations >= pairs[best].conversations:
+            best = "task"
+        by = best if pairs[best].cases else "nothing"
     cases, other = _Cases(a, by), _Cases(b, by)
     named = sorted(cases.places.keys() & other.places.keys())
     digests = ((name, cases.digests(name), other.digests(name)) for name in named)
@@ -372,8 +373,14 @@ def match(
     return MatchedValues(both, baseline, candidate, pairing)
 
 
-def _common(a: sides.CaseNames, b: sides.CaseNames) -> tuple[int, int]:
-    """Returns how many cases are on both sides, and how many conversations of both are runs of them."""
+class _Common(NamedTuple):
+    """How many cases are on both sides, and how many conversations of both are runs of them."""
+
+    cases: int
+    conversations: int
+
+
+def _common(a: sides.CaseNames, b: sides.CaseNames) -> _Common:
     names = sides.common(a, b) - {None, ""}
     counts = [pair for side in (a, b) for pair in zip(side.values, side.counts().tolist(), strict=True)]
-    return len(names), sum(number for name, number in counts if name in names)
+    return _Common(len(names), sum(number for name, number in counts if name in names))

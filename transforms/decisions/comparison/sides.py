@@ -250,14 +250,15 @@ def stacked_criteria(columns: Sequence[CriterionColumn]) -> CriterionColumn:
     parts = [column.details for column in columns if column.details is not None]
     if len(parts) < len(columns):
         return CriterionColumn(values, kinds)
-    of_turns = [part.turns for part in parts]
-    numbers = [(turns.sizes, turns.indices, turns.values) for turns in of_turns]
-    outcomes = stacked([turns.outcomes for turns in of_turns])
-    sizes, indices, of_scores = map(np.concatenate, zip(*numbers, strict=True))
-    turns = TurnScores(sizes, indices, of_scores, outcomes)
+    turns = TurnScores(
+        np.concatenate([part.turns.sizes for part in parts]),
+        np.concatenate([part.turns.indices for part in parts]),
+        np.concatenate([part.turns.values for part in parts]),
+        stacked([part.turns.outcomes for part in parts]),
+    )
     reasons = stacked([part.reasons for part in parts])
-    votes = zip(*((part.voted, part.flipped) for part in parts), strict=True)
-    return CriterionColumn(values, kinds, ScoreDetails(reasons, turns, *map(np.concatenate, votes)))
+    voted, flipped = np.concatenate([(part.voted, part.flipped) for part in parts], axis=1)
+    return CriterionColumn(values, kinds, ScoreDetails(reasons, turns, voted, flipped))
 
 
 class _Given:

@@ -33,6 +33,11 @@ from turnwise.transforms.decisions.comparison.side_values import CriterionMeasur
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, distinct_pairs
 from turnwise.transforms.text.cleaning import natural_order
 
+FEWEST_CASES = 6
+"""From so many cases (of each side) on the spread of values is estimated from them.
+
+Fewer may be nearly equal by chance, and Student's t takes their spread for that of all.
+"""
 LONGEST_NAME = 32
 """How long names of versions may be in sentences and tables."""
 
@@ -475,20 +480,13 @@ def standing_out(comparison: Comparison) -> list[tuple[str, str, str, str, int]]
     parts += [(f"slice {part.slice}", part.criterion, part) for part in comparison.slices]
     for result in comparison.criteria:
         parts += [(turn_name(part.turn_index), result.criterion, part) for part in result.turns]
-    of_name = {result.criterion: result for result in comparison.criteria}
-    shown = [
-        (part.q or 0.0, name, of_name[of], part.difference) for name, of, part in parts if part.stands_out
-    ]
-    return [
-        (
-            name,
-            result.criterion,
-            difference_cell(difference, result),
-            shown_p(q),
-            difference.pairs or difference.baseline_count,
-        )
-        for q, name, result, difference in sorted(shown, key=lambda part: part[0])
-    ]
+    of_name, rows = {result.criterion: result for result in comparison.criteria}, []
+    surest_first = sorted((part for part in parts if part[2].stands_out), key=lambda part: part[2].q or 0.0)
+    for name, criterion, part in surest_first:
+        cell = difference_cell(part.difference, of_name[criterion])
+        cases = part.difference.pairs or part.difference.baseline_count
+        rows.append((name, criterion, cell, shown_p(part.q), cases))
+    return rows
 
 
 def few_alike(criteria: Sequence[CriterionComparison], b: str) -> list[str]:
@@ -550,16 +548,12 @@ def _sight(result: CriterionComparison, by: PairedBy) -> str:
     overall = result.overall
     noun = f"{unit_noun(overall)}s"
     unit = noun if by != "nothing" else f"{noun} a side"
-    if by == "nothing":
-        sizes = units_compared(overall)
-        count = f"{sizes[0]} and {sizes[1]} {noun}"
-    else:
-        count = counted(overall.pairs, "case")
+    sizes = units_compared(overall)
+    count = f"{sizes[0]} and {sizes[1]} {noun}" if by == "nothing" else counted(overall.pairs, "case")
     if overall.fewest is not None:
         return f"; {count} are too few: at least {overall.fewest} {unit} are needed"
-    is_constant = not overall.difference and (overall.interval is None or overall.fewest_alike is None)
-    if overall.detectable is None and is_constant:
-        return ""  # more cases of values that are all equal would not tell either
+    if overall.detectable is None and not overall.difference and min(sizes) >= FEWEST_CASES:
+        return ""  # so many cases are not too few: their values are all equal
     if overall.detectable is None:
         seen = f"; {count} {'is' if count.startswith('1 ') else 'are'} too few to show any difference"
     else:

@@ -245,8 +245,9 @@ def coverage_sentence(
     run: report.ReportRun, versions: Sequence[report.ReportVersion], no_score: int, scores: int
 ) -> str:
     """Returns the balance of a run: what came in, and what became of all of it."""
-    verdicts = zip(*((v.passed, v.failed, v.no_verdict) for v in versions), strict=True)
-    passed, failed, no_verdict = map(sum, verdicts) if versions else (0, 0, 0)
+    passed = sum(version.passed for version in versions)
+    failed = sum(version.failed for version in versions)
+    no_verdict = sum(version.no_verdict for version in versions)
     names = ("records", "parsed_records", "rejected_records", "rejected_conversations", "rejected_cases")
     records, read, unread, rejected, lost_cases = (run.counts.get(name) or 0 for name in names)
     cases = f"{counted(lost_cases, 'eval case', ',')} rejected. " if lost_cases else ""
