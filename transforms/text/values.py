@@ -291,10 +291,10 @@ def with_digits(text: str) -> str:
     Korean numbers are read before what they count, or where they are words of their own. A number that is
     not read stays as it is, and so do numbers beside numbers (`nineteen ninety-nine`), which may be one.
     """
-    parts, done, found = list[str](), 0, [*words.numbers_in_words(text)]
-    gaps = [(end, start) for (_, end), (start, _) in pairwise(found) if text[end:start] in (" ", "-")]
+    parts, done, runs = list[str](), 0, [*words.numbers_in_words(text)]
+    gaps = [(end, start) for (_, end), (start, _) in pairwise(runs) if text[end:start] in (" ", "-")]
     beside = set(chain.from_iterable(gaps))
-    for start, end in found:
+    for start, end in runs:
         is_beside_digits = text[start - 1 : start] == " " and text[start - 2 : start - 1].isdecimal()
         is_money = _OF_MONEY.match(text, end) and not _PORTUGUESE.search(text[max(0, start - 20) : start])
         number = words.number_in_words(text[start:end].lower(), bool(is_money))
