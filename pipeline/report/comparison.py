@@ -197,7 +197,11 @@ def end_comparison(
         return of_run._replace(refused=_refused(str(error), where=" with the baseline").refused)
     if len(runs) == 1:
         if named == NOT_NAMED and len(stated) < 2:
-            return EndComparison()
+            if len(versions) < 2 or not run.directory:
+                return EndComparison()
+            sides = _options((NO_VERSION, stated[0]))
+            why = f"some conversations state no app version, the others {stated[0]}"
+            return _refused(why, join(["turnwise", "compare", run.directory, *sides]))
         command = join(["turnwise", "compare", run.directory, *_options(named)])
         return _ended(runs, named, command, width, most)
     command = join(["turnwise", "compare", runs[0].directory, run.directory, *_options(of_runs)])

@@ -153,7 +153,7 @@ def report_text(settings: RunSettings, rows: terminal.MetricRows, document: Json
     versions, counts, first_rows = terminal.versions_of(rows), document["counts"], document["to_read"]
     ended, width = terminal.EndComparison(), terminal_width(terminal.WIDTH)
     may_compare = counts["results"] or not settings.is_streaming
-    if may_compare and (len([*filter(None, versions)]) > 1 or settings.baseline or settings.candidate):
+    if may_compare and (len(versions) > 1 or settings.baseline or settings.candidate):
         try:
             ended = end_comparison(run, versions, (settings.baseline, settings.candidate), width)
         except (ConfigError, OSError) as error:

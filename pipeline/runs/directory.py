@@ -206,7 +206,8 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
                 with open_path(path) as file:
                     number = sum(1 for _ in table_rows(file, table, document.output_format))
             except OSError as error:
-                raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+                what = f"cannot be read, and has not the {stated.bytes} bytes that run.json states"
+                raise ConfigError(f"{path}: {what}; {_AGAIN} ({' '.join(str(error).split())})") from None
             if number != stated.rows:
                 raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated.rows}; {_AGAIN}")
     return {table: [join_path(folder, name) for name in files] for table, files in document.files.items()}

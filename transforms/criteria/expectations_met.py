@@ -10,7 +10,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
-from turnwise.transforms.effects.prose_values import states_moment
+from turnwise.transforms.effects.prose_values import PHONE, states_moment
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text import values
@@ -129,7 +129,7 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
 
 _LONGEST_SHOWN = 160
 _LONGEST_SEARCHED = 20_000
-_DIGIT = re.compile(r"\d")
+_DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D")
 _LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
 _WORD_OF_TEXT = re.compile(r"\w+")
 
@@ -165,9 +165,13 @@ class SpokenText:
         wanted = self._joined(wanted)
         in_digits = values.with_digits(_NUMBER_ONE.sub("#", wanted))
         spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
-        return any(map(self._contains, dict.fromkeys(spellings))) or any(
-            states_moment(text, wanted) for text in self._texts
+        if any(map(self._contains, dict.fromkeys(spellings))):
+            return True
+        phones = (
+            [n[0] for text in self._texts for n in PHONE.finditer(text)] if PHONE.fullmatch(wanted) else []
         )
+        is_phone = _NO_DIGIT.sub("", wanted) in (_NO_DIGIT.sub("", number) for number in phones)
+        return is_phone or any(states_moment(text, wanted) for text in self._texts)
 
     def _contains(self, wanted: str) -> bool:
         read, language = values.read_passage, self._language

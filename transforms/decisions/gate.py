@@ -237,27 +237,17 @@ def difference_text(result: CriterionComparison, is_lenient: bool) -> str:
     overall = result.overall
     if overall.difference is None:
         return "there is no difference to be measured"
-    units = f"{overall.pairs} cases" if overall.pairs else f"{overall.candidate_count} conversations"
+    number, unit = (overall.pairs, "case") if overall.pairs else (overall.candidate_count, "conversation")
+    units = counted(number, unit)
     word = "" if overall.word == "inconclusive" else f"{overall.word}, "
-    texts = [f"{words.difference_figures(result)}, {word}{units}", words.needed_text(result)]
+    texts = [f"{words.difference_figures(result)}, {word}{units}"]
     if result.missing is not None:
         before, here = result.missing.baseline_missing, result.missing.candidate_missing
         whose = f"{counted(before, 'conversation')} of the baseline and {here} of the candidate"
         how = "may be either (a rule on coverage would leave them out)"
         how = "are left out, as a rule on coverage allows" if is_lenient else how
         texts.append(f"{whose} have no {words.outcome_noun(result)} and {how}")
-    return "; ".join(filter(None, texts))
-
-
-def corrected_text(result: CriterionComparison) -> list[str]:
-    """Returns the difference that human labels correct; empty: there is none."""
-    if (corrected := result.corrected) is None:
-        return []
-    factor, unit = (100, " points") if result.measure == "pass_rate" else (1, "")
-    numbers = corrected.difference, *corrected.interval
-    value, low, high = (f"{factor * number:+.3g}" for number in numbers)
-    labels = f"{corrected.baseline_labels} and {corrected.candidate_labels} labels"
-    return [f"corrected by {labels}: {value}{unit} ({low} to {high})"]
+    return "; ".join(texts)
 
 
 # Finds the eval cases that an app version has no recording of, and another version of the run has.
@@ -436,9 +426,13 @@ def _hold_baseline(
     total = compared.overall.pairs + compared.baseline_only + compared.candidate_only + missing
     fewest = compared.overall.fewest_alike
     texts = [difference_text(compared, coverage is not None)]
+    if is_met is None and (needed := words.needed_text(compared)):
+        texts.append(needed)
     if fewest and is_met is None:
         texts.append(f"fewer than {fewest} cases cannot show that it is not worse")
-    texts += [*corrected_text(compared), *gaps]
+    if compared.corrected is not None:
+        texts.append(words.corrected_text(compared.corrected, compared.measure))
+    texts += gaps
     if state.problems:
         texts.append(f"the baseline itself failed: {'; '.join(state.problems)}")
         is_met = None

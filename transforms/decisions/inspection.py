@@ -84,7 +84,7 @@ _SPEAKERS = {
     "user": "user human customer client caller visitor guest patient enduser end_user incoming inbound",
     "assistant": "assistant bot gpt chatgpt agent model ai chatbot virtual_agent automated_agent outgoing "
     "outbound",
-    "call": "function_call tool_call tool_calls",
+    "call": "function_call tool_call tool_calls tool_call_invocation",
     "tool": "tool function observation tool_result tool_call_result tool_response tool_output "
     "function_response function_result function_output api environment",
     "system": "system system_prompt developer instructions internal internal_note private_note note event "
@@ -144,8 +144,9 @@ _NUMBER, _SORTS = re.compile(r"-?\d+(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d\d|\d\
 
 
 def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yields where conversations may stand: lists first, then the record itself."""
-    for path, first in _lists(record):
+    """Yields where conversations may stand: lists first, the longest of all, then the record itself."""
+    # A log that holds its messages twice leaves calls out of one of the lists.
+    for path, first in sorted(_lists(record), key=lambda held: -len(held[1])):
         lists = [dict(_lists(held)).get(path, []) for held in records]
         items = list(chain.from_iterable(lists))
         keys = list(dict.fromkeys(key for item in first for key in item))
@@ -282,12 +283,17 @@ def _message(items: Sequence[JsonObject]) -> tuple[str, list[str]] | None:
     if spelt:
         condition = _is_any(key, spelt)
         words, calls = f"!({condition}) && {words} || ''", f", tool_calls: {condition} && [{words}] || `[]`"
+    whole = [item for item, (role, _) in zip(items, spoken, strict=True) if role in speakers["call"]]
+    if not calls and (fields := _call_fields(whole)):  # a message that is a call
+        called = ", ".join(f"{name}: {key}" for name, key in fields.items() if name != "response")
+        calls = f", tool_calls: {_is_any(key, speakers['call'])} && [{{{called}}}] || `[]`"
     answers = [item for item, (role, text) in zip(items, spoken, strict=True) if role in speakers["tool"]]
     known = [name for item in answers for name in item]
     if (result := _named(known, _RESULTS)) and not spelt and _quoted(result) != words:
         words = f"{words} || {_quoted(result)}"
     if answered := _named(known, _ANSWERED_IDS):
-        calls += f", tool_call_id: {_quoted(answered)}"
+        of_answer = f"{_is_any(key, speakers['tool'])} && " if whole else ""
+        calls += f", tool_call_id: {of_answer}{_quoted(answered)}"
     return f"{{role: {_whose(key, speakers)}, content: {words}{calls}}}", speakers["system"]
 
 

@@ -366,7 +366,7 @@ _RANGE = re.compile(
     r"(?a)(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜a] | ?(?:to|bis|à|から|에서|到) ?)"
     r"(?=(\d{1,3})(?![\w/:-]|[.,]\d))"
 )
-_PHONE = re.compile(r"(?a)(?<![\w.,/-])(?:\+|00)?\(?\d(?:[ ()./-]{0,2}\d){7,15}(?![\w/:-]|[.,]\d)")
+PHONE = re.compile(r"(?a)(?<![\w.,/-])(?:\+|00)?\(?\d(?:[ ()./-]{0,2}\d){7,15}(?![\w/:-]|[.,]\d)")
 _DECIMALS_OR_DATE = re.compile(r"\d+\.\d+$|\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)\b")
 _US_PHONE = re.compile(r"\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}|(?:\d{4}[ -]){3}\d{4}")
 
@@ -378,7 +378,7 @@ def spell_alike(text: str) -> str:
     Numbers in digits, English as in the United States, titles and streets in full, ranges as `5 to 10`, phone
     and card numbers without spaces, codes without signs (`#W-123`).
     """
-    text = dates.with_noon_in_digits(_PHONE.sub(_without_gaps, with_digits(normalize("NFKC", text))))
+    text = dates.with_noon_in_digits(PHONE.sub(_without_gaps, with_digits(normalize("NFKC", text))))
     for pattern in (dates.TIMES[0], dates.TIMES[3]):
         text = pattern.sub(_clock, text)
     for spelling, written in _SPELLINGS:

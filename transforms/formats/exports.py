@@ -529,8 +529,11 @@ def _of_rasa(tracker: JsonObject) -> Iterator[JsonObject]:
     messages: list[JsonObject] = []
     for event in objects_in(tracker.get("events")):
         kind, name = event.get("event"), str(event.get("name"))
-        if kind in ("user", "bot"):
-            messages.append({"role": kind, "content": event.get("text"), "timestamp": event.get("timestamp")})
+        text, data = event.get("text"), as_object(event.get("data"))
+        if kind in ("user", "bot") or text:
+            # What has no text may be shown in another way, such as a picture or the JSON of a custom channel.
+            content = [{"type": f"{key}_data"} for key in data] if kind == "bot" and not text else text
+            messages.append({"role": kind, "content": content, "timestamp": event.get("timestamp")})
         elif kind == "action" and not name.startswith(_RASA_TALK):
             messages.append(_agent(None, _call(name, {})))
     yield {"conversation_id": tracker.get("sender_id"), "messages": messages}

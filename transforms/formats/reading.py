@@ -121,6 +121,9 @@ class LogReader:
         if page := _page(value, chosen):
             items = [*self._read_rows(page, record), *_next_page(value)]
             for index, item in enumerate(items):
+                is_nameless = isinstance(item, Conversation) and item.conversation_id == record_place(record)
+                if isinstance(item, Conversation) and is_nameless and len(page) > 1:
+                    item.conversation_id = f"{item.conversation_id}:{index + 1}"
                 if isinstance(item, ValueError) and str(item).endswith("has no turn"):
                     items[index] = ValueError(f"{item}: lists leave turns out; get each record by its name")
             return items

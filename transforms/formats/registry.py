@@ -371,8 +371,13 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 SHARE_GPT = "ShareGPT's messages of from and value"
-_SPAN_KEYS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context", "span_kind"},
-              {"spanContext", "attributes"})  # fmt: skip
+_OTEL = "an incomplete OpenTelemetry span"
+OF_BRAINTRUST = frozenset(("span_id", "root_span_id"))
+_SPAN_KEYS = (
+    *((OF_BRAINTRUST, "a span of Braintrust"), ({"op_name", "trace_id", "started_at"}, "a call of Weave")),
+    *(({"trace_id", "span_id"}, _OTEL), ({"traceId", "spanId"}, _OTEL), ({"context", "span_kind"}, _OTEL)),
+    ({"spanContext", "attributes"}, _OTEL),
+)
 
 
 def foreign_format(record: JsonValue) -> str | None:
@@ -389,7 +394,7 @@ def foreign_format(record: JsonValue) -> str | None:
     lines = record.get("conversations")
     if isinstance(lines, list) and any(isinstance(m, dict) and {"from", "value"} <= m.keys() for m in lines):
         return SHARE_GPT
-    return "an incomplete OpenTelemetry span" if any(keys <= record.keys() for keys in _SPAN_KEYS) else None
+    return next((name for keys, name in _SPAN_KEYS if keys <= record.keys()), None)
 
 
 REACHED = "reached "

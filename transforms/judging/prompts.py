@@ -23,6 +23,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import Score
+from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.judging.ask import Answers, Ask, JudgeModelOptions, Prompt, Question, Vote, vote_each
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
@@ -53,6 +54,10 @@ class Section(NamedTuple):
 
 class JudgedSection(Section):
     """A text to be judged; omitting a part of it could change the verdict."""
+
+
+class _FailedCall(Section):
+    """A call that failed: what it asks for was not done."""
 
 
 def task_prompt(version: str, sections: Sequence[Section], words: str = "") -> Prompt:
@@ -204,14 +209,25 @@ def reference_text(reference: Reference) -> str:
     return "\n".join([*([reference.title] if reference.title else []), *reference.texts, *data])
 
 
-def facts(sections: Iterable[Section]) -> list[str]:
-    """Returns the texts of the sections that are evidence: all but messages and the agent's queries."""
-    return [text for name, text in sections if text and not name.endswith(_NO_EVIDENCE)]
+class EvidenceTexts(NamedTuple):
+    """The texts of sections by what they are to an answer; see `ground`."""
+
+    evidence: list[str]  # all but messages, failed calls and the agent's queries
+    asked: list[str]  # messages of the user
+    failed: list[str]  # calls that failed
 
 
-def messages_of_user(sections: Iterable[Section]) -> list[str]:
-    """Returns the texts of the sections that are messages of the user."""
-    return [text for name, text in sections if text and name.endswith(_OF_THE_USER)]
+def evidence_texts(sections: Iterable[Section]) -> EvidenceTexts:
+    """Returns the texts of sections that an answer may stand on."""
+    held = EvidenceTexts([], [], [])
+    for section in sections:
+        if section.text and isinstance(section, _FailedCall):
+            held.failed.append(section.text)
+        elif section.text and section.name.endswith(_OF_THE_USER):
+            held.asked.append(section.text)
+        elif section.text and not section.name.endswith(_NO_EVIDENCE):
+            held.evidence.append(section.text)
+    return held
 
 
 def _work(conversation: Conversation, index: int) -> list[Section]:
@@ -239,7 +255,8 @@ def _calls(name: str, calls: Sequence[ToolCall], responses: Sequence[ToolRespons
     paired = pair_responses(calls, responses)
     used = {id(response) for response in paired}
     for i, (call, response) in enumerate(zip(calls, paired, strict=True), 1):
-        yield Section(f"{name} call {i}", f"{call.name or ''} {json_text(call.args or {})}")
+        kind = _FailedCall if has_failed(response, call.name or "", call.args) else Section
+        yield kind(f"{name} call {i}", f"{call.name or ''} {json_text(call.args or {})}")
         if response is None:
             yield Section(f"{name} result {i} was not recorded", "")
         else:

@@ -67,6 +67,7 @@ OTHER_LANGUAGE = f"{_UNSURE}the evidence is no prose in the language of the answ
 IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer may paraphrase them"
 ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
 OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
+FAILED = f"{_UNSURE}only a call that failed holds what the answer says"
 """Why words alone do not refute an answer."""
 
 
@@ -90,18 +91,27 @@ class GroundingVerdict(NamedTuple):
 
 
 def ground(
-    sentences: Sequence[str], evidence: Sequence[str], asked: Sequence[str] = ()
+    sentences: Sequence[str], evidence: Sequence[str], asked: Sequence[str] = (), failed: Sequence[str] = ()
 ) -> list[GroundingVerdict]:
     """Compares sentences of an answer, in any language, with evidence; returns one verdict each, in order.
 
     More evidence (tool results, sources, instructions) never makes a supported sentence unsupported; its
     order does not matter. What the user `asked` supports nothing, but a number in it is not invented, and
-    neither is one that follows from others of the answer, such as their sum.
+    neither is one that follows from others of the answer, such as their sum. Calls that `failed` support only
+    what denies something: of another sentence that they hold it is open whether it says that it was done.
     """
-    known, mentioned = Evidence(evidence), Evidence(asked)
+    known, mentioned = Evidence(evidence), Evidence([*asked, *failed])
     claims = [read_claim(sentence) for sentence in without_labels(sentences)]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
-    return [_verdict(claim, known, mentioned, computed) for claim in claims]
+    verdicts = [_verdict(claim, known, mentioned, computed) for claim in claims]
+    if failed and any(verdict.label == "unsupported" for verdict in verdicts):
+        with_failed = Evidence([*evidence, *failed])
+        for i, claim in enumerate(claims):
+            other = _verdict(claim, with_failed, mentioned, computed)
+            if (verdicts[i].label, other.label) == ("unsupported", "supported"):
+                is_denial = says_absence(claim.text) or named_values.is_denied(claim.text)
+                verdicts[i] = other if is_denial else verdicts[i]._replace(unsure=FAILED, is_certain=False)
+    return verdicts
 
 
 def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:

@@ -198,7 +198,7 @@ def _denied(text: str) -> Iterator[Word]:
 _RUN = re.compile(r"[A-Za-z0-9]{1,64}")
 _GAP = re.compile(r"[ \u00a0‐‑()-]{1,2}")
 _MOST_RUNS, _LONGEST = 9, 2_000
-_FEWEST_DIGITS, _SHORTEST, _LONGEST_LETTERS = 6, 3, 5
+_FEWEST_DIGITS, _SHORTEST, _SHORTEST_PHONE, _LONGEST_LETTERS = 6, 3, 9, 5
 _ENDING = re.compile(
     r"(?i)(?:\bending\s+(?:in|with)|\b(?:card|account|number|phone|certificate|iban)\s+ends\s+(?:in|with)"
     r"|\blast\s+(?:four|4)\s+digits(?:\s+of\s+(?:the|your)\s+\w{1,20})?(?:\s+(?:are|is))?|\bend(?:et|end)\s+auf|\bEndziffern"
@@ -216,11 +216,17 @@ class SpelledText:
         self._text, self._compact = text, "".join(_RUN.findall(text))
 
     def find(self, code: str) -> str | None:
-        """Returns how the text spells a code of ASCII letters and digits; None: it has no such code."""
+        """Returns how the text spells a code of ASCII letters and digits; None: it has no such code.
+
+        A long number may be that of a phone, which the text has with the code of its country.
+        """
+        is_phone = code.isdigit() and len(code) >= _SHORTEST_PHONE
+        code = code.removeprefix("0") if is_phone and code not in self._compact else code
         if code not in self._compact:  # as nearly always: no pattern is compiled
             return None
         spelled = f"(?:{_GAP.pattern})?".join(code)
-        match = re.search(f"(?<![A-Za-z0-9]){spelled}(?![A-Za-z0-9])", self._text)
+        country = rf"(?:\+\d{{1,3}}(?:{_GAP.pattern})?)?" if is_phone else ""
+        match = re.search(f"(?<![A-Za-z0-9]){country}{spelled}(?![A-Za-z0-9])", self._text)
         return match[0] if match else None
 
     def ending_in(self, digits: str) -> str | None:

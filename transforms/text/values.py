@@ -264,6 +264,7 @@ _PORTUGUESE = re.compile(
 )
 """A number before `mil` that is not read."""
 
+_TEN_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,4}) ?[万萬만] ?(\d{1,4})(?![\d.,千천])")
 _VALUES = {
     **words.HAN_DIGITS,
     **by_place("영 일 이 삼 사 오 육 칠 팔 구"),
@@ -291,6 +292,7 @@ def with_digits(text: str) -> str:
     Korean numbers are read before what they count, or where they are words of their own. A number that is
     not read stays as it is, and so do numbers beside numbers (`nineteen ninety-nine`), which may be one.
     """
+    text = text if text.isascii() else _TEN_THOUSANDS.sub(lambda n: str(int(n[1]) * 10_000 + int(n[2])), text)
     parts, done, runs = list[str](), 0, [*words.numbers_in_words(text)]
     gaps = [(end, start) for (_, end), (start, _) in pairwise(runs) if text[end:start] in (" ", "-")]
     beside = set(chain.from_iterable(gaps))

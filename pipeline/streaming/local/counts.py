@@ -8,7 +8,7 @@ from time import monotonic, time
 
 from turnwise.pipeline.report.run_counts import RunCounts, failure_counters, run_counts
 from turnwise.schemas.conversation import Arrival, Receipt
-from turnwise.transforms.beam.windows import RecordOutcome, SumsChange
+from turnwise.transforms.beam.windows import RecordOutcome, SumsChange, window_start
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.selection import STAGE
@@ -32,7 +32,7 @@ class WindowSums:
         execute, of_key = self._connection.execute, "FROM sums WHERE start = ? AND app_version = ?"
         by_window: dict[tuple[float, str], MetricsState] = {}
         for sign, at, version, statistics in self.changes:
-            key = (at - at % self._window, version)
+            key = window_start(at, self._window), version
             by_window.setdefault(key, MetricsState()).merge(statistics, sign)
         for key, change in by_window.items():
             row = execute(f"SELECT statistics {of_key}", key).fetchone()

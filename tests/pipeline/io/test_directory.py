@@ -110,6 +110,11 @@ class Damage:
             return self.rewrite(table, lambda lines: lines[:-1])
         path.write_bytes(path.read_bytes()[:-16])
 
+    def cut_within(self, table):
+        """Removes the end of the last row."""
+        path = file_of(self.directory, table)
+        path.write_bytes(path.read_bytes()[:-9])
+
     def cut_alike(self):
         """Removes the rows of one conversation from all tables of rows."""
         for table in ("scores", "conversations", "results"):
@@ -186,7 +191,8 @@ COMMANDS = {
 def test_each_command_refuses_part_of_a_run(run, copy, tmp_path, turnwise, name):
     """A gate over a directory of which all tables were cut alike must not pass."""
     label = {"conversation_id": "c0", "criterion": "verdict", "label": "PASS"}
-    for number, (work, *table) in enumerate((["cut_alike"], ["cut", "failures"], ["cut", "metrics_by_turn"])):
+    damages = ["cut_alike"], ["cut", "failures"], ["cut", "metrics_by_turn"], ["cut_within", "scores"]
+    for number, (work, *table) in enumerate(damages):
         damaged = shutil.copytree(copy, tmp_path / str(number))
         getattr(Damage(damaged), work)(*table)
         (damaged / "labels.jsonl").write_text(json.dumps(label) + "\n")

@@ -28,8 +28,9 @@ def test_an_answer_beside_evidence(words, evidence, sample, sentences, whole, ju
     """What hallucinations_v1 says of its sentences, and hallucination of the whole: only what is named."""
     turn = answered(words)
     turn.user = sample.get("user", turn.user)
+    turn.tool_calls = [ToolCall(**call) for call in sample.get("calls", ())] or turn.tool_calls
     if evidence is not None:
-        turn.tool_responses = [ToolResponse(name="find", response=evidence)]
+        turn.tool_responses = [ToolResponse(name=turn.tool_calls[0].name, response=evidence)]
     case = matched(None, turn, **sample.get("of", {}))
     for criterion, says in (
         (Hallucinations(threshold=0.5), sentences),

@@ -495,8 +495,10 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
     if dialect.join and dialect.is_event(reply):
         reply = messages_base.read_stream(dialect, events, log)
     elif dialect.reply:
+        messages_base.read_half(dialect, reply, log)  # of a record that holds both
         dialect.reply(reply, log)
-    log.general.add(messages_base.MISSING_HISTORY, messages_base.NO_REQUEST)
+    if not any(step[0] == "user" for step in log.steps):
+        log.general.add(messages_base.MISSING_HISTORY, messages_base.NO_REQUEST)
     return [messages_base.conversation(dialect, log, reply, registry.record_place(record))]
 
 

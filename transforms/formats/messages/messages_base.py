@@ -21,6 +21,8 @@ OTHER_BRANCHES = "other_branches"
 ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
                "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
 """Attributes of spans that hold messages; a record with others, too, stands for a span."""
+_OF_OTHERS = ({"request", "response"}, {"run_type", "dotted_order"}, registry.OF_BRAINTRUST)
+"""Keys of records that hold messages, and are no list of them."""
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
 IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
@@ -116,7 +118,7 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
     if _last[0] is record:
         return _last[1]
     dialects: list[Dialect] = []
-    if not (record.keys() >= {"request", "response"} or record.keys() >= {"run_type", "dotted_order"}):
+    if not any(keys <= record.keys() for keys in _OF_OTHERS):
         key, messages = messages_in(_state_of(record))
         given = list(map(stated, objects_in(messages[:_TRIED] if isinstance(messages, list) else None)))
         # Most messages of chats have no key that any dialect looks for.

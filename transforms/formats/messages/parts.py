@@ -395,7 +395,7 @@ def result_of(result: JsonObject) -> MessageResult:
         error = value if isinstance(value, str) else about.get("reason") or True
     elif error is True and status in ("failed", "incomplete", "error"):
         error = status if status != "error" else value if isinstance(value, str) else True
-    elif not error and kind.endswith("_error"):
+    elif not error and (kind.endswith("_error") or about.get("error_code")):
         # The content of a result of Anthropic's servers may state an error of its own.
         error = as_text(about.get("error_code")) or True
     elif not error and (about.get("return_code") or outcome):

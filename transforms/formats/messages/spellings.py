@@ -83,8 +83,8 @@ _WRAPPERS = key_set("message constructor generation generationchunk chatgenerati
 _KEYS = key_set(
     "content parts contents blocks text lc index source thought generation_info "
     # of chats
-    "tool_calls function_call refusal audio role tool_call_id name id error requestor usage "
-    "additional_kwargs models_usage "
+    "tool_calls function_call function_call_arguments_json refusal audio role tool_call_id name id error "
+    "requestor usage additional_kwargs models_usage "
     # of Anthropic
     "type model stop_reason stop_sequence container context_management timestamp stop_details "
     # of LangChain
@@ -435,6 +435,8 @@ def _add_content(message: parts.SpanMessage, value: JsonObject, is_spelt: bool) 
 def _add_older_call(message: parts.SpanMessage, value: JsonObject) -> None:
     """Adds the single call of older messages, unless it repeats another."""
     older = loaded(value.get("function_call"))
+    if name := value.get("function_call_name"):  # of OpenInference
+        older = {"name": name, "arguments": value.get("function_call_arguments_json")}
     if isinstance(older, dict):
         call = parts.call_of(stated(older))
         if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in message.calls):
@@ -485,7 +487,9 @@ def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
         names.insert(0, lc[-1])
     for name in names:
         if known := role_of(name):
-            return known
+            # In AutoGen 0.2 the history of a user's proxy has the role `assistant` for its own messages.
+            is_proxy = known == AGENT and str(value.get("name")).lower().replace("_", "") in _USERS
+            return f"{known} with the name {value['name']}" if is_proxy else known
         if name not in (None, "", *_TYPED) and str(name).lower() not in _WRAPPERS:
             return str(name)
     return role

@@ -62,6 +62,8 @@ _GEN_AI_NAMES = {
     "model": ("gen_ai.response.model", "gen_ai.request.model"),
 }
 _OF_MODEL = re.compile(r"gen_ai\.(choice|client(\.inference)?\.operation\.details|(.*\.)?message)", re.DOTALL)
+_EVENT_BODY = "gen_ai.event.content"
+"""Attribute in which Azure's SDKs hold the body of an event."""
 _CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
@@ -123,9 +125,12 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     name = event.name
     if not name.startswith("gen_ai."):
         return
-    bodies = (loaded(body) for body in (event.attributes.get("body"), event.body))
+    content = loaded(event.attributes.get(_EVENT_BODY))
+    bodies = (loaded(event.attributes.get("body")), content, loaded(event.body))
     held = {key: item for body in bodies if isinstance(body, dict) for key, item in body.items()}
     held |= event.attributes
+    if isinstance(content, dict):
+        del held[_EVENT_BODY]
     if name in ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details"):
         given = only_messages_at(held.get("gen_ai.input.messages"), USER)
         given = with_system(held.get("gen_ai.system_instructions"), given)
@@ -383,8 +388,11 @@ def _reader(
 
     def read(span: TraceSpan, step: SpanStep) -> None:
         held = span.attributes
-        step.kind = kind_at(value_at(held, kind_key), _KINDS)
+        named_kind = value_at(held, kind_key)
+        step.kind = kind_at(named_kind, _KINDS)
         if step.kind is None:
+            if kind_key == _OF_LANGFUSE and named_kind and str(named_kind).lower() != "span":
+                step.unread = f"observations of the type {str(named_kind)[:60]!r}"
             return
         step.name = text_at(held, *names)
         if step.kind != "model":

@@ -8,6 +8,7 @@ import json
 import random
 import shutil
 import sqlite3
+from collections import Counter
 from threading import Event
 
 import pytest
@@ -16,12 +17,12 @@ from tests.tables import lines_beside
 from turnwise.pipeline.io.sinks import RefusedRow
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.conversations import key_of
-from turnwise.pipeline.streaming.local.counts import stream_counts
+from turnwise.pipeline.streaming.local.counts import WindowSums, stream_counts
 from turnwise.schemas.conversation import Closing, Receipt, Record
 from turnwise.schemas.rows import MadeScoreRow, ScoreRow
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import FORGOTTEN_SECONDS
-from turnwise.transforms.beam.windows import Contribution, RecordOutcome
+from turnwise.transforms.beam.windows import Contribution, RecordOutcome, SumsChange, window_start
 from turnwise.transforms.metrics.state import MetricsState, Tally
 
 RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
@@ -221,6 +222,20 @@ def test_a_database_that_cannot_be_written_is_an_error_of_the_disk(opened):
     other.close()
     with pytest.raises(OSError, match=r"progress\.sqlite: no such table: rejected"):
         opened.commit(new_outcome("-", 1, is_scored=False, failures=1))
+
+
+def test_sums_are_of_the_windows_of_their_times():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE sums (start, app_version, statistics, UNIQUE (start, app_version))")
+    times = [1_785_590_000 + n / 16 for n in range(160)]
+    for window in (0.1, 0.7, 2.2, 60.0):
+        sums = WindowSums(connection, window)
+        sums.changes += [SumsChange(1, time, "", MetricsState(conversations=1)) for time in times]
+        sums.write()
+        kept = [(change.event_time, change.statistics.conversations) for change in sums.all()]
+        assert dict(kept) == Counter(window_start(time, window) for time in times)
+        assert all(window_start(start, window) == start for start, _ in kept), "after a restart, too"
+        connection.execute("DELETE FROM sums")
 
 
 def test_what_lateness_allows_is_pruned(opened):
