@@ -201,8 +201,8 @@ def fit_limits(settings: RunSettings, options: PipelineOptions, runner: Pipeline
     kind, are_here = type(runner).__name__, not are_elsewhere(runner, options)
     most = most_processes(settings, options, kind, are_here)
     if judge.shares_budget and not are_here and not is_postgresql_url(judge.config.cache or ""):
-        where = f"count the budget of the {judge.config.per} in a database"
-        raise ConfigError(f"judge.per: workers elsewhere {where} (--judge_cache postgresql://HOST/DB)")
+        what = f"workers elsewhere count the budget of the {judge.config.per} in a database"
+        raise ConfigError(f"judge.per: {what} (--judge_cache postgresql://HOST/DB)")
     if most == 1:
         return settings
     if most and not are_here:  # processes of this machine divide the calls in flight when they start

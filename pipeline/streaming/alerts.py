@@ -253,12 +253,9 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
         sink.send(alert)
     except AlertError as error:
         _LOG.warning("an alert was not sent: %s", error)
-        record, criterion, version = dump_json(asdict(alert)).decode(), alert.criterion, alert.app_version
-        return [
-            Failure(
-                "alert", "AlertError", str(error), record=record, criterion=criterion, app_version=version
-            )
-        ]
+        failure = Failure("alert", "AlertError", str(error), record=dump_json(asdict(alert)).decode())
+        failure.criterion, failure.app_version = alert.criterion, alert.app_version
+        return [failure]
     return []
 
 

@@ -99,8 +99,8 @@ class Hallucinations(AdkJudged):
             return None
         messages = turn_texts(turn) if self.evaluate_intermediate_nl_responses else [turn.agent or ""]
         if max(map(len, messages), default=0) > prompts.MAX_SECTION:
-            too_long = f"an answer of more than {prompts.MAX_SECTION} characters"
-            return Score(None, f"{too_long} is not judged by sentences")
+            most = prompts.MAX_SECTION
+            return Score(None, f"an answer of more than {most} characters is not judged by sentences")
         language = sample.conversation.language
         spans = [(i, span) for i, text in enumerate(messages) for span in sentences(text, language)]
         if not spans:
@@ -339,12 +339,15 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             details["unknown"] = [{"turn": action.turn, "call": call_text(action.call)} for action in unclear]
         share = agreeing / total if total else 1.0
         if (not unknown and not unclear) or (self.threshold is not None and share < self.threshold):
-            false = [claim for claim in claims if claim.verdict in _WRONG]
-            wrong = [f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in false]
+            wrong_claims = [claim for claim in claims if claim.verdict in _WRONG]
+            wrong = [f"{_WRONG[c.verdict]}: “{c.quote}” (turn index {c.span.turn})" for c in wrong_claims]
             wrong += [f"done but not said: {call_text(a.call)} (turn index {a.turn})" for a in unsaid]
-            text = "What the agent says it did was done."
-            text = text if claims else "Nothing was done, and nothing claimed."
-            text = f"{wrong[0][0].upper()}{listed(wrong, 1, mark='; ')[1:]}." if wrong else text
+            if wrong:
+                text = f"{wrong[0][0].upper()}{listed(wrong, 1, mark='; ')[1:]}."
+            elif claims:
+                text = "What the agent says it did was done."
+            else:
+                text = "Nothing was done, and nothing claimed."
             return Score(share, explanation=text, details=details)
         if unknown:
             values = ", ".join(

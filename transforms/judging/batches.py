@@ -78,9 +78,8 @@ class _Job(Struct):
     number: int  # of its record in the cache
     is_earlier: bool = False
     waiting: dict[str, _Gathered] = field(default_factory=dict)  # id -> who waits for the answer
-    replies: dict[str, list[base.RawReply]] | None = (
-        None  # id -> the replies, when it has ended; None: it has not
-    )
+    # Id -> the replies, when it has ended; None: it has not.
+    replies: dict[str, list[base.RawReply]] | None = None
     is_watched: bool = False
 
 

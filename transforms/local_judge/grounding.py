@@ -11,7 +11,7 @@ the content that the evidence and one passage hold, with a credit of two words.
 
 import re
 from collections.abc import Container, Sequence, Set
-from itertools import takewhile
+from itertools import chain, takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
@@ -47,7 +47,15 @@ from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.values import with_joined_groups
-from turnwise.transforms.text.words import WORD_WEIGHT, Word, is_run_of_characters, weigh, word_set
+from turnwise.transforms.text.words import (
+    ORDINALS,
+    WORD_WEIGHT,
+    Word,
+    is_run_of_characters,
+    spoken_number,
+    weigh,
+    word_set,
+)
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
@@ -313,8 +321,8 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
     around the number of the claim wherever it stands.
     """
     for position, word in enumerate(claim.words[1:-1], 1):
-        other = _in_place_of(claim.words, position, passage) if word.demands else None
-        if other:
+        is_number = word.demands or (spoken_number(word.lower) is not None and word.lower not in ORDINALS)
+        if is_number and (other := _in_place_of(claim.words, position, passage)):
             return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
     return None
 
@@ -325,7 +333,7 @@ def _in_place_of(claimed: Sequence[Word], position: int, passage: EvidencePassag
     if not 0 < len(others) <= _MOST_PLACES:
         return None
     same_number: set[int] = set()
-    for key in (key for keys in claimed[position].demands for key in keys):
+    for key in chain.from_iterable(claimed[position].demands or (claimed[position].keys,)):
         same_number.update(numbers.of.get(key, ())[: _MOST_PLACES + 1])
         if len(same_number) > _MOST_PLACES:
             return None

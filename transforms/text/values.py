@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from turnwise.transforms.text import cleaning, words
@@ -257,6 +258,11 @@ def read_number(text: str, language: str | None) -> int | float | None:
 
 _MONEY_WORD = _any_of([*(name for name in MONEY_NAMES if len(name) > 2), "pesos", "francs"])
 _OF_MONEY = re.compile(rf"(?i)[ -](?:d['’]|de )?(?:{_MONEY_WORD})(?![^\W_])")
+_PORTUGUESE = re.compile(
+    r"(?i)\b(?:uma?|dois|duas|tr[eê]s|quatro|sete|oito|nove|d[eo]z\w*|onze|treze|[cq]u?atorze|quinze|vinte|trinta"
+    r"|\w+enta|cem|\w+ent[oa]s) $"
+)
+"""A number before `mil` that is not read."""
 
 _TEN_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,4}) ?[万萬만] ?(\d{1,4})(?![\d.,千천])")
 _VALUES = {
@@ -267,6 +273,7 @@ _VALUES = {
 }
 _NATIVE_TENS = by_place("- 열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", "- - 스무")
 _NATIVE = by_place("- 한 두 세 네 다섯 여섯 일곱 여덟 아홉", "- 하나 둘 셋 넷")
+_ALONE = _any_of(_NATIVE.keys() - {"한", "네"})
 _COUNTED = (
     "개월|시간|주일|사람|가지|마리|차례|캡슐|방울|유로|달러|퍼센트|프로|그램|미터|정|알|개|명|번|시|살|병|잔|장|대|권|달|분|건"
     "|포|곳|일|회|주|월|년|초|원|층|호|인|매|박|석|통|줄|끼|조각"
@@ -274,6 +281,7 @@ _COUNTED = (
 _IN_CHARACTERS = re.compile(
     r"(?<![\d.,])[〇零一二三四五六七八九十百千万萬億亿两兩]{1,24}"
     rf"|(?<![가-힣\d])(?P<tens>{'|'.join(_NATIVE_TENS)})?(?P<ones>{'|'.join(_NATIVE)})?(?=\s?(?:{_COUNTED}))"
+    rf"|(?<![^\W_])(?P<alone>{_ALONE})(?![^\W_])"
     rf"|(?<![가-힣\d])[일이삼사오육칠팔구십백천만억]{{1,24}}(?=\s?(?:{_COUNTED}))"
 )
 
@@ -281,14 +289,18 @@ _IN_CHARACTERS = re.compile(
 def with_digits(text: str) -> str:
     """Writes the whole numbers of a text in digits: `twenty-one`, `zweihundert`, `三十`, `이십 정`.
 
-    Korean numbers are read before what they count. A number that is not read stays as it is.
+    Korean numbers are read before what they count, or where they are words of their own. A number that is
+    not read stays as it is, and so do numbers beside numbers (`nineteen ninety-nine`), which may be one.
     """
     text = text if text.isascii() else _TEN_THOUSANDS.sub(lambda n: str(int(n[1]) * 10_000 + int(n[2])), text)
-    parts, done = list[str](), 0
-    for start, end in words.numbers_in_words(text):
+    parts, done, runs = list[str](), 0, [*words.numbers_in_words(text)]
+    gaps = [(end, start) for (_, end), (start, _) in pairwise(runs) if text[end:start] in (" ", "-")]
+    beside = set(chain.from_iterable(gaps))
+    for start, end in runs:
         is_beside_digits = text[start - 1 : start] == " " and text[start - 2 : start - 1].isdecimal()
-        number = words.number_in_words(text[start:end].lower(), _OF_MONEY.match(text, end) is not None)
-        if number is not None and not is_beside_digits:
+        is_money = _OF_MONEY.match(text, end) and not _PORTUGUESE.search(text[max(0, start - 20) : start])
+        number = words.number_in_words(text[start:end].lower(), bool(is_money))
+        if number is not None and not is_beside_digits and beside.isdisjoint((start, end)):
             parts += [text[done:start], str(number)]
             done = end
     text = "".join(parts) + text[done:]
@@ -296,6 +308,8 @@ def with_digits(text: str) -> str:
 
 
 def _digits_of_characters(run: re.Match[str]) -> str:
+    if run["alone"]:
+        return str(_NATIVE[run["alone"]])
     if run["tens"] or run["ones"]:
         return str(10 * _NATIVE_TENS.get(run["tens"] or "", 0) + _NATIVE.get(run["ones"] or "", 0))
     total = group = digit = 0

@@ -456,7 +456,7 @@ def _any(words: Iterable[str]) -> str:
 
 
 def _grammar() -> str:
-    """Returns the pattern of numbers in words, up to hundreds of millions, language by language."""
+    """Returns the pattern of numbers in words, up to thousands of millions, language by language."""
     large = _any(LARGE_NUMBERS.keys() - {"hundred", "thousand", "mil", "mille"})
     ones, teens = [_any(row[:8]) for row in _FROM_2], [_any({*row[8:]} - {"-"}) for row in _FROM_2]
     tens, unit = list(map(_any, _TENS)), _any(_GERMAN_UNITS.values())
@@ -466,7 +466,7 @@ def _grammar() -> str:
         rest = rf"{joint}(?:{to_999}|{last})"
         thousands = rf"(?:(?:{to_999}|{a})[ -])?{thousand}(?:{rest})?"
         rest = rf"[ -](?:and a half|et demie?|y medi[oa])|{joint}{thousands}|{rest}"
-        return rf"(?:{to_999}|{a})[ -]{large}(?:{rest})?|{thousands}|{to_999}"
+        return rf"(?:{thousands}|{to_999}|{a})[ -]{large}(?:{rest})?|{thousands}|{to_999}"
 
     english = rf"(?:{tens[0]}(?:[ -](?:{ones[0]}|one))?|{teens[0]}|{ones[0]}|one)"
     teen = rf"(?:dix[ -](?:sept|huit|neuf)|{teens[2]})"
@@ -483,8 +483,8 @@ def _grammar() -> str:
         language(french, rf"(?:(?:{teen}|{ones[2]})[ -])?cents?", "mille", "[ -]", "une?", "une?"),
         language(spanish, _any(_HUNDREDS[0] + _HUNDREDS[1]), "mil", " ", "un[oa]?|once", "un"),
         rf"(?:{german}|eine) {large}(?: (?:{thousands}))?|{thousands}",
-        rf"(?:{english}[ -]and[ -]a[ -]half|{unit}einhalb|anderthalb)(?:[ -]{large})?",
-        rf"(?:eine halbe|medio|half an?)[ -]{large}",
+        rf"(?:{english}[ -]and[ -]a[ -]half|(?:{german}|ein)einhalb|anderthalb)(?:[ -]{large})?",
+        rf"(?:eine halbe|medio|half an?)[ -]{large}|zero|zéro|cero",
     )
     return "|".join(languages)
 
@@ -494,6 +494,8 @@ _OF_NEXT = re.compile(rf"(?i) (?!{_LARGER})\w+-[^\W\d_]|[ -]\w+[ -]{_LARGER}")
 """The last word of a run that belongs to what follows: `twenty two-bedroom`, `hundred and two hundred`."""
 _OPEN = re.compile(r"(?:six[ -])?cents?|mil(?:le)?|ciento")
 """Numbers that are also other words: in English, and in `por ciento`."""
+_SIX = re.compile(r"(?i)six(?=[ -]cents\s*(?:$|[^\w\s]|(?:per|an?|each|more|less|off|for)\b))")
+"""`six` before what seems to be the English `cents`."""
 _COMPOUND = re.compile(r"(hundert|tausend|einhalb)(?:und)?")
 _HALVES = {"anderthalb": 1.5} | dict.fromkeys(("half", "einhalb", "halbe", "medio", "demi", "demie"), 0.5)
 _JOINTS = word_set("and et y a an eine")
@@ -510,14 +512,19 @@ def numbers_in_words(text: str) -> Iterator[tuple[int, int]]:
     left, left_end = 0, -2
     for run in _numbers_in_words().finditer(encodable(text)):
         start, end = run.span()
-        if text[start - 1 : start].isalpha() or text[end : end + 1].isalpha():  # to RE2, `é` is no letter
-            continue
         start = left if start == left_end + 1 else start
         last = max(text.rfind(mark, start, end) for mark in " -")
-        if last > 0 and _OF_NEXT.match(text, last):
+        goes_on = text[end : end + 1].isalpha()  # to RE2, `é` is no letter: `dos milésimas`
+        if text[start - 1 : start].isalpha() or (goes_on and last < 0):
+            continue
+        if goes_on or (last > 0 and _OF_NEXT.match(text, last)):
             left, left_end = last + 1, end
-            end = start + _numbers_in_words().match(text[start:last]).end()
-        yield start, end
+            shorter = _numbers_in_words().match(text[start:last])
+            if shorter is None:  # `a million million`
+                continue
+            end = start + shorter.end()
+        six = _SIX.match(text, start)
+        yield start, six.end() if six else end
 
 
 def spoken_number(text: str) -> float | None:
@@ -540,6 +547,8 @@ def number_in_words(text: str, may_be_open: bool = False) -> float | None:
             current = (current or 1) * 100
         elif word in LARGE_NUMBERS:
             scale = LARGE_NUMBERS[word]
+            if total < scale:  # `dos mil millones`
+                total, current = 0.0, total + current
             total, current = total + (current or 1) * scale, 0
         elif word in ("vingt", "vingts") and current % 100 == 4:
             current += 76  # 80

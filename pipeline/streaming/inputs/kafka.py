@@ -47,7 +47,7 @@ class KafkaSource(base.StreamSource):
                 consumer.close()
             reason = self._last_error or error.args[0].str()
             uri = f"--input kafka://{self._uri.brokers}/{self._uri.topic}"
-            raise ConfigError(f"{uri}: {reason}: check the brokers, the topic and the properties") from None
+            raise ConfigError(f"{uri}: {reason}; check the brokers, the topic and the properties") from None
         return consumer
 
     def _find_topic(self, consumer: Consumer) -> None:

@@ -302,8 +302,8 @@ class Engine:
             if ending_since is None and self._must_end():
                 ending_since = monotonic()
             if ending_since is not None and monotonic() - ending_since > self.patience:
-                silent = f"the input or the disk did not answer for {self.patience:.0f} s"
-                raise OSError(f"{silent}; start the stream again to read the rest")
+                what = f"the input or the disk did not answer for {self.patience:.0f} s"
+                raise OSError(f"{what}; start the stream again to read the rest")
         return result.result()
 
     def _must_end(self) -> bool:

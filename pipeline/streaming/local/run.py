@@ -154,8 +154,9 @@ def _report(
 ) -> int:
     unread, problems = [*refused, *ends], store.refused_rows()
     if ends:
-        lost = f"{counted(len(ends), 'input')} could not be read to the end: an unknown number of records"
-        problems.append(f"{lost} is missing; start again when the rest is there")
+        lost = f"{counted(len(ends), 'input')} could not be read to the end"
+        step = "start again when the rest is there"
+        problems.append(f"{lost}: an unknown number of records is missing; {step}")
     rows = _total_rows(store, settings.run.run_id)
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
