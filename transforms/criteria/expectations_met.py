@@ -171,7 +171,7 @@ class SpokenText:
             [n[0] for text in self._texts for n in PHONE.finditer(text)] if PHONE.fullmatch(wanted) else []
         )
         is_phone = _NO_DIGIT.sub("", wanted) in (_NO_DIGIT.sub("", number) for number in phones)
-        return is_phone or any(states_moment(text, wanted) for text in self._texts)
+        return is_phone or any(states_moment(text, wanted, self._language) for text in self._texts)
 
     def _contains(self, wanted: str) -> bool:
         read, language = values.read_passage, self._language

@@ -13,7 +13,7 @@ from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word
 from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.text import dates
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, plain
-from turnwise.transforms.text.values import is_denied, with_digits
+from turnwise.transforms.text.values import is_denied, ordered_days, with_digits
 from turnwise.transforms.text.words import with_ascii_digits, word_set
 
 _LONGEST_GAP, _LONGEST_CALENDAR = 12, 80
@@ -50,9 +50,13 @@ def read_moment(text: str, path: str = "") -> Moment:
     return Moment(years, days, minutes, frozenset(weekdays), is_read and is_valid)
 
 
-def states_moment(text: str, wanted: str) -> bool:
-    """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it."""
-    text, moment = dates.with_noon_in_digits(text), read_moment(dates.with_noon_in_digits(wanted))
+def states_moment(text: str, wanted: str, language: str | None = None) -> bool:
+    """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it.
+
+    The language (BCP 47) says which of `03/04/2026` is the day; None: it is open.
+    """
+    text, moment = dates.with_times_in_digits(text), read_moment(dates.with_times_in_digits(wanted))
+    moment = moment._replace(days=ordered_days(moment.days, language))
     is_day = len(moment.days) == 1 and moment.days[0][1] > 0
     if not moment.is_whole or not (is_day or (moment.minutes and not moment.days)):
         return False
@@ -63,7 +67,7 @@ def states_moment(text: str, wanted: str) -> bool:
     days = []
     for match in _matches(text, dates.DATES):
         years, stated = dates.day_of(dates.groups_of(match))
-        if stated == moment.days and set(moment.years) <= set(years):
+        if ordered_days(stated, language) == moment.days and set(moment.years) <= set(years):
             days.append(match)
     times = [(match, dates.minutes_of(dates.groups_of(match))[:1]) for match in _matches(text, dates.TIMES)]
     clocks = [match for match, first in times if {*first} & {*minutes}]

@@ -178,9 +178,100 @@ _CLOCK_WORD = re.compile(
 )
 
 
+_HOURS = by_place(
+    "- one two three four five six seven eight nine ten eleven twelve",
+    "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "- une deux trois quatre cinq six sept huit neuf dix onze",
+    "- una dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    "- - due tre quattro cinque sei sette otto nove dieci undici dodici",
+    "- uma duas três quatro cinco seis sete oito nove dez onze doze",
+)
+_PART = (
+    r"in the (?:early |late )?(?:morning|afternoon|evening)|at night|in der (?:früh|nacht)"
+    r"|(?:morgen|vormittag|nachmittag|abend|nacht)s|am (?:vormittag|nachmittag|abend)"
+    r"|du (?:matin|soir)|de (?:l['’]après-midi|la nuit)"
+    r"|(?:de|por) la (?:mañana|madrugada|tarde|noche)|d(?:i|el|ella) (?:mattin[ao]|pomeriggio|sera|notte)"
+    r"|da (?:manhã|madrugada|tarde|noite)"
+)
+_PART_OF_TODAY = (
+    r"tonight|this (?:morning|afternoon|evening)|heute (?:früh|vormittag|nachmittag|abend|nacht)"
+    r"|ce (?:matin|soir)|cet après-midi|esta (?:mañana|tarde|noche|manhã|noite)|stamattina|stasera|stanotte"
+    r"|hoje à (?:tarde|noite)"
+)
+_SPOKEN_TIME = re.compile(
+    rf"(?i)(?<![\w.,:/-])(?P<lead>(?:(?P<before>{_PART}|{_PART_OF_TODAY}|morning|afternoon|evening|night"
+    r"|vormittag|nachmittag|abend|matin|soir),? )?"
+    r"(?:at|by|from|until|till|before|after|um|ab|bis|gegen|vor|nach|à|vers|dès"
+    r"|avant|après|jusqu['’]à|las?|dalle|alle|le|às) )?(?P<time>"
+    r"(?:(?P<past>half|quarter|viertel)[ -](?:past|after|nach) |(?P<to>quarter to|viertel vor|halb"
+    r"|(?:quinze|um quarto) para as) )?"
+    rf"(?P<hour>\d\d?|{'|'.join(_HOURS)})(?:[:.h](?P<n>[0-5]\d))?(?!(?!h\b)[\w%]|[.,:/-]\d|\s?[ap]\.?m\b)"
+    r"(?P<mark>\s?(?:h|o['’]?clock|uhr|heures?|horas?|ore)\b)?"
+    r"(?:(?P<more> (?:et|y|e) (?:(?P<half>demie?|media|mezz[ao]|meia)|quart|cuarto|un quarto))\b"
+    r"|(?P<less> (?:moins le quart|menos cuarto|meno un quarto))\b)?"
+    rf"(?:,? (?P<part>{_PART})(?!\w))?)(?P<today>,? (?:{_PART_OF_TODAY})(?!\w))?"
+)
+_SIGNS_OF_TIMES = by_place(
+    "half quart halb viertel clock para demi media cuarto mezz meia morn noon evening night mittag abend",
+    "nacht früh matin mattin soir après nuit mañana madrugada tarde noche pomeriggio sera notte manhã noite",
+)
+_NIGHT = re.compile(r"(?i)night|nacht|nuit|noche|nott|noite")
+_MORNING = re.compile(r"(?i)morn|morgens|vormittag|früh|mat+in|mañana|madrugada|manhã")
+
+
 def with_noon_in_digits(text: str) -> str:
     """Writes noon and midnight as `12:00` and `0:00`."""
     return _CLOCK_WORD.sub(lambda word: "12:00" if word[1] else "0:00", text)
+
+
+def with_times_in_digits(text: str) -> str:
+    """Writes `9 de la noche`, `halb acht` and `noon` as `9:00 pm`, `7:30` and `12:00`."""
+    parts, done = list[str](), 0
+    for match, clock in _spoken(text):
+        parts += [text[done : match.start("time")], clock, match["today"] or ""]
+        done = match.end()
+    return with_noon_in_digits("".join(parts) + text[done:])
+
+
+def times_in_words(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yields the ranges of times that `with_times_in_digits` writes, and what it writes for them.
+
+    With a part of the day before it, as in `tonight at 9`, the range begins there.
+    """
+    for match, clock in _spoken(text):
+        yield match.start("lead" if match["before"] else "time"), match.end(), clock
+
+
+def _spoken(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yields times in words, in digits; what may be a number of things is none: `take 2 in the morning`."""
+    lower = text.lower()
+    may_hold = any(sign in lower for sign in _SIGNS_OF_TIMES)  # as rarely: the pattern is slow
+    for match in _SPOKEN_TIME.finditer(text) if may_hold else ():
+        hour = _HOURS.get(match["hour"].lower()) or int(match["hour"] if match["hour"].isascii() else 99)
+        minutes = hour * 60 + int(match["n"] or 0)
+        if match["past"] or match["more"]:
+            minutes += 30 if match["half"] or (match["past"] or "").lower() == "half" else 15
+        elif match["to"] or match["less"]:
+            minutes -= 30 if (match["to"] or "").lower() == "halb" else 15
+        is_part = bool(match["part"] or match["today"] or match["before"])
+        is_led = bool(match["lead"]) or not match.start("time")
+        is_time = match["past"] or match["to"] or (is_led and (match["more"] or match["less"] or is_part))
+        if hour > 24 or not (is_time or (match["mark"] and (is_part or "clock" in match["mark"].lower()))):
+            continue
+        minutes = minutes % 1440 if hour > 12 else (minutes - 60) % 720 + 60
+        yield (
+            match,
+            f"{minutes // 60}:{minutes % 60:02}{_half_of(minutes // 60, match[0]) if is_part else ''}",
+        )
+
+
+def _half_of(hour: int, part: str) -> str:
+    """Returns the half of the day of an hour in a part of the day; "": it may be in both."""
+    if hour == 12 and _NIGHT.search(part):
+        return " am"
+    if hour >= 12 or (hour == 5 and _NIGHT.search(part)):
+        return ""
+    return " am" if _MORNING.search(part) or (hour < 5 and _NIGHT.search(part)) else " pm"
 
 
 @lru_cache(maxsize=4096)

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from turnwise.transforms.text import cleaning, words
 from turnwise.transforms.text.dates import MONTHS, DateReading, by_place, read_dates, same_date
@@ -101,6 +101,9 @@ _PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3
 _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
 
 
+_Reading = TypeVar("_Reading")
+
+
 class Mention(NamedTuple):
     """A value in a text: a number, the readings of a moment, or a lower-case code."""
 
@@ -175,14 +178,18 @@ def is_denied(text: str, start: int, end: int) -> bool:
 
 def _date(match: re.Match[str], language: str | None) -> Mention:
     """Reads a date or a time of day, with both readings where the language leaves day and month open."""
-    readings = read_dates(cleaning.plain(match[0]))
+    readings = ordered_days(read_dates(cleaning.plain(match[0])), language)
+    return Mention(*match.span(), dates=readings, code="" if readings else cleaning.plain(match[0]))
+
+
+def ordered_days(readings: tuple[_Reading, ...], language: str | None) -> tuple[_Reading, ...]:
+    """Returns the readings of a day, month first, that a language (BCP 47) allows; None: all."""
     code = (language or "").lower().replace("_", "-")
     root, _, region = code.partition("-")
     if len(readings) > 1 and code in _ENGLISH_MONTH_FIRST:
-        readings = readings[:1]
-    elif len(readings) > 1 and (region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST):
-        readings = readings[1:]
-    return Mention(*match.span(), dates=readings, code="" if readings else cleaning.plain(match[0]))
+        return readings[:1]
+    is_day_first = region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST
+    return readings[1:] if len(readings) > 1 and is_day_first else readings
 
 
 def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
@@ -200,6 +207,8 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     marks = [name if name in cleaning.CURRENCIES else MONEY_NAMES.get(name, name) for name in named]
     if (currency := cleaning.currency_named(marks)) is None:
         return identifier
+    if not language and currency in _WITH_POINTS and _GROUPED.fullmatch(core[1]):
+        value = value if _A_UNIT.match(text, after.end()) else read_number(core[1], "es") or value
     amount = cleaning.Amount(-value if match["sign"] or match["inner"] else value, currency)
     return Mention(match.start(), after.end(), amount, is_share=after["share"] is not None)
 
@@ -223,6 +232,10 @@ _WITH_COMMA = GROUPED_BY_SPACE | word_set("""af az bs ca da de el es eu fo gl hr
 _WITH_POINT_THERE = re.compile(r"(?:de|fr|it)-(?:ch|li)|es-(?:mx|us|pr|gt|hn|ni|pa|pe|do|sv|419)")
 _POINT = re.compile(r"(?:[1-9]\d{0,2}(?:[,'’]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}|[1-9]\d*|0)(?:\.\d+)?|\.\d+")
 _COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:[.'’]\d{3})+|[1-9]\d*|0)(?:,\d+)?")
+_GROUPED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+_WITH_POINTS = word_set("ars brl clp cop dkk eur idr isk try vnd")
+"""Currencies of which an amount has no three decimals, and whose countries write `1.200` for `1,200`."""
+_A_UNIT = re.compile(r"(?i)\s?(?:/|per|pro|par|por) ?(?:l|lit\w+|gal\w+|kwh?|kg|m[3³])\b")
 _CLEARLY_COMMA = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}|[1-9]\d{3,},\d\d")
 _DAY_FIRST = (_WITH_COMMA | word_set("ar bn gu he hi mr ms ta te th")) - word_set("af eu hu lt sv")
 _ENGLISH_DAY_FIRST = word_set("001 150 au gb hk ie in nz sg za")

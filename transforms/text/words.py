@@ -9,7 +9,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from turnwise.transforms.text.cleaning import Remembered
-from turnwise.transforms.text.dates import HALVES, MONTHS, by_place, read_clock, read_day
+from turnwise.transforms.text.dates import (
+    HALVES,
+    MONTHS,
+    by_place,
+    read_clock,
+    read_day,
+    times_in_words,
+    with_noon_in_digits,
+)
 from turnwise.transforms.text.patterns import compiled, encodable
 from turnwise.transforms.text.rouge import rouge_tokens
 
@@ -178,6 +186,12 @@ _ASCII_TOKEN = re.compile(f"{_ASCII_LETTERS}(?:'{_ASCII_LETTERS}){{0,2}}|(?=\\d)
 
 
 def _read(token: str) -> Word:
+    for _, _, clock in times_in_words(token):
+        numeral = read_numeral(clock)
+        features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
+        # Without a half of the day it may be a time of both.
+        keys = tuple(dict.fromkeys((*numeral.keys, *numeral.demands[0])))
+        return Word(token.lower(), features, keys, numeral.demands, units=keys[:1])
     if token[0].isdecimal() or (is_run_of_characters(token) and any(map(str.isdecimal, token))):
         numeral = read_numeral(token)
         features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
@@ -191,6 +205,8 @@ def _read(token: str) -> Word:
     for key, weight in shares:
         weights[key] = weights.get(key, 0.0) + weight
     keys = tuple(weights)
+    if (clock := with_noon_in_digits(lower)) != lower:  # evidence of `12:00`, which a text need not mean
+        keys = (*keys, *read_numeral(clock).keys)
     demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
     is_negation = lower in NEGATIONS or lower.endswith("n't") or lower.startswith("n'")
     is_negation = is_negation or (not lower.isascii() and NEGATING.search(lower) is not None)
@@ -207,9 +223,11 @@ def tokenize(text: str) -> list[str]:
     """Splits a text into words and numbers (`twenty-one` is one), in order; runs are cut after 32 letters."""
     find = (_ASCII_TOKEN if text.isascii() else _token()).findall
     tokens, done = list[str](), 0
-    for start, end in numbers_in_words(text):
+    times = {(start, end) for start, end, _ in times_in_words(text)}
+    for start, end in sorted([*times, *numbers_in_words(text)]):
         run = text[start:end]
-        if (" " in run or "-" in run) and not _OPEN.fullmatch(run.lower()):
+        is_one = (" " in run or "-" in run) and not _OPEN.fullmatch(run.lower())
+        if start >= done and (is_one or (start, end) in times):
             tokens += [*find(text[done:start]), run]
             done = end
     return [*tokens, *find(text[done:])]
