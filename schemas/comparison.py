@@ -10,6 +10,9 @@ from typing import Literal
 
 import msgspec
 
+NO_VERSION = "(no version)"
+"""How the app version of conversations that state none is named, on the command line, too."""
+
 ComparisonWord = Literal["better", "worse", "not worse", "same", "inconclusive", "differs"]
 """What may be said of the candidate; `differs`: a difference of a criterion that has no better side."""
 

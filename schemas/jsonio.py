@@ -46,8 +46,8 @@ def listed(names: Sequence[str], most: int = 5, number: int | None = None, mark:
 
 
 def counted(number: int, noun: str, form: str = "") -> str:
-    """Returns a number with its noun, in the plural unless the number is 1; `form` is of the number."""
-    return f"{number:{form}} {noun}{'' if number == 1 else 's'}"
+    """Returns a number with its noun, or A or B, plural unless the number is 1; `form` is of the number."""
+    return f"{number:{form}} {noun if number == 1 else noun.replace(' or ', 's or ') + 's'}"
 
 
 def grouped(pairs: Iterable[tuple[_GroupKey, _Grouped]]) -> dict[_GroupKey, list[_Grouped]]:

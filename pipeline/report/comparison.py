@@ -10,7 +10,7 @@ from turnwise.pipeline.io.terminal import aligned, columns, cut, printable, wrap
 from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import check_store
-from turnwise.schemas.comparison import GATE_PROBLEM, Comparison, FirstPage, Flip, Missing, Side
+from turnwise.schemas.comparison import GATE_PROBLEM, NO_VERSION, Comparison, FirstPage, Flip, Missing, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import counted, grouped, is_store_url, listed, shown_url
@@ -271,8 +271,7 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     a, b, pairing = comparison.baseline, comparison.candidate, comparison.pairing
     for side, run_place in zip((a, b), words.run_places(a, b), strict=False):
         if side.rejected:
-            what = "record or conversation was" if side.rejected == 1 else "records or conversations were"
-            unmeasured.append(f"{run_place}: {side.rejected} {what} rejected")
+            unmeasured.append(f"{run_place}: rejected {counted(side.rejected, 'record or conversation')}")
         unmeasured += [f"{run_place}: {problem}" for problem in _problems(side)]
     if pairing.baseline_only:
         names = listed(pairing.baseline_only_names, _NAMES_SHOWN, pairing.baseline_only)
@@ -305,8 +304,6 @@ def _may_be_worse(missing: Missing | None) -> bool:
     return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
-NO_VERSION = "(no version)"
-"""How an unknown app version is named on the command line."""
 _VERSIONS_SHOWN = 10
 _Version = str | None
 
@@ -321,8 +318,15 @@ class Sides(NamedTuple):
 
 
 def may_name_version(baseline: str) -> bool:
-    """Returns whether a baseline can be an app version, because it is no place of a run."""
-    return ("/" not in baseline or "/versions/" in baseline) and not Path(baseline).exists()
+    """Returns whether a baseline can be an app version, because it is no place of a run.
+
+    A name such as feature/x is a place where there is a folder `feature`; the full name of a version is none.
+    """
+    is_path = "://" in baseline or baseline.startswith(("/", "./", "../"))
+    directory = Path(baseline.rpartition("#")[0] or baseline)
+    folders = [] if "/versions/" in baseline else [*directory.parents][:-1]
+    places = Path(baseline), directory, *folders
+    return not is_path and not any(place.exists() for place in places)
 
 
 def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:

@@ -166,6 +166,10 @@ def _against(
         return None, gate.BaselineState(), ""
 
     baseline = named[0]
+    if not any(run.conversations()):  # nothing to compare: the rules say so, in the reports, too
+        if baseline is not None and not may_name_version(baseline):
+            open_baseline(baseline)
+        return None, gate.BaselineState(), ""
     # Names such as feature/x look like a directory.
     may_be_version = baseline is None or ("://" not in baseline and not Path(baseline).exists())
     stated = [*read_versions(run).conversations] if may_be_version else []

@@ -13,14 +13,13 @@ from pathlib import Path
 import msgspec
 
 from turnwise.pipeline.report.comparison import (
-    NO_VERSION,
     first_page,
     nothing_common,
     settings_problem,
     versions_named,
 )
 from turnwise.pipeline.runs.directory import REPORT_DATA, write_whole
-from turnwise.schemas.comparison import Comparison, FirstPage
+from turnwise.schemas.comparison import NO_VERSION, Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.report import Report

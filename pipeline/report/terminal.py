@@ -300,11 +300,15 @@ def version_table(
         of_versions = [_row_of(by_key, version, name) for version in versions]
         is_share = all(_is_binary(row) for row in of_versions if row and row["mean"] is not None)
         lines.append([name, *(_mean(row, is_share) for row in of_versions)])
-    if criteria:
-        displayed = ([_row_of(by_key, version, name) for name in criteria] for version in versions)
-        missing = (sum(row["no_score"] for row in by_name if row) for by_name in displayed)
-        lines.append(["no score, in all", *map(str, missing)])
-    lines.append(["rejected, errors", *(str(failures.get(version, 0)) for version in versions)])
+    # A score of a turn counts once, and not again as one of its conversation.
+    by_turn = {row["criterion"] for row in rows if row["level"] == "turn"}
+    for level, names in (("turn", by_turn), ("conversation", measured - by_turn)):
+        if of_level := [name for name in criteria if name in names]:
+            of_versions = [[by_key.get((version, name, level)) for name in of_level] for version in versions]
+            missing = (sum(row["no_score"] for row in of_names if row) for of_names in of_versions)
+            lines.append([f"no score, {level}s", *map(str, missing)])
+    # A record that could not be read is of no version: it is in the first lines, and the balance.
+    lines.append(["rejected conversations, errors", *(str(failures.get(version, 0)) for version in versions)])
     table = "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width))
     if not others:
         return table
@@ -312,7 +316,7 @@ def version_table(
     conversations = counted(sum(row["conversations"] for row in of_others), "conversation")
     passed, scored = (sum(row[name] for row in of_others) for name in ("pass_count", "scored"))
     rejected = sum(failures.get(version, 0) for version in others)
-    figures = f"{conversations}, {passed} of {scored} passed, rejected, errors {rejected}"
+    figures = f"{conversations}, {passed} of {scored} passed, rejected conversations, errors {rejected}"
     return f"{table}\n{counted(len(others), 'other app version')}: {figures} (see metrics_by_app_version)"
 
 

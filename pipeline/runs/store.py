@@ -32,8 +32,9 @@ from turnwise.pipeline.store.database import (
 )
 from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.ces.names import version_id
+from turnwise.schemas.comparison import NO_VERSION
 from turnwise.schemas.config import STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonObject, grouped, shown_url
+from turnwise.schemas.jsonio import JsonObject, counted, grouped, shown_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow
 from turnwise.schemas.run import RunDocument, scoring_settings
@@ -126,7 +127,7 @@ class StoredRuns:
         stored = with_cases([self._records(name, kind, evaluations) for name in names])
         sides = []
         for name, records, is_b in zip(names, stored, (False, True), strict=True):
-            version = key_text(version_id(name))
+            version = _version_key(name)
             is_version = kind == "either" and records.versions.used() == [version or None]
             version_of_side = version if is_version or kind == "version" else None
             sides.append(_Side(self._side(name, source, records), records, version_of_side, is_b))
@@ -134,7 +135,8 @@ class StoredRuns:
             for add in (_add_losses, _add_unread, _add_deleted):
                 add(self._connection, self._app, side)
         documents = [[*self._documents(records, 1)] for records in stored]
-        for side in sides:
+        for side, newest in zip(sides, documents, strict=True):
+            side.side.thresholds = {name for document in newest for name in document.thresholds}
             criteria = side.side.conversations.criteria
             ordered = in_table_order(criteria, chain.from_iterable(documents))
             side.side.conversations.criteria = {name: criteria[name] for name in ordered}
@@ -234,7 +236,7 @@ class StoredRuns:
                 run = stored_runs.run_key(self._app, name).rsplit("/", 1)[-1]
                 records = _records(self._read({run} & self._runs.keys()))
             else:
-                version, records = key_text(version_id(name)) or None, self._everything
+                version, records = _version_key(name) or None, self._everything
                 is_own = np.asarray([value == version for value in records.versions.values], np.bool_)
                 records = records.at(is_own[records.versions.places])
             if evaluations is not None:
@@ -242,20 +244,21 @@ class StoredRuns:
             if len(records):
                 return records.last_runs()
         # Why there is nothing: it does not count, or all is rejected.
-        named = key_text(version_id(name))
+        named = _version_key(name)
         unread = stored_runs.unread_runs(self._connection, self._app, named, named)
         why = f"; {'; '.join(state.sentence() for state in unread[:_SHOWN])}" if unread else ""
         losses = stored_runs.rejected_records(self._connection, self._app)
         if rejected := [loss.run for loss in losses if named in (loss.version, loss.run)]:
             shown = ", ".join(sorted({*rejected})[:_SHOWN])
-            why += f", which rejected all of its {len(rejected)} records or conversations (run {shown})"
+            number = counted(len(rejected), "record or conversation")
+            why += f", which rejected all of its {number} (run {shown})"
         known = []
         for column, what in (("version_id", "versions"), ("evaluation_run", "runs")):
             tables = (RESULTS, CONVERSATIONS)
             queries = (select(table.c[column]).where(table.c.app == self._app) for table in tables)
             values = self._connection.execute(union(*queries)).scalars()
-            names = {value.rsplit("/", 1)[-1] for value in values}
-            known.append(f"{what}: {', '.join(sorted(names - {''})[:_SHOWN]) or 'none'}")
+            names = {value.rsplit("/", 1)[-1] or NO_VERSION for value in values}
+            known.append(f"{what}: {', '.join(sorted(names)[:_SHOWN]) or 'none'}")
         raise ConfigError(f"{name}: no result of this version or run{why} ({'; '.join(known)})")
 
     @cached_property
@@ -352,6 +355,11 @@ class StoredRuns:
         name = self._runs[run].name
         columns, self._details[run] = summaries.summarised(self._connection, self._app, name)
         return columns
+
+
+def _version_key(name: str) -> str:
+    """Returns the id of the app version that options name; "": that of what states none."""
+    return "" if name == NO_VERSION else key_text(version_id(name))
 
 
 # Which stored conversations of a side are compared.
@@ -511,8 +519,7 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
     side.rejected = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
-        several = f"{counts[run]} records or conversations"
-        what = "1 record or conversation" if counts[run] == 1 else several
+        what = counted(counts[run], "record or conversation")
         side.notes.append(f"{side.name}: run {run} has {nothing}, and rejected {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
     # What other results of the same run replaced.

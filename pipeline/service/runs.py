@@ -39,7 +39,7 @@ from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
@@ -234,7 +234,7 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
             elif row["results"]:
                 gap = _elsewhere(row) or "it kept no metrics"
             elif rejected := summary.get("rejectedRecordCount"):
-                gap += f": it rejected {rejected} records or conversations"
+                gap += f": it rejected {counted(rejected, 'record or conversation')}"
             trend.append({"run": summary, "gap": gap if row["app"] == app else gap + _UNKNOWN_APP})
         return trend
 

@@ -179,15 +179,15 @@ def test_the_same_recordings_are_named():
 
 def test_notes_and_gates_name_what_each_version_of_a_run_lost():
     a, b = sides(*([conversation(i, name, {STATUS: P}) for i in range(3)] for name in ("v1", "v2")))
-    b.rejected, b.problems, b.errors = 2, ["run r3 broke off"], {"safety_v1": 1}
+    b.rejected, b.problems, b.errors = 1, ["run r3 broke off"], {"safety_v1": 1}
     found = compare(a, b, CompareOptions())
     rejected = [
-        "v2: records or conversations that were rejected, not in the figures: 2",
+        "v2: records or conversations that were rejected, not in the figures: 1",
         "v2: run r3 broke off",
     ]
     assert found.notes[:3] == [*rejected, "v2: 1 error of safety_v1"]
     failing = fail_on_problems(found, "worse")
-    assert failing == ["v2: 2 records or conversations were rejected", "v2: run r3 broke off"]
+    assert failing == ["v2: rejected 1 record or conversation", "v2: run r3 broke off"]
     a.rejected, a.problems = b.rejected, b.problems
     assert [note.partition(":")[0] for note in compare(a, b, CompareOptions()).notes[:2]] == ["out", "out"]
 

@@ -1,7 +1,7 @@
 """The sides of a comparison as columns that list each of their values once: it goes over values, not rows."""
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -402,6 +402,7 @@ class ComparedSide(Struct):
         destructive: Conversations with an unexpected destructive call; None: not read.
         problems: Why the run ended with exit status 1, one line each, as `notes` have one a line.
         document: `run.json`; None: of a store.
+        thresholds: Criteria with a threshold in the newest run of a store; (): see `document`.
         judges: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
         errors: Criterion -> conversations in which it failed with an error.
     """
@@ -416,6 +417,7 @@ class ComparedSide(Struct):
     notes: list[str] = field(default_factory=list)
     problems: Sequence[str] = ()
     document: RunDocument | None = None
+    thresholds: Collection[str] = ()
     judges: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     calibration: Calibration | None = None

@@ -198,7 +198,7 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     by_judges = grouped((pair, name) for pair, name in named if pair[0] != pair[1])
     changes = [_change("judge model, prompt version", *pair, of) for pair, of in by_judges.items()]
     if a.document is None or b.document is None:
-        return [*changes, *_applied_thresholds(a.conversations, b.conversations)]
+        return [*changes, *_applied_thresholds(a, b)]
     changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))
     return [*changes, *_settings(a.document, b.document, judged)]
 
@@ -307,11 +307,11 @@ def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKi
 _Thresholds = set[float | None]
 
 
-def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[SettingsChange]:
+def _applied_thresholds(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
     """Yields thresholds that differ, and the criteria with a threshold if they are not the same."""
-    sides = base, other = [_thresholds_by_case(side) for side in (a, b)]
-    gates, other_gates = (sorted(name for name, of in side.items() if _all(of) != {None}) for side in sides)
-    seen, other_seen = map(_seen, (a, b))
+    base, other = [_thresholds_by_case(side.conversations) for side in (a, b)]
+    gates, other_gates = map(_deciding, (a, b), (base, other))
+    seen, other_seen = (_seen(side.conversations) for side in (a, b))
     if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
         yield from _verdict(gates, other_gates)
     for criterion in sorted(base.keys() & other.keys()):
@@ -327,6 +327,12 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             texts = (["not set" if value is None else f"{value:g}" for value in side] for side in ordered)
             before, after = map("; ".join, texts)
             yield _change(f"criteria.{criterion}.threshold", before, after, [criterion])
+
+
+def _deciding(side: ComparedSide, applied: Mapping[str, Mapping[str | None, _Thresholds]]) -> list[str]:
+    # What never got a score applied no threshold, and decides, too: its conversations have no verdict.
+    without_score = (side.conversations.criteria.keys() - applied.keys()).intersection(side.thresholds)
+    return sorted({*without_score, *(name for name, of in applied.items() if _all(of) != {None})})
 
 
 def _thresholds_by_case(conversations: ConversationColumns) -> dict[str, dict[str | None, _Thresholds]]:
@@ -375,8 +381,7 @@ def unmeasured_numbers(
     # Nobody knows of which version of a run a record was that could not be read.
     for side in (b,) if a.run_ids == b.run_ids else (b, a):
         rejected, cut, whose = side.rejected or 0, side.cut_inputs, f"(perhaps of {side.name})"
-        what = "record or conversation" if rejected == 1 else "records or conversations"
-        numbers[f"{rejected:,} rejected {what} {whose}"] = rejected
+        numbers[f"{counted(rejected, 'rejected record or conversation', ',')} {whose}"] = rejected
         numbers[f"the rest of {counted(cut, 'input')} that broke off {whose}"] = cut * _ANY_NUMBER
     return {text: number for text, number in numbers.items() if number}
 

@@ -36,7 +36,12 @@ def test_the_first_lines(shot, lines):
 
 def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():
     rows = [status_row("v1", 5), criterion_row("v1", 0.75), status_row("v2", 6), criterion_row("v2", None)]
-    windows, criteria = [*rows[:2], status_row(None, 1)], ["response_match_score", "turn_latency"]
+    rows.append({**criterion_row("v2", None), "criterion": "safety_v1", "level": "turn", "no_score": 3})
+    rows.append({**rows[-1], "level": "conversation", "no_score": 2})
+    windows, criteria = (
+        [*rows[:2], status_row(None, 1)],
+        ["response_match_score", "safety_v1", "turn_latency"],
+    )
     lines = tables(["many-fail: bad\x1b"], windows, rows, criteria, MANY, 80)
     window = "  2026-11-21 08:00"
     figures = "pass rate 50.0% (2 of 4, 20.0 to 80.0), no verdict 1"
@@ -51,7 +56,8 @@ def test_below_stand_alerts_the_last_windows_and_the_totals_by_app_version():
     assert table["conversations"][1:] == ["5", "6"]
     assert table["pass rate"][2:] == ["50.0%", "(2", "of", "4,", "20.0", "to", "80.0)"] * 2
     assert table["response_match_score"][1:] == ["50.0%", "50.0%"]
-    assert table["no score, in all"][-2:] == ["1", "1"] and table["rejected, errors"][-2:] == ["3", "0"]
+    assert table["no score, conversations"][-2:] == ["1", "1"] and table["no score, turns"][-2:] == ["0", "3"]
+    assert table["rejected conversations, errors"][-2:] == ["3", "0"]
     assert not any("turn_latency" in line for line in lines), "nothing was measured"
 
 
