@@ -48,6 +48,8 @@ class Dialogue:
         self._stating: set[int] = set()
         self.silent_calls: set[int] = set()
         self._own: dict[int, ToolResponse | None] = {}
+        self._open_calls: dict[str | None, ToolCall] = {}
+        self._again: set[int] = set()
         self._has_agent = self._is_heard = self._is_silent = self._is_users_work = False
 
     @property
@@ -64,6 +66,7 @@ class Dialogue:
         """Opens a turn; None: its user's message is not in the log."""
         self.turns.append(Turn(turn_index=len(self.turns), user=text, timestamp=timestamp))
         self._unread.append(Unread())
+        self._open_calls.clear()
         return self.turns[-1]
 
     def undo(self, number: int) -> None:
@@ -108,6 +111,8 @@ class Dialogue:
 
     def made(self, call: ToolCall, result: ToolResponse | None = None) -> None:
         """Adds a call that is read already, and may hold its own result."""
+        if call.id and result is None and self._open_calls.setdefault(call.id, call) == call:
+            self._again |= {id(call)} - {id(self._open_calls[call.id])}
         self.turn.tool_calls = [*self.turn.tool_calls, call]
         self._own[id(call)] = result
         self._step("call", call.name, call.id, call.args)
@@ -128,6 +133,9 @@ class Dialogue:
             turn.user_tool_responses = [*turn.user_tool_responses, answer]
         else:
             turn.tool_responses = [*turn.tool_responses, answer]
+            self._open_calls.pop(answer.id, None)
+            if answer.id is None:
+                self._open_calls.clear()
         self._step("result", answer.id, answer.name)
         self._is_users_work = is_work
 
@@ -210,6 +218,11 @@ class Dialogue:
             turn.agent, turn.agent_messages = (texts[-1] if texts else ""), (texts if len(texts) > 1 else [])
             turn.speakers += [""] * (len(texts) - len(turn.speakers)) if turn.speakers else []
             turn.usage = None if index in self.uncounted else turn.usage
+            for call in [call for call in turn.tool_calls if id(call) in self._again]:
+                # The log states a call twice, unless it has a result for both.
+                ids = [response.id for response in turn.tool_responses if response.id in (None, call.id)]
+                if len(ids) < sum(other.id == call.id for other in turn.tool_calls):
+                    turn.tool_calls = [other for other in turn.tool_calls if other is not call]
             sides = turn.tool_calls, turn.user_tool_calls
             held, users = ([self._own.get(id(call)) for call in calls] for calls in sides)
             endings.add_own_results(turn, held, users, unread)
@@ -261,7 +274,7 @@ def read_dialogue(
     What states no role is of `role`; `joint` stands between texts of a message that follow each other.
     """
     for value in objects(messages, "messages"):
-        list(objects(value.get("tool_calls"), "tool_calls"))
+        list(objects(value.get("tool_calls") or None, "tool_calls"))
         if value.get("type") == MEMORY:
             log.turn.unknown_evidence = "what the agent's memory gave it is not read"
         for message in messages_of(value, role):
