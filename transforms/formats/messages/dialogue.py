@@ -34,6 +34,8 @@ class Dialogue:
         failure: The error that ended the conversation; None: none is stated.
         uncounted: Positions of the turns with a report of tokens that cannot be counted.
         silent_calls: Positions of the turns with a call of a model that states no tokens.
+        goes_on: Whether the agent's next text goes on with its last one.
+        begun: Steps before the last reply, if that went on with their last text.
     """
 
     def __init__(self) -> None:
@@ -42,6 +44,8 @@ class Dialogue:
         self.steps: list[tuple[Any, ...]] = []
         self.finish: JsonValue = None
         self.failure: JsonValue = None
+        self.goes_on = False
+        self.begun: list[tuple[Any, ...]] = []
         self._unread: list[Unread] = []
         self._last: JsonObject = {}
         self.uncounted: set[int] = set()
@@ -98,6 +102,13 @@ class Dialogue:
     def agent(self, text: str, name: str = "") -> None:
         """Adds a text of the agent, or of one of several; an empty one says nothing."""
         self._is_users_work = False
+        if text and self.goes_on:
+            # A client that repeats the messages sends the whole text.
+            self.begun = [*self.steps]
+            self.steps.pop()
+            *self.turn.agent_messages, start = self.turn.agent_messages
+            self.turn.speakers = self.turn.speakers[: len(self.turn.agent_messages)]
+            text = start + text
         if text:
             unknown = [""] * (len(self.turn.agent_messages) - len(self.turn.speakers))
             self.turn.agent_messages = [*self.turn.agent_messages, text]
@@ -155,6 +166,7 @@ class Dialogue:
     def _step(self, kind: str, *what: Any) -> None:
         self.steps.append((kind, *what))
         self.finish, self._last, self._is_silent, self._is_users_work = None, {}, False, False
+        self.goes_on = False
         if kind in ("agent", "call"):
             self._has_agent = self._is_heard = True
 

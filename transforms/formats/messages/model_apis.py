@@ -40,7 +40,10 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
     if reply.get("type") == "error":
         log.failure = reply.get("error") or "error"
     else:
+        # The request may end with the start of the answer, with which the reply goes on.
+        log.goes_on = log.last == "agent"
         read_anthropic([{"role": "assistant", **kinds.stated(reply)}], log)
+        log.goes_on = False
 
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
