@@ -96,7 +96,7 @@ class Hallucination(JudgedCriterion):
             prompts.task_prompt("hallucination/2", [*context, prompts.JudgedSection("answer", answer)]),
             HallucinationReply,
             self.options,
-            lambda: local_reply(answer, language, prompts.grounds_of(context)),
+            lambda: local_reply(answer, language, prompts.evidence_texts(context)),
             lambda reply: [reply.verdict],
         )
         score, reply = await _most_frequent(ask, question, _CLAIM_SCORES, HALLUCINATION_LABELS)
@@ -117,7 +117,7 @@ class Hallucination(JudgedCriterion):
         return super().overall([score for score in turns if self.counts(score)])
 
 
-def local_reply(answer: str, language: str | None, grounds: prompts.Grounds) -> LocalHallucinationReply:
+def local_reply(answer: str, language: str | None, held: prompts.EvidenceTexts) -> LocalHallucinationReply:
     """Judges an answer without a model, by its first 20,000 characters; see `ground`.
 
     The verdict is `not_justified` only if a sentence contradicts the evidence, or has a number, date or
@@ -125,7 +125,7 @@ def local_reply(answer: str, language: str | None, grounds: prompts.Grounds) -> 
     answer, because answers paraphrase tool results.
     """
     texts = [answer[start:end] for start, end in sentences(answer[: prompts.MAX_SECTION], language)]
-    verdicts = zip(grounding.ground(texts, *grounds), texts, strict=True)
+    verdicts = zip(grounding.ground(texts, *held), texts, strict=True)
     claims = [(item, text, item.coverage) for item, text in verdicts if item.coverage is not None]
     verdict: Justification = "no_claim"
     reason, value, claim, quote, cannot_tell = "No sentence claims anything.", None, "", "", False

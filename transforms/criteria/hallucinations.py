@@ -113,7 +113,7 @@ class Hallucinations(AdkJudged):
         texts = [messages[i][span.start : span.end] for i, span in spans]
         numbered = prompts.statement_sections("sentence", texts)
         prompt = prompts.task_prompt("hallucinations/2", [*context, *numbered])
-        local = partial(local_reply, texts, prompts.grounds_of(context))
+        local = partial(local_reply, texts, prompts.evidence_texts(context))
         question = Question(prompt, HallucinationsReply, self.options, local)
         count = len(spans)
         vote = await vote_each(
@@ -148,9 +148,9 @@ class Hallucinations(AdkJudged):
         return mean(values)
 
 
-def local_reply(texts: Sequence[str], grounds: prompts.Grounds) -> LocalHallucinationsReply:
+def local_reply(texts: Sequence[str], held: prompts.EvidenceTexts) -> LocalHallucinationsReply:
     """Labels sentences without a model; see `ground`."""
-    grounded = ground(texts, *grounds)
+    grounded = ground(texts, *held)
     verdicts = [
         SentenceVerdict(
             number=number,

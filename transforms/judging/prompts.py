@@ -209,7 +209,7 @@ def reference_text(reference: Reference) -> str:
     return "\n".join([*([reference.title] if reference.title else []), *reference.texts, *data])
 
 
-class Grounds(NamedTuple):
+class EvidenceTexts(NamedTuple):
     """The texts of sections by what they are to an answer; see `ground`."""
 
     evidence: list[str]  # all but messages, failed calls and the agent's queries
@@ -217,17 +217,17 @@ class Grounds(NamedTuple):
     failed: list[str]  # calls that failed
 
 
-def grounds_of(sections: Iterable[Section]) -> Grounds:
+def evidence_texts(sections: Iterable[Section]) -> EvidenceTexts:
     """Returns the texts of sections that an answer may stand on."""
-    grounds = Grounds([], [], [])
+    held = EvidenceTexts([], [], [])
     for section in sections:
         if section.text and isinstance(section, _FailedCall):
-            grounds.failed.append(section.text)
+            held.failed.append(section.text)
         elif section.text and section.name.endswith(_OF_THE_USER):
-            grounds.asked.append(section.text)
+            held.asked.append(section.text)
         elif section.text and not section.name.endswith(_NO_EVIDENCE):
-            grounds.evidence.append(section.text)
-    return grounds
+            held.evidence.append(section.text)
+    return held
 
 
 def _work(conversation: Conversation, index: int) -> list[Section]:

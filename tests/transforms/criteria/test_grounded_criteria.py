@@ -10,7 +10,7 @@ from turnwise.schemas.conversation import GroundedAnswer, Record, Reference, Tur
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.judging.judges import LocalJudge
-from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, grounds_of
+from turnwise.transforms.judging.prompts import MAX_REFERENCES, context_sections, evidence_texts
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import parse_config
 
@@ -68,7 +68,7 @@ def test_references_are_evidence(matched):
         ("turn 2, user", "Grenze?"),
         ("turn 2, source 0", 'Grenzen\nDie Grenze ist 1.131 SZR.\n{"lang":"de"}'),
     ]
-    assert grounds_of(sections) == ([sections[1][1]], ["Grenze?"], [])
+    assert evidence_texts(sections) == ([sections[1][1]], ["Grenze?"], [])
 
 
 def test_there_are_only_so_many_sections(matched):
