@@ -673,7 +673,7 @@ RAW = "raw"
 
 
 def decoded_arguments(value: JsonValue) -> JsonObject | None:
-    """Returns a call's arguments (an object, its JSON text, or any other value of a log) as an object.
+    """Returns a call's arguments (an object, its JSON text, even as JSON text, or any value) as an object.
 
     None if none are stated; `{}` for an empty text or list (PHP's empty object), and for the text `null`;
     `{"raw": value}` for any other value that is not a JSON object, so that it never equals a call without
@@ -682,9 +682,9 @@ def decoded_arguments(value: JsonValue) -> JsonObject | None:
     if value is None or isinstance(value, dict):
         return value
     decoded = value
-    if isinstance(value, str):
+    while isinstance(decoded, str):
         try:
-            decoded = from_json(value) if value.strip() else None
+            decoded = from_json(decoded) if value.strip() else None
         except ValueError:
             return {RAW: value}
     if isinstance(decoded, dict):

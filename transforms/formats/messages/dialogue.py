@@ -34,6 +34,8 @@ class Dialogue:
         failure: The error that ended the conversation; None: none is stated.
         uncounted: Positions of the turns with a report of tokens that cannot be counted.
         silent_calls: Positions of the turns with a call of a model that states no tokens.
+        goes_on: Whether the agent's next text goes on with its last one.
+        begun: Steps before the last reply, if that went on with their last text.
     """
 
     def __init__(self) -> None:
@@ -42,12 +44,16 @@ class Dialogue:
         self.steps: list[tuple[Any, ...]] = []
         self.finish: JsonValue = None
         self.failure: JsonValue = None
+        self.goes_on = False
+        self.begun: list[tuple[Any, ...]] = []
         self._unread: list[Unread] = []
         self._last: JsonObject = {}
         self.uncounted: set[int] = set()
         self._stating: set[int] = set()
         self.silent_calls: set[int] = set()
         self._own: dict[int, ToolResponse | None] = {}
+        self._open_calls: dict[str | None, ToolCall] = {}
+        self._again: set[int] = set()
         self._has_agent = self._is_heard = self._is_silent = self._is_users_work = False
 
     @property
@@ -64,6 +70,7 @@ class Dialogue:
         """Opens a turn; None: its user's message is not in the log."""
         self.turns.append(Turn(turn_index=len(self.turns), user=text, timestamp=timestamp))
         self._unread.append(Unread())
+        self._open_calls.clear()
         return self.turns[-1]
 
     def undo(self, number: int) -> None:
@@ -95,6 +102,13 @@ class Dialogue:
     def agent(self, text: str, name: str = "") -> None:
         """Adds a text of the agent, or of one of several; an empty one says nothing."""
         self._is_users_work = False
+        if text and self.goes_on:
+            # A client that repeats the messages sends the whole text.
+            self.begun = [*self.steps]
+            self.steps.pop()
+            *self.turn.agent_messages, start = self.turn.agent_messages
+            self.turn.speakers = self.turn.speakers[: len(self.turn.agent_messages)]
+            text = start + text
         if text:
             unknown = [""] * (len(self.turn.agent_messages) - len(self.turn.speakers))
             self.turn.agent_messages = [*self.turn.agent_messages, text]
@@ -108,6 +122,8 @@ class Dialogue:
 
     def made(self, call: ToolCall, result: ToolResponse | None = None) -> None:
         """Adds a call that is read already, and may hold its own result."""
+        if call.id and result is None and self._open_calls.setdefault(call.id, call) == call:
+            self._again |= {id(call)} - {id(self._open_calls[call.id])}
         self.turn.tool_calls = [*self.turn.tool_calls, call]
         self._own[id(call)] = result
         self._step("call", call.name, call.id, call.args)
@@ -128,6 +144,9 @@ class Dialogue:
             turn.user_tool_responses = [*turn.user_tool_responses, answer]
         else:
             turn.tool_responses = [*turn.tool_responses, answer]
+            self._open_calls.pop(answer.id, None)
+            if answer.id is None:
+                self._open_calls.clear()
         self._step("result", answer.id, answer.name)
         self._is_users_work = is_work
 
@@ -147,6 +166,7 @@ class Dialogue:
     def _step(self, kind: str, *what: Any) -> None:
         self.steps.append((kind, *what))
         self.finish, self._last, self._is_silent, self._is_users_work = None, {}, False, False
+        self.goes_on = False
         if kind in ("agent", "call"):
             self._has_agent = self._is_heard = True
 
@@ -210,6 +230,11 @@ class Dialogue:
             turn.agent, turn.agent_messages = (texts[-1] if texts else ""), (texts if len(texts) > 1 else [])
             turn.speakers += [""] * (len(texts) - len(turn.speakers)) if turn.speakers else []
             turn.usage = None if index in self.uncounted else turn.usage
+            for call in [call for call in turn.tool_calls if id(call) in self._again]:
+                # The log states a call twice, unless it has a result for both.
+                ids = [response.id for response in turn.tool_responses if response.id in (None, call.id)]
+                if len(ids) < sum(other.id == call.id for other in turn.tool_calls):
+                    turn.tool_calls = [other for other in turn.tool_calls if other is not call]
             sides = turn.tool_calls, turn.user_tool_calls
             held, users = ([self._own.get(id(call)) for call in calls] for calls in sides)
             endings.add_own_results(turn, held, users, unread)
@@ -261,7 +286,7 @@ def read_dialogue(
     What states no role is of `role`; `joint` stands between texts of a message that follow each other.
     """
     for value in objects(messages, "messages"):
-        list(objects(value.get("tool_calls"), "tool_calls"))
+        list(objects(value.get("tool_calls") or None, "tool_calls"))
         if value.get("type") == MEMORY:
             log.turn.unknown_evidence = "what the agent's memory gave it is not read"
         for message in messages_of(value, role):

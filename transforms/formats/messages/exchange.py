@@ -99,11 +99,13 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         # Each record has only the new messages.
         whole = Dialogue()
         exchanges.append([_read_exchange(value, whole) for value in chain][-1])
-    exchanges.sort(key=lambda exchange: len(exchange.log.steps))
+    exchanges.sort(key=lambda exchange: (len(exchange.log.steps), len(str(exchange.log.begun[-1:]))))
+    begun = [exchange.log.begun for exchange in exchanges]
     *others, (dialect, log, request) = exchanges
     _note_silent(log, log)
     for other in others:
-        if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
+        is_known = other.log.steps == log.steps[: len(other.log.steps)] or other.log.steps in begun
+        if not is_known or other.dialect is not dialect:
             check_one_user(map(messages_base.user_of, (request, other.request)), session_id)
             message = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", message, calls=True)
@@ -243,7 +245,9 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
     for row in rows:
         requests[row.session].update(row.asked[-1:])
     has_times = all(row.time is not None for row in rows)
-    for row in sorted(rows, key=lambda row: (has_times and row.time, len(row.steps), row.position)):
+    for row in sorted(
+        rows, key=lambda row: (has_times and row.time, len(row.steps), len(row.asked), row.position)
+    ):
         if row.session and len(requests[row.session]) > 1:
             names[row.position] = row.session
         if row.position in names or not row.is_answered:

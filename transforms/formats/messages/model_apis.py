@@ -40,7 +40,10 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
     if reply.get("type") == "error":
         log.failure = reply.get("error") or "error"
     else:
+        # The request may end with the start of the answer, with which the reply goes on.
+        log.goes_on = log.last == "agent"
         read_anthropic([{"role": "assistant", **kinds.stated(reply)}], log)
+        log.goes_on = False
 
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
@@ -336,9 +339,9 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
             for key, text in pieces_of_text.items():
                 if isinstance(text, str):
                     texts[key] = texts.get(key, "") + text
-            older = delta.get("function_call")
-            pieces = [{"index": "function_call", "function": older}] if isinstance(older, dict) else []
-            for piece in (*pieces, *kinds.objects(delta.get("tool_calls"), "tool_calls")):
+            older = kinds.as_object(delta.get("function_call"))
+            pieces = [{"index": "function_call", "function": older}] if older else []
+            for piece in (*pieces, *kinds.objects(delta.get("tool_calls") or None, "tool_calls")):
                 # It belongs to the last call of its index, unless it has another id.
                 index, call_id = piece.get("index"), piece.get("id")
                 call = next((call for call in reversed(calls) if call["index"] == index), None)

@@ -442,7 +442,7 @@ def _add_older_call(message: parts.SpanMessage, value: JsonObject) -> None:
     older = loaded(value.get("function_call"))
     if name := value.get("function_call_name"):  # of OpenInference
         older = {"name": name, "arguments": value.get("function_call_arguments_json")}
-    if isinstance(older, dict):
+    if older and isinstance(older, dict):
         call = parts.call_of(stated(older))
         if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in message.calls):
             message.calls.append(call)

@@ -1,11 +1,9 @@
 """Calls of a turn with their results: what models asked for and what tools did, each counted once."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from operator import attrgetter
 
 from msgspec import Struct
-from pydantic_core import from_json
 
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
@@ -72,7 +70,7 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
     for node, later in _asked_later(line):
         asked += [(call, node.span.end or node.span.start, node) for call in later]
     calls = [
-        TurnCall(ToolCall(call.name, _object(call.args), call.id), time, asker=node)
+        TurnCall(ToolCall(call.name, decoded_arguments(call.args), call.id), time, asker=node)
         for call, time, node in asked
     ]
     for tool in sorted(line.tools, key=lambda node: node.order):
@@ -143,7 +141,7 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
         target = None if step.target is None else TRANSFER + step.target.lower().replace(" ", "_")
         names = {step.name, target} - {None} if step.name else ()
         named = [turn_call for turn_call in free if turn_call.call.name in names]
-        args = _object(step.args)
+        args = decoded_arguments(step.args)
         match = max(named, key=lambda turn_call: _likeness(turn_call.call.args, args), default=None)
         # What was asked for later is no reason of an attempt, but a model's span may enclose its tools.
         if match is None or match.time > tool.span.end:
@@ -167,7 +165,7 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     match.call.id = match.call.id or step.call_id
     match.call.name = match.call.name or step.name
     if match.call.args is None or RAW in match.call.args:
-        stated = _object(step.args)
+        stated = decoded_arguments(step.args)
         match.call.args = stated if stated is not None else match.call.args
 
 
@@ -176,20 +174,6 @@ def _likeness(asked: JsonObject | None, ran: JsonObject | None) -> int:
     if not asked or not ran:
         return 0
     return 2 if asked == ran else int(all(key in ran and ran[key] == asked[key] for key in asked))
-
-
-def _object(value: JsonValue) -> JsonObject | None:
-    if isinstance(value, str) and value.lstrip()[:1] == '"':
-        # It may be the JSON text of a JSON text.
-        with suppress(ValueError):
-            value = from_json(value)
-    decoded = decoded_arguments(value)
-    while decoded is not None and decoded.keys() == {RAW} and isinstance(decoded[RAW], str):
-        inner = decoded_arguments(decoded[RAW])
-        if inner == decoded or inner is None or RAW in inner:
-            break
-        decoded = inner
-    return decoded
 
 
 def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
