@@ -326,7 +326,7 @@ def may_name_version(baseline: str) -> bool:
     directory = Path(baseline.rpartition("#")[0] or baseline)
     folders = [] if "/versions/" in baseline else [*directory.parents][:-1]
     places = Path(baseline), directory, *folders
-    return not is_path and not any(place.exists() for place in places)
+    return not is_path and not any(path.exists() for path in places)
 
 
 def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:

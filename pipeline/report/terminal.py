@@ -304,8 +304,8 @@ def version_table(
     by_turn = {row["criterion"] for row in rows if row["level"] == "turn"}
     for level, names in (("turn", by_turn), ("conversation", measured - by_turn)):
         if of_level := [name for name in criteria if name in names]:
-            of_versions = [[by_key.get((version, name, level)) for name in of_level] for version in versions]
-            missing = (sum(row["no_score"] for row in of_names if row) for of_names in of_versions)
+            displayed = ([by_key.get((version, name, level)) for name in of_level] for version in versions)
+            missing = (sum(row["no_score"] for row in by_name if row) for by_name in displayed)
             lines.append([f"no score, {level}s", *map(str, missing)])
     # A record that could not be read is of no version: it is in the first lines, and the balance.
     lines.append(["rejected conversations, errors", *(str(failures.get(version, 0)) for version in versions)])
