@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -305,11 +304,9 @@ def version_table(
     by_turn = {row["criterion"] for row in rows if row["level"] == "turn"}
     for level, names in (("turn", by_turn), ("conversation", measured - by_turn)):
         if of_level := [name for name in criteria if name in names]:
-            missing: Counter[str] = Counter()
-            for version, name in product(versions, of_level):
-                row = by_key.get((version, name, level))
-                missing[version] += row["no_score"] if row else 0
-            lines.append([f"no score, {level}s", *(str(missing[version]) for version in versions)])
+            displayed = ([by_key.get((version, name, level)) for name in of_level] for version in versions)
+            missing = (sum(row["no_score"] for row in by_name if row) for by_name in displayed)
+            lines.append([f"no score, {level}s", *map(str, missing)])
     # A record that could not be read is of no version: it is in the first lines, and the balance.
     lines.append(["rejected conversations, errors", *(str(failures.get(version, 0)) for version in versions)])
     table = "\n".join(fitted([[printable(cell) for cell in line] for line in lines], width))
