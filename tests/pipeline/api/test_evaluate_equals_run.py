@@ -47,7 +47,8 @@ def assert_equal(result, done):
 
 def without_difference(text):
     """Returns a report without the difference between versions, which needs the files of a run."""
-    return re.sub(r"\n\n(?:difference: |not compared: ).*?(?=\n\n)", "", text, flags=re.DOTALL)
+    named = r"(?:\A|\n\n)(?:difference: |not compared: ).*?(?=\n\n)"
+    return re.sub(named, "", text, flags=re.DOTALL).lstrip("\n")
 
 
 @pytest.fixture
