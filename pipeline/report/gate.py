@@ -5,7 +5,6 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from msgspec import convert
@@ -170,8 +169,7 @@ def _against(
         if baseline is not None and not may_name_version(baseline):
             open_baseline(baseline)
         return None, gate.BaselineState(), ""
-    # Names such as feature/x look like a directory.
-    may_be_version = baseline is None or ("://" not in baseline and not Path(baseline).exists())
+    may_be_version = baseline is None or may_name_version(baseline)
     stated = [*read_versions(run).conversations] if may_be_version else []
     runs, named = compared_runs(run, stated, named)
     sides = sides_of_runs(runs, named)

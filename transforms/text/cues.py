@@ -52,8 +52,9 @@ IDENTITY = (
 PASSWORD = (
     r"pass(?:w[oö]r[dt]|wd|phrase|code)s?|pwd|kennw[oö]rt|geheimzahl|mots?[ _]de[ _]passe|\bmdp\b"
     r"|contrase[ñn]a|\b(?:mi|tu|su|la|una|nueva) clave\b|palavra[- ]passe|parola|parol\b|şifre\w*|senha"
-    r"|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpins?\b|\botps?\b|\btan\b(?:-?code)?|one[- "
-    r"]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code|(?:sicherheits|best[äa]tigungs)code"
+    r"|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpins?\b|\botps?\b|\btan\b(?:-?code)?"
+    r"|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code"
+    r"|(?:sicherheits|best[äa]tigungs)code"
     r"|c[óo]digo de (?:verificaci[óo]n|seguridad|verifica[çc][ãa]o|seguran[çc]a)|code de (?:v[ée]rification"
     r"|s[ée]curit[ée])|codice di (?:verifica|sicurezza)|verificatiecode|beveiligingscode|kod (?:weryfikacyjny"
     r"|bezpieczeństwa)|cryptogramme(?: visuel)?|kartenpr[üu]f(?:nummer|ziffer)"
