@@ -16,7 +16,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
+from turnwise.schemas.conversation import Closing, Receipt, Record
 from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
@@ -100,7 +100,16 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             held, most = f"{number} events, {self.size} bytes", f"at most {MAX_EVENTS} and {MAX_BYTES}"
             raise SessionFullError(f"the session is full: it has {held} ({most})")
         opened_at = min(self.opened_at, time if self.settled else max(time, event.watermark))
-        closes_at = self._deadline(event, time, rules)
+        last_time = max(self.last_time, time)
+        if self.is_ended:  # an end event before all others waits for them
+            ends = bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
+        else:
+            ends = event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
+        closes_at = AT_ONCE
+        if not ends:
+            # A reopened session closes by its events, whatever the watermark is.
+            start = last_time if self.settled else max(last_time, event.watermark)
+            closes_at = max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
         if is_endless:
             latest = rounded_up(opened_at + _MOST_GAPS * rules.session_gap, rules.closing_step)
             closes_at = AT_ONCE if is_full else min(closes_at, latest)
@@ -108,24 +117,11 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             self,
             fresh={**self.fresh, event.event_id: event},
             size=size,
-            last_time=max(self.last_time, time),
+            last_time=last_time,
             is_ended=self.is_ended or event.is_end,
             closes_at=closes_at,
             opened_at=opened_at,
         )
-
-    def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
-        """Returns when the session closes with this event; a reopened one: whatever the watermark is."""
-        # An end event before all others waits for them.
-        if self.is_ended:
-            ends = bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
-        else:
-            ends = event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
-        if ends:
-            return AT_ONCE
-        last = max(self.last_time, time)
-        start = last if self.settled else max(last, event.watermark)
-        return max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
 
     def held(self) -> int:
         """Returns the number of receipts that wait for its closing."""
@@ -134,12 +130,6 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     def events(self) -> list[ConversationEvent]:
         """Returns all events in the order in which they are joined."""
         return event_formats.in_order([*self.settled.values(), *self.fresh.values()])
-
-    def joined(self, session_id: str) -> Conversation:
-        """Returns the whole conversation; raises ValueError, in one line, if they form none."""
-        conversation = event_formats.join_events(session_id, self.events())
-        conversation.revision = self.revision
-        return conversation
 
     def going_on(self, named: Sequence[ConversationEvent], rules: StreamRules) -> "Session":
         """Returns a group with events of the newest of its conversations only, which others may go on with.
@@ -219,7 +209,6 @@ def closed_session(record: Record, is_rejected: bool) -> ClosedSession:
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 MAX_KEPT = 20_000
 FORGOTTEN_SECONDS = 30 * 86_400.0
-_LATE = "the event came after its conversation was forgotten"
 
 ClosedLookup: TypeAlias = Callable[[str], ClosedSession | None]
 """Returns a session by its id that was closed before, in this process as well; None: there is none."""
@@ -280,7 +269,17 @@ class Sessions(msgspec.Struct, array_like=True):
         self.now = max(self.now, event.watermark)
         self._forget(rules)
         try:
-            session = self.open.get(name) or self._reopened(event, reader, rules, earlier)
+            session = self.open.get(name)
+            if session is None:
+                is_endless, session = is_of_endless_group(event), Session()
+                is_late = name in self.forgotten and not is_endless
+                kept = None if is_late else self.closed.get(name) or (earlier and earlier(name))
+                if kept is not None and not is_endless:
+                    is_late = not kept.events or kept.closed_at + rules.allowed_lateness <= self.now
+                if is_late:
+                    raise LateEventError("the event came after its conversation was forgotten")
+                if kept is not None and kept.events:
+                    session = reopened(kept, reader)
             grown = session.add(event, time, rules)
         except RAISED as error:
             return 0, record_failure("assemble", error, event.record, name)
@@ -294,21 +293,6 @@ class Sessions(msgspec.Struct, array_like=True):
         before = session.fresh.get(event.event_id)
         held = len(grown.fresh[event.event_id].record.settles())
         return (held if before is None else held - len(before.record.settles())), None
-
-    def _reopened(
-        self, event: ConversationEvent, reader: LogReader, rules: StreamRules, earlier: ClosedLookup | None
-    ) -> Session:
-        name, is_endless = event.session_id, is_of_endless_group(event)
-        if name in self.forgotten and not is_endless:
-            raise LateEventError(_LATE)
-        closed = self.closed.get(name) or (earlier and earlier(name))
-        if closed is None or (is_endless and not closed.events):
-            return Session()
-        if is_endless:
-            return reopened(closed, reader)
-        if not closed.events or closed.closed_at + rules.allowed_lateness <= self.now:
-            raise LateEventError(_LATE)
-        return reopened(closed, reader)
 
     def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
         """Removes and returns the sessions that close by a time; pass each to `joined` or `named`."""
@@ -330,7 +314,9 @@ class Sessions(msgspec.Struct, array_like=True):
         record = session.record(name, max(self.now, session.last_time))
         content: LoggedConversation | RejectedConversation
         try:
-            content = LoggedConversation(session.joined(name), record)
+            conversation = event_formats.join_events(name, session.events())
+            conversation.revision = session.revision
+            content = LoggedConversation(conversation, record)
         except RAISED as error:
             # A later event may complete it under the same revision.
             failures = (record_failure("parse", error, event.record, name) for event in session.events())
@@ -500,10 +486,6 @@ class _NameGroupsFn(_SessionsFn):
         return TaggedOutput(_REST, rejected)
 
 
-def _as_session(entry: _Keyed) -> _Keyed:
-    return entry[0], entry[1]._replace(session_id=entry[0])
-
-
 @beam.ptransform_fn
 def NameStreamGroups(
     grouped: "PCollection[tuple[str, ConversationEvent]]", rules: StreamRules, reader: LogReader
@@ -516,7 +498,8 @@ def NameStreamGroups(
     Returns `events` by conversation; and as `rest` failures, and events that add nothing.
     """
     name = beam.ParDo(_NameGroupsFn(rules, reader)).with_outputs(_REST, main="events")
-    return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
+    key = beam.Map(lambda entry: (entry[0], entry[1]._replace(session_id=entry[0])))
+    return grouped | "KeyGroups" >> key.with_output_types(_Keyed) | "NameGroups" >> name
 
 
 class MessagePackCoder(Coder):

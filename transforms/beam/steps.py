@@ -427,14 +427,6 @@ class ScoringDoFn(CountingDoFn):
         yield from super().finish_bundle()
         yield from self._emission.finish()
 
-    def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> list[Any]:
-        """Returns the outputs of a scored conversation, or its failure."""
-        try:
-            evaluated = decide(scored, self._run)
-        except RAISED as error:
-            return [self.rejected(scored.sample, error)]
-        return self.emitted(evaluated, timestamp)
-
     def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
         """Returns the outputs of an evaluated conversation, and counts it."""
         scored = evaluated.scored
@@ -513,7 +505,7 @@ class JudgeFn(ScoringDoFn):
             yield self.rejected(sample, error)
             return
         if asking is None or judge is None:
-            yield from self.outputs(scored, timestamp)
+            yield from self._outputs(scored, timestamp)
             return
         self._waiting.append(_Waiting(judge.submit(asking), scored, timestamp, window))
         most = self._settings.most_waiting
@@ -532,15 +524,18 @@ class JudgeFn(ScoringDoFn):
                 JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 
-    def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
-        """Returns the outputs of an evaluated conversation, and counts it and what several judges said."""
-        self.counts.update(judged_counts(evaluated.scored, evaluated.verdict.status))
-        return super().emitted(evaluated, timestamp)
+    def _outputs(self, scored: ScoredConversation, timestamp: Timestamp) -> list[Any]:
+        try:
+            evaluated = decide(scored, self._run)
+        except RAISED as error:
+            return [self.rejected(scored.sample, error)]
+        self.counts.update(judged_counts(scored, evaluated.verdict.status))
+        return self.emitted(evaluated, timestamp)
 
     def _answered(self, waiting: _Waiting) -> Iterator[Any]:
         """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
         waiting.answered.result()
-        for output in self.outputs(waiting.scored, waiting.timestamp):
+        for output in self._outputs(waiting.scored, waiting.timestamp):
             yield TaggedOutput(output.tag, WindowedValue(output.value, waiting.timestamp, (waiting.window,)))
 
 

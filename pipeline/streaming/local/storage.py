@@ -29,8 +29,11 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.transforms.beam import windows
 from turnwise.transforms.metrics.state import MetricsState, unpacked
+from turnwise.transforms.scoring.selection import STAGE
 from turnwise.transforms.text.dates import rfc3339
 
+_REPLACED = "ReplacedRecord"
+"""Type of the finding of a conversation that replaced the result of another record."""
 _PRUNED_EVERY = 2_000
 _NOW = "watermark"
 _SHOWN = 10
@@ -168,8 +171,10 @@ class StreamStorage:
         if known is None and (pruned := self.conversations.forgotten(contribution.name, result)) is not None:
             if pruned == contribution.digest:
                 self.counts["repeated"] += 1
-            else:
-                self._store_rejected(windows.too_late(outcome, self.run))
+                return
+            what = "the conversation came again, changed, after it was forgotten (see --allowed_lateness)"
+            late = windows.failure_of(outcome, "assemble", "LateEventError", what)
+            self._store_rejected(windows.failed_outcome(late, self.run))
             return
         if known is not None and not self.conversations.is_new(known, contribution):
             self.counts["repeated"] += 1
@@ -178,9 +183,12 @@ class StreamStorage:
         if known is not None:
             written = max(written, known.written + 1)
             # It came from another record, or from events in place of one.
-            is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{windows.REPLACED}"]
+            is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{_REPLACED}"]
             if is_other or (outcome.joined is None and contribution.revision == known.revision):
-                outcome = windows.in_place_of_another(outcome, self.run)
+                what = "replaced the result of an earlier record with the same conversation id and eval case"
+                finding = windows.failure_of(outcome, STAGE, _REPLACED, what)
+                rows_of_finding = windows.rows_of_failures([finding], self.run)
+                outcome = outcome._replace(failures=[*outcome.failures, *rows_of_finding])
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
