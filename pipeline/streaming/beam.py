@@ -197,8 +197,19 @@ def build_stream(
     sinks: "SharedFiles",
 ) -> None:
     """Adds a whole stream, of arrivals at their event times; `unread` are failures of reading."""
-    rules = settings.stream.rules
-    contents = _contents(arrivals, settings)
+    rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
+    parsed = arrivals | "ParseArrivals" >> windows.ParseArrivals(reader)
+    contents: PCollection[RecordContent] = parsed.whole
+    # All that is found goes one way, as one outcome each: an engine runs every step that follows a Flatten
+    # once for each of its inputs.
+    if may_hold_events(settings.input_format):
+        events, rest = parsed.events, []
+        if may_hold_groups(settings.input_format):
+            named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
+            events = (events, named.events) | "Events" >> beam.Flatten()
+            rest.append(named.rest)
+        assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
+        contents = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
     matched = contents | "MatchCases" >> windows.MatchArrivals(cases or windows.CurrentCases)
     failures = [matched[windows.CASE_FAILURES] | "CaseFailures" >> windows.ReportOnce()]
@@ -214,26 +225,6 @@ def build_stream(
     failed = rejected | "Rejected" >> beam.Map(windows.failed_outcome, settings.run)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write(outcomes, "Outcome", _outcome_lines, outcome_change)
-
-
-def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
-    """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
-
-    An engine runs every step that follows a Flatten once for each of its inputs.
-    """
-    rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
-    parsed = arrivals | "ParseArrivals" >> windows.ParseArrivals(reader)
-    if not may_hold_events(settings.input_format):
-        whole: PCollection[RecordContent] = parsed.whole
-        return whole
-    events, rest = parsed.events, []
-    if may_hold_groups(settings.input_format):
-        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
-        events = (events, named.events) | "Events" >> beam.Flatten()
-        rest.append(named.rest)
-    assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
-    joined: PCollection[RecordContent] = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
-    return joined
 
 
 _LOG = logging.getLogger(__name__)

@@ -253,25 +253,22 @@ class LiveView:
                 self._engine.fail(error)
             if is_terminal:
                 self._show()
-            else:
-                self._tell()
+                continue
+            self._tell_alerts()
+            if monotonic() - self._lined < _LINE_EVERY:
+                continue
+            # Once a minute the totals and the newest window, if they changed.
+            self._lined = monotonic()
+            figures = _figures(stream_counts(self._runtime.store.counts))
+            line = "; ".join([figures, *window_lines(self._runtime.metrics.last_windows(1))])
+            if line != self._line:
+                self._line = line
+                complain(f"{_clock(monotonic() - self._started)} {line}")
 
     def _tell_alerts(self) -> None:
         before, self._told = self._told, len(self._runtime.alerts)
         for alert in self._runtime.alerts[before : self._told]:
             complain(f"alert: {alert}")
-
-    def _tell(self) -> None:
-        """Prints new alerts, and once a minute the totals and the newest window, if they changed."""
-        self._tell_alerts()
-        if monotonic() - self._lined < _LINE_EVERY:
-            return
-        self._lined = monotonic()
-        figures = _figures(stream_counts(self._runtime.store.counts))
-        line = "; ".join([figures, *window_lines(self._runtime.metrics.last_windows(1))])
-        if line != self._line:
-            self._line = line
-            complain(f"{_clock(monotonic() - self._started)} {line}")
 
     def _show(self) -> None:
         now, done = monotonic(), (PROGRESS.conversations, PROGRESS.turns)
