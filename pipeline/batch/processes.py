@@ -108,17 +108,13 @@ def run_worker(given: Work | bytes, number: int, parent: int, links: Links) -> N
         _score(work, number, links.queue.fileno())
         _tell(number, links)
     except BaseException as error:
-        links.faults[number].send_bytes(json.dumps(_fault(error)).encode())
+        kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
+        text = str(error) if kind else execution.cause_text(error)
+        if isinstance(error, SystemExit | GeneratorExit):
+            text = error_text(error)
+        fault = kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
+        links.faults[number].send_bytes(json.dumps(fault).encode())
         sys.exit(1)
-
-
-def _fault(error: BaseException) -> tuple[str, str, str]:
-    """Returns the kind of an error that ends the run, its text in one line, and the traceback."""
-    kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
-    text = str(error) if kind else execution.cause_text(error)
-    if isinstance(error, SystemExit | GeneratorExit):
-        text = error_text(error)
-    return kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
 
 
 def _score(work: Work, number: int, queue: int) -> None:
@@ -374,19 +370,18 @@ def hand_over(root: beam.Pipeline, scored: Scored, sink: RunSink, folder: Path) 
     _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
 
 
-def _plain(value: tuple[str, bytes] | Told) -> tuple[str, Any]:
-    """Returns a value without types of turnwise, after its kind; a plain tuple is a version and its sums."""
-    if isinstance(value, Written):
-        return _WRITTEN, tuple(value)
-    return _STATE if isinstance(value, tuple) else _TOLD, value
-
-
 class _HandOverFn(InspectedDoFn):
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def process(self, element: "tuple[str, Iterable[tuple[str, bytes] | Told]]") -> None:
-        Path(self._folder).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
+        handed: list[tuple[str, Any]] = []
+        for value in element[1]:  # without types of turnwise; a plain tuple is a version and its sums
+            if isinstance(value, Written):
+                handed.append((_WRITTEN, tuple(value)))
+            else:
+                handed.append((_STATE if isinstance(value, tuple) else _TOLD, value))
+        Path(self._folder).write_bytes(_CODER.encode(handed))
 
 
 class _TakeOverFn(InspectedDoFn):

@@ -140,31 +140,24 @@ def _with_values(
     case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Sequence[ces.JudgedItem]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
-    return [
-        _with_verdicts(case, outcome, [value for value in values if value.position == index])
-        for index, outcome in enumerate(outcomes)
-    ]
-
-
-def _with_verdicts(
-    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[ces.JudgedItem]
-) -> ExpectationOutcome:
-    scores = [value.score for value in values]
-    if not any(score is not None for score in scores):
-        return outcome
-    if outcome.parameters is not None and outcome.expectation is not None:
-        before, threshold = outcome.parameters, outcome.expectation.parameter_threshold
-        wrong = tuple(value.name for value in values if value.score == 0.0)
-        right = sum(value.score == 1.0 for value in values)
-        still_open = before.unclear - right - len(wrong)
-        parameters = ParameterScore(before.matched + right, before.total, still_open, before.wrong + wrong)
-        gate = parameter_outcome(parameters, case.thresholds.parameter if threshold is None else threshold)
-        is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled
-        result = gate if is_gated else outcome.outcome
-        return replace(outcome, outcome=result, parameters=parameters, parameter_outcome=gate)
-    if outcome.outcome is not None or (None in scores and 0.0 not in scores):
-        return outcome
-    return replace(outcome, outcome=_outcome(min(score for score in scores if score is not None)))
+    decided = list(outcomes)
+    for index, outcome in enumerate(outcomes):
+        of_outcome = [value for value in values if value.position == index]
+        scores = [value.score for value in of_outcome]
+        known = [score for score in scores if score is not None]
+        if known and outcome.parameters is not None and outcome.expectation is not None:
+            before, threshold = outcome.parameters, outcome.expectation.parameter_threshold
+            wrong = tuple(value.name for value in of_outcome if value.score == 0.0)
+            right = sum(score == 1.0 for score in scores)
+            still_open = before.unclear - right - len(wrong)
+            score = ParameterScore(before.matched + right, before.total, still_open, before.wrong + wrong)
+            gate = parameter_outcome(score, case.thresholds.parameter if threshold is None else threshold)
+            is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled
+            result = gate if is_gated else outcome.outcome
+            decided[index] = replace(outcome, outcome=result, parameters=score, parameter_outcome=gate)
+        elif known and outcome.outcome is None and (None not in scores or 0.0 in scores):
+            decided[index] = replace(outcome, outcome=_outcome(min(known)))
+    return decided
 
 
 # CES's AggregatedMetrics, made of the sums of evaluation results.
