@@ -41,7 +41,6 @@ from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
 
-_REJECTED = "rejected_records"
 _SCAN_SECONDS = 10.0
 
 
@@ -119,7 +118,7 @@ class ArrivalsFn(CountingDoFn):
         """Yields the arrivals and failures of an element."""
         for record, stated, published in self._find(element):
             if isinstance(record, Failure) or len(record.data) > self._limit:
-                self.count(_REJECTED)
+                self.counts["rejected_records"] += 1
                 error = oversized_error(self._limit)
                 failure = record if isinstance(record, Failure) else record_failure("read", error, record)
                 yield TaggedOutput(FAILURES, failure)

@@ -443,11 +443,11 @@ class _SessionsFn(CountingDoFn):
 class _AssembleFn(_SessionsFn):
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         content = sessions.joined(name, session, self.rules)
-        self.count("conversations")
+        self.counts["conversations"] += 1
         if isinstance(content, RejectedConversation):
-            self.count("rejected_conversations")
+            self.counts["rejected_conversations"] += 1
         else:
-            self.count("joined_entries", len(session.fresh))
+            self.counts["joined_entries"] += len(session.fresh)
         yield TimestampedValue(content, session.last_time)
 
 

@@ -147,9 +147,6 @@ class CountingDoFn(InspectedDoFn):
     def start_bundle(self) -> None:
         self.counts = Counter()  # without those of an aborted bundle
 
-    def count(self, name: str, number: int = 1) -> None:
-        self.counts[name] += number
-
     def finish_bundle(self) -> Iterable[Any]:
         """Returns the counts, and passes them to Beam."""
         for name, number in self.counts.items():
@@ -422,8 +419,7 @@ class ScoringDoFn(CountingDoFn):
         self._guesses = GuessCounts()
 
     def finish_bundle(self) -> Iterator[Any]:
-        for key, number in self._guesses.items():
-            self.count(key, number)
+        self.counts.update(self._guesses)
         yield from super().finish_bundle()
         yield from self._emission.finish()
 
@@ -441,7 +437,7 @@ class ScoringDoFn(CountingDoFn):
 
     def rejected(self, sample: Sample, error: BaseException) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""
-        self.count("rejected_conversations")
+        self.counts["rejected_conversations"] += 1
         failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
         return self._emission.rejected(failure)
 
@@ -520,7 +516,7 @@ class JudgeFn(ScoringDoFn):
             for model, usage in self._judge.counts.take().items():
                 faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
                 for name, number in (usage.figures() | faults).items():
-                    self.count(f"{JUDGE_USAGE}{model}|{name}", number)
+                    self.counts[f"{JUDGE_USAGE}{model}|{name}"] += number
                 JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 

@@ -279,7 +279,7 @@ def CountOnce(
 OUTCOMES = "outcomes"
 
 
-class _Outcomes(steps.BundleSums):
+class Outcomes(steps.BundleSums):
     """Emits one outcome a conversation, at once, in place of rows and sums."""
 
     def __init__(self, run: RunInfo) -> None:
@@ -318,8 +318,13 @@ class _Outcomes(steps.BundleSums):
         return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
 
 
-class _ScoreStreamFn(steps.JudgeFn):
-    _emission: _Outcomes
+class ScoreStreamFn(steps.JudgeFn):
+    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
+
+    _emission: Outcomes
+
+    def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
+        super().__init__(selection, run, judge, Outcomes(run))
 
     def process(self, sample: Any, at: Any = steps.TIMESTAMP, window: Any = steps.WINDOW) -> Iterator[Any]:
         if isinstance(sample, Sample):
@@ -332,29 +337,9 @@ class _ScoreStreamFn(steps.JudgeFn):
 def ScoreArrivals(
     matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
 ) -> "PCollection[RecordOutcome]":
-    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
-    step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
-    return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
-
-
-class StreamScorer:
-    """Scores the samples of a bundle without a pipeline, as `ScoreArrivals` does in one."""
-
-    def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
-        self._step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
-        self.start = self._step.start_bundle  # of a bundle
-
-    def outcomes(self, content: Any, timestamp: Timestamp) -> list[RecordOutcome]:
-        """Returns outcomes that are ready, of earlier conversations as well."""
-        return self._plain(self._step.process(content, timestamp))
-
-    def finish(self) -> list[RecordOutcome]:
-        """Waits for answers, and returns the outcomes that are left."""
-        return self._plain(self._step.finish_bundle())
-
-    def _plain(self, outputs: Iterable[Any]) -> list[RecordOutcome]:
-        values = [output.value for output in outputs if output.tag == OUTCOMES]
-        return [value.value if isinstance(value, WindowedValue) else value for value in values]
+    """See `ScoreStreamFn`."""
+    step = beam.ParDo(ScoreStreamFn(selection, run, judge)).with_outputs(OUTCOMES)
+    return (matched | "Score" >> step)[OUTCOMES]
 
 
 class _ParseArrivalFn(steps.ParsingDoFn):

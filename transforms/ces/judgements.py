@@ -93,7 +93,8 @@ class Judgements:
         outcomes = _with_values(sample.eval_case, outcomes, self.items(ces.SemanticMatch.name))
         for answer in self.items(ces.ScenarioExpectations.name):
             if answer.score is not None:
-                outcomes[answer.position] = replace(outcomes[answer.position], outcome=_outcome(answer.score))
+                outcome: Outcome = "PASS" if answer.score else "FAIL"
+                outcomes[answer.position] = replace(outcomes[answer.position], outcome=outcome)
         return outcomes
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
@@ -132,10 +133,6 @@ def hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
     return (of_turn or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
 
 
-def _outcome(score: float) -> Outcome:
-    return "PASS" if score else "FAIL"
-
-
 def _with_values(
     case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Sequence[ces.JudgedItem]
 ) -> list[ExpectationOutcome]:
@@ -156,7 +153,7 @@ def _with_values(
             result = gate if is_gated else outcome.outcome
             decided[index] = replace(outcome, outcome=result, parameters=score, parameter_outcome=gate)
         elif known and outcome.outcome is None and (None not in scores or 0.0 in scores):
-            decided[index] = replace(outcome, outcome=_outcome(min(known)))
+            decided[index] = replace(outcome, outcome="PASS" if min(known) else "FAIL")
     return decided
 
 

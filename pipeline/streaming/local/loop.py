@@ -8,10 +8,11 @@ from math import inf
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, sleep, time
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
 from msgspec import Struct
 
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
@@ -125,7 +126,7 @@ class StreamLoop:
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
-        self._scorer = windows.StreamScorer(settings.selection, settings.run, settings.judge)
+        self._scorer = windows.ScoreStreamFn(settings.selection, settings.run, settings.judge)
         self._windows = Windows(self._rules, sums)
         self._raiser = windows.AlertRaiser(self._rules, settings.config.alerts)
         self._raised: dict[str, windows.RaisedWindows] = {}
@@ -150,11 +151,11 @@ class StreamLoop:
         if values or min(self._sessions.due, self._groups.due) <= self._watermark:
             book = self._runtime.cases
             self._cases, self._held = None if book is None else book.index, 0
-            self._scorer.start()
+            self._scorer.start_bundle()
             for value in values:
                 self._read(value.value, value.timestamp)
             self._close_due()
-            self._outcomes += self._scorer.finish()
+            self._take(self._scorer.finish_bundle())
             PROGRESS.held += self._held
         store, in_flight = self._runtime.store, self._runtime.in_flight
         outcomes, self._outcomes = self._outcomes, []
@@ -216,7 +217,12 @@ class StreamLoop:
         matched: object = content
         if isinstance(content, LoggedConversation):
             matched = match_case(self._cases, *content, self._counts)
-        self._outcomes += self._scorer.outcomes(matched, timestamp)
+        self._take(self._scorer.process(matched, timestamp))
+
+    def _take(self, outputs: Iterable[Any]) -> None:
+        """Keeps the outcomes that are ready, of earlier conversations as well."""
+        values = [output.value for output in outputs if output.tag == windows.OUTCOMES]
+        self._outcomes += [value.value if isinstance(value, WindowedValue) else value for value in values]
 
 
 _BUNDLE = 400
