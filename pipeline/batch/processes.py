@@ -105,7 +105,20 @@ def run_worker(given: Work | bytes, number: int, parent: int, links: Links) -> N
     try:
         work: Work = pickle.loads(given) if isinstance(given, bytes) else given
         tempfile.tempdir = str(work.directory)
-        _score(work, number, links.queue.fileno())
+        settings, judge = work.settings, work.settings.judge
+        # A worker has its part of the calls in flight.
+        judge = replace(judge, concurrency=judge.concurrency // settings.workers)
+        settings = replace(settings, judge=judge)
+        with execution.made_pipeline(work.options) as pipeline:
+            given_sink = settings.output, settings.output_format, None, settings.places
+            sink = RunSink(*given_sink, folder=work.folder, number=number)
+            logs = sources.ShardSource(work.shards, links.queue.fileno())
+            scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
+            hand_over(pipeline, scored, sink, work.handed(number))
+            try:
+                execution.run_to_the_end(pipeline, is_worker=True)
+            except OSError as error:
+                raise name_full_disk(error, settings.output) from None
         _tell(number, links)
     except BaseException as error:
         kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
@@ -115,22 +128,6 @@ def run_worker(given: Work | bytes, number: int, parent: int, links: Links) -> N
         fault = kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
         links.faults[number].send_bytes(json.dumps(fault).encode())
         sys.exit(1)
-
-
-def _score(work: Work, number: int, queue: int) -> None:
-    settings, judge = work.settings, work.settings.judge
-    # A worker has its part of the calls in flight.
-    settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
-    with execution.made_pipeline(work.options) as pipeline:
-        given = settings.output, settings.output_format, None, settings.places
-        sink = RunSink(*given, folder=work.folder, number=number)
-        logs = sources.ShardSource(work.shards, queue)
-        scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
-        hand_over(pipeline, scored, sink, work.handed(number))
-        try:
-            execution.run_to_the_end(pipeline, is_worker=True)
-        except OSError as error:
-            raise name_full_disk(error, settings.output) from None
 
 
 def _accompany(parent: int, number: int, links: Links) -> None:
@@ -322,13 +319,12 @@ def fit_processes(
     if stated is None:
         # Each worker reads all eval cases, and must have as much to read of the logs.
         cases = _listed([path for path in settings.eval_cases if not is_store_url(path)])
-        most = min(most, _bytes(listed) // max(_LEAST_BYTES, _bytes(cases)))
+        of_logs, of_cases = (
+            sum(file.size for file in part if isinstance(file, SizedPath)) for part in (listed, cases)
+        )
+        most = min(most, of_logs // max(_LEAST_BYTES, of_cases))
     most = min(most, len(sources.divided_among(listed, max(1, most))))
     return settings if most < 2 or _holds_events(settings, listed) else replace(settings, workers=most)
-
-
-def _bytes(listed: Listed) -> int:
-    return sum(file.size for file in listed if isinstance(file, SizedPath))
 
 
 def _listed(paths: Sequence[str]) -> Listed:

@@ -63,6 +63,10 @@ def raise_alerts(
     most = max(rule.drop.baseline if rule.drop else 1 for rule in settings.config.alerts)
     nights, number, gap = _nights(settings.baseline, document, most)
     states = _states(rows)
+    # The window is the date; without one it is the time of the run, which no other one has.
+    is_dated = document.date is not None
+    start = float(time_seconds(f"{document.date}T00:00:00Z" if is_dated else document.create_time) or 0)
+    end = start + _DAY if is_dated else time()
     raised: list[Alert] = []
     untested: dict[str, list[str]] = {}
     for rule in settings.config.alerts:
@@ -70,7 +74,7 @@ def raise_alerts(
         if not versions:
             untested.setdefault("no conversation of such an app version was scored", []).append(rule.name)
         for version in versions:
-            window = WindowMetrics(*_span(document), version, "ON_TIME", 0, states[version])
+            window = WindowMetrics(start, end, version, "ON_TIME", 0, states[version])
             baseline = _state_before(nights[: rule.drop.baseline if rule.drop else 0], version)
             result = evaluate_rule(rule, window, baseline, number, gap)
             if isinstance(result, Alert):
@@ -108,7 +112,9 @@ def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Seq
     number = 1
     try:
         run, named = open_baseline(baseline)
-        number = _night(run.document) + max(1, (_day(document) - _day(run.document)).days)
+        dates = [entry.date or entry.create_time[:10] for entry in (document, run.document)]
+        day, day_before = map(date.fromisoformat, dates)
+        number = _night(run.document) + max(1, (day - day_before).days)
         if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
@@ -136,18 +142,6 @@ def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Seq
 
 def _night(document: RunDocument) -> int:
     return document.alerts.night if document.alerts else 1
-
-
-def _day(document: RunDocument) -> date:
-    return date.fromisoformat(document.date or document.create_time[:10])
-
-
-def _span(document: RunDocument) -> tuple[float, float]:
-    """Returns start and end of a run's date in seconds; without one, of the run, which no other one has."""
-    if document.date is None:
-        return float(time_seconds(document.create_time) or 0), time()
-    start = float(time_seconds(f"{document.date}T00:00:00Z") or 0)
-    return start, start + _DAY
 
 
 def _state_before(nights: Sequence[_States], version: str) -> MetricsState | None:
@@ -286,7 +280,6 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
 
 
 def _record(settings: RunSettings) -> sinks.RunRecord | None:
-    """Returns what keeps the state of the run in its store."""
     sink_place = settings.store_place
     return sinks.find_service("--store", sink_place.url).record if sink_place else None
 

@@ -216,7 +216,7 @@ def build_stream(
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
     changes = outcomes | "CountOnce" >> windows.CountOnce(rules)
     metrics = changes | "WindowedMetrics" >> windows.WindowedMetrics(rules)
-    sinks.write(metrics, "Metric", partial(_metric_lines, run_id=settings.run.run_id), window_change)
+    sinks.write(metrics, "Metric", partial(_metric_lines, settings.run.run_id), window_change)
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> windows.RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
@@ -286,7 +286,7 @@ class SharedFiles(NamedTuple):
         self,
         things: "PCollection[Any]",
         label: str,
-        lines_of: Callable[[Any], Iterator[_Line]],
+        lines_of: Callable[[Any], Iterable[_Line]],
         change_of: Callable[..., StreamChange | None],
     ) -> None:
         """Adds the steps that write the rows of things: as lines of tables, and as changes in services."""
@@ -316,10 +316,9 @@ def _outcome_lines(outcome: windows.RecordOutcome) -> Iterator[_Line]:
         yield f"{failures}/{shard}", dump_json(failure)
 
 
-def _metric_lines(metrics: windows.WindowMetrics, run_id: str) -> Iterator[_Line]:
-    for table, rows in window_change(metrics, run_id).rows.items():
-        for row in rows:
-            yield table, dump_json(row)
+def _metric_lines(run_id: str, metrics: windows.WindowMetrics) -> list[_Line]:
+    tables = window_change(metrics, run_id).rows
+    return [(table, dump_json(row)) for table, rows in tables.items() for row in rows]
 
 
 class _WriteFn(beam.DoFn):

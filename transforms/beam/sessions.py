@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil, inf
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
@@ -130,29 +131,6 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     def events(self) -> list[ConversationEvent]:
         """Returns all events in the order in which they are joined."""
         return event_formats.in_order([*self.settled.values(), *self.fresh.values()])
-
-    def going_on(self, named: Sequence[ConversationEvent], rules: StreamRules) -> "Session":
-        """Returns a group with events of the newest of its conversations only, which others may go on with.
-
-        `named` are its events with the ids of their conversations; the rules say how long after its end a
-        conversation accepts events.
-        """
-        names = {event.event_id: event.session_id for event in named}
-        horizon = self.last_time - rules.session_gap - rules.allowed_lateness
-        present = (event for event in self.events() if event.event_id in names)
-        conversations = grouped((names[event.event_id], event) for event in present)
-
-        def latest(events: Sequence[ConversationEvent]) -> float:
-            return max(self.last_time if event.event_time is None else event.event_time for event in events)
-
-        kept, size = dict[str, ConversationEvent](), 0
-        for events in sorted(conversations.values(), key=latest, reverse=True):
-            size += sum(len(event.record.data) for event in events)
-            is_full = len(kept) + len(events) > MAX_EVENTS // 2 or size > MAX_BYTES // 2
-            if is_full or latest(events) < horizon:
-                break
-            kept.update((event.event_id, event) for event in events)
-        return replace(self, fresh={}, settled=kept)
 
     def record(self, session_id: str, closed_at: float) -> Record:
         """Returns the joined record of all events; its receipts are those of the new events."""
@@ -331,12 +309,29 @@ class Sessions(msgspec.Struct, array_like=True):
         """Closes a due group; returns its new events with the ids of their conversations, and failures."""
         given = session.events()
         named = event_formats.named_events(name, given, counts)
-        kept = session.going_on(named.events, rules) if is_of_endless_group(given[0]) else session
+        kept = session
+        if is_of_endless_group(given[0]):
+            # Events of the newest of its conversations stay, as long as these accept further ones.
+            names = {event.event_id: event.session_id for event in named.events}
+            conversations = grouped((names[e.event_id], e) for e in given if e.event_id in names)
+            aged = [
+                (max(session.last_time if e.event_time is None else e.event_time for e in events), events)
+                for events in conversations.values()
+            ]
+            horizon = session.last_time - rules.session_gap - rules.allowed_lateness
+            newest, size = dict[str, ConversationEvent](), 0
+            for latest, events in sorted(aged, key=itemgetter(0), reverse=True):
+                size += sum(len(event.record.data) for event in events)
+                is_full = len(newest) + len(events) > MAX_EVENTS // 2 or size > MAX_BYTES // 2
+                if is_full or latest < horizon:
+                    break
+                newest.update((event.event_id, event) for event in events)
+            kept = replace(session, fresh={}, settled=newest)
         record = kept.record(name, max(self.now, session.last_time))
         self._keep(name, closed_session(record, is_rejected=False), rules)
         # Its session tells a later process which conversations the group belongs to.
-        events = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
-        return events, list(named.failures)
+        fresh = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
+        return fresh, list(named.failures)
 
     def next_visit(self, rules: StreamRules) -> float:
         """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never."""

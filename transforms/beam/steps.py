@@ -117,7 +117,6 @@ class InspectedDoFn(beam.DoFn):
 
 @cache
 def _arguments(function: FunctionType) -> _Arguments:
-    """Returns the names of the arguments of a function, and the default values."""
     return get_function_args_defaults(function)
 
 
@@ -399,7 +398,6 @@ class BundleSums:
         return [*finished, reported(TO_READ, chosen)] if chosen else finished
 
     def _taken(self) -> list[tuple[str, Any]]:
-        """Returns the collected rows by table, and collects new ones."""
         rows, self._rows, self._bytes = self._rows, {table: [] for table in ROW_TABLES}, 0
         add_candidates(self._to_read, rows[CONVERSATIONS])
         return [*rows.items()]
@@ -464,8 +462,6 @@ UNUSABLE = "unusable "
 
 
 class _Waiting(NamedTuple):
-    """A conversation whose questions are in flight."""
-
     answered: "Future[None]"
     scored: ScoredConversation
     timestamp: Timestamp

@@ -234,11 +234,30 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
     turns = [pair for pair in sample.pairs if pair.expected is not None or pair.label]
     if case is None or (case.kind == "golden" and not turns):
         return Verdict(None, ("the golden has no turns",))
+    results: list[Outcome | None] = []
+    reasons = []
     if case.kind == "golden":
-        results, reasons = _checked_turns(sample, turns, judgements)
+        open_turns = []
+        for pair in turns:
+            outcomes = [outcome.outcome for outcome in judgements.golden_outcomes(sample, pair)]
+            similarity = judgements.similarity(sample, pair)
+            results += [*outcomes, sample.replay(pair).tool_outcome, similarity[1] if similarity else None]
+            results += ["FAIL"] if pair.label == MISSING_TURN else []
+            open_turns += [pair.index] if None in outcomes else []
+        if open_turns:
+            why = judgements.why(ces.SemanticSimilarity.name, open_turns)
+            why = why or judgements.why(ces.SemanticMatch.name, open_turns)
+            need = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
+            reasons.append(f"{need} a judge to compare meaning{why}")
         gated = [pair for pair in turns if hallucination_gates(sample, pair)]
     else:
-        results, reasons = _checked_scenario(sample, case, judgements)
+        results += [outcome.outcome for outcome in judgements.scenario_outcomes(sample)]
+        if None in results:
+            reasons.append("expectations need a judge" + judgements.why(ces.ScenarioExpectations.name))
+        goal = judgements.of_whole(ces.UserGoalSatisfaction.name)
+        results.append(goal.outcome if goal else None)
+        if results[-1] is None and case.user_goal_enabled and case.user_goal != "IGNORED":
+            reasons.append("the user goal needs a judge" + judgements.why(ces.UserGoalSatisfaction.name))
         counts = case.thresholds.scenario_hallucination == "ENABLED"
         gated = [pair for pair in sample.pairs if counts and needs_hallucination_check(pair)]
     clean = {pair.index: is_clean(pair, judgements) for pair in gated}
@@ -257,38 +276,3 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
     if not (reasons or stated or gated or "PASS" in results):
         reasons.append(f"the {case.kind} checks nothing")
     return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
-
-
-def _checked_turns(
-    sample: Sample, turns: Iterable[TurnPair], judgements: Judgements
-) -> tuple[list[Outcome | None], list[str]]:
-    """Returns the results of the turns of a golden, and why some are open."""
-    results: list[Outcome | None] = []
-    open_turns = []
-    for pair in turns:
-        outcomes = [outcome.outcome for outcome in judgements.golden_outcomes(sample, pair)]
-        similarity = judgements.similarity(sample, pair)
-        results += [*outcomes, sample.replay(pair).tool_outcome, similarity[1] if similarity else None]
-        results += ["FAIL"] if pair.label == MISSING_TURN else []
-        open_turns += [pair.index] if None in outcomes else []
-    if not open_turns:
-        return results, []
-    names = (ces.SemanticSimilarity.name, ces.SemanticMatch.name)
-    why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
-    need = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
-    return results, [f"{need} a judge to compare meaning{why}"]
-
-
-def _checked_scenario(
-    sample: Sample, case: EvalCase, judgements: Judgements
-) -> tuple[list[Outcome | None], list[str]]:
-    """Returns the results of the expectations of a scenario and of its user goal, and why some are open."""
-    results = [outcome.outcome for outcome in judgements.scenario_outcomes(sample)]
-    reasons = []
-    if None in results:
-        reasons.append("expectations need a judge" + judgements.why(ces.ScenarioExpectations.name))
-    goal = judgements.of_whole(ces.UserGoalSatisfaction.name)
-    reached = goal.outcome if goal else None
-    if reached is None and case.user_goal_enabled and case.user_goal != "IGNORED":
-        reasons.append("the user goal needs a judge" + judgements.why(ces.UserGoalSatisfaction.name))
-    return [*results, reached], reasons

@@ -226,7 +226,16 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value, key)
         if isinstance(value, dict):
-            return self._object(value, path)
+            done: dict[str, JsonValue] = {}
+            for name, item in value.items():
+                marked = self.text(name) if len(name) > 5 or name in self._literals else name
+                while marked in done:  # two keys with one marker
+                    marked += "'"
+                is_path = self._paths and _ends((*path, name), self._paths)
+                keyed = item if is_path else self._keyed(_name_of(value, name, path), item)
+                is_kept = self._kept and keyed == item and str(item) in self._kept
+                done[marked] = item if is_kept else self.redact(keyed, (*path, name))
+            return done
         if isinstance(value, list):
             pairs = [(_pair(item), item) for item in value]
             items = [[pair[0], self._keyed(*pair)] if pair else item for pair, item in pairs]
@@ -239,20 +248,8 @@ class Redactor:
         if _JUDGED_KEYS.isdisjoint(path) and (is_small or "details" not in path):
             return value
         # Numbers are times, amounts and places more often than phone numbers.
-        done = self.text(text, key, is_number=True)
-        return value if done == text else done
-
-    def _object(self, value: dict[str, JsonValue], path: tuple[str, ...]) -> JsonValue:
-        done: dict[str, JsonValue] = {}
-        for key, item in value.items():
-            name = self.text(key) if len(key) > 5 or key in self._literals else key
-            while name in done:  # two keys with one marker
-                name += "'"
-            is_path = self._paths and _ends((*path, key), self._paths)
-            keyed = item if is_path else self._keyed(_name_of(value, key, path), item)
-            is_kept = self._kept and keyed == item and str(item) in self._kept
-            done[name] = item if is_kept else self.redact(keyed, (*path, key))
-        return done
+        redacted_text = self.text(text, key, is_number=True)
+        return value if redacted_text == text else redacted_text
 
     def _parts(self, items: list[JsonValue]) -> list[JsonValue]:
         """Replaces values that begin in one part of a text and end in the next one."""

@@ -116,7 +116,6 @@ def select(
 
 
 def _asking(criterion: J, judge: JudgeConfig, asks_models: bool) -> J:
-    """Returns a criterion that asks by the prompts and the models of a run."""
     judge_options = criterion.judge_model_options
     options = judge_options.within(judge) if asks_models else judge_options.without_others()
     return criterion if options is judge_options else criterion.asking(options)

@@ -154,7 +154,21 @@ class StreamLoop:
             self._scorer.start_bundle()
             for value in values:
                 self._read(value.value, value.timestamp)
-            self._close_due()
+            # What is due closes at the time of a timer, as elsewhere: groups before sessions.
+            groups, sessions = self._groups, self._sessions
+            while groups.due <= self._watermark:
+                for name, group in groups.take_due(firing_time(groups.due).micros / 1e6, self._rules):
+                    self._held -= group.held()
+                    events, unnamed = groups.named(name, group, self._rules, self._counts)
+                    for event in events:
+                        self._add(sessions, event, Timestamp.of(group.last_time))
+                    for failure in unnamed:
+                        self._score(failure, Timestamp.of(group.last_time))
+            while sessions.due <= self._watermark:
+                for name, session in sessions.take_due(firing_time(sessions.due).micros / 1e6, self._rules):
+                    self._held -= session.held()
+                    content = sessions.joined(name, session, self._rules, is_kept=False)
+                    self._score(content, Timestamp.of(session.last_time))
             self._take(self._scorer.finish_bundle())
             PROGRESS.held += self._held
         store, in_flight = self._runtime.store, self._runtime.in_flight
@@ -195,23 +209,6 @@ class StreamLoop:
         self._held += held
         if rejected is not None:
             self._score(rejected, timestamp)
-
-    def _close_due(self) -> None:
-        """Closes the groups and sessions that are due, each at the time of a timer, as elsewhere."""
-        groups, sessions = self._groups, self._sessions
-        while groups.due <= self._watermark:
-            for name, group in groups.take_due(firing_time(groups.due).micros / 1e6, self._rules):
-                self._held -= group.held()
-                events, failures = groups.named(name, group, self._rules, self._counts)
-                for event in events:
-                    self._add(sessions, event, Timestamp.of(group.last_time))
-                for failure in failures:
-                    self._score(failure, Timestamp.of(group.last_time))
-        while sessions.due <= self._watermark:
-            for name, session in sessions.take_due(firing_time(sessions.due).micros / 1e6, self._rules):
-                self._held -= session.held()
-                content = sessions.joined(name, session, self._rules, is_kept=False)
-                self._score(content, Timestamp.of(session.last_time))
 
     def _score(self, content: RecordContent, timestamp: Timestamp) -> None:
         matched: object = content
