@@ -157,7 +157,6 @@ def _tell(number: int, links: Links) -> None:
 
 
 _PROCESSES_EVERY = 1.0
-_AGAIN = "several records are joined: the run starts again in one process (--workers 1)"
 
 
 def run_in_workers(
@@ -188,7 +187,7 @@ def run_in_workers(
             taken = handed | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
             build_end(pipeline, Scored([taken[_STATE]], [taken[_TOLD]]), settings, sink)
         else:
-            complain(_AGAIN)
+            complain("several records are joined: the run starts again in one process (--workers 1)")
             judge, counts = settings.judge, Counter[str]()
             for file in files:
                 for kind, value in _CODER.decode(file.read_bytes()):

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future
 from functools import cache
 from itertools import chain
-from types import FunctionType
 from typing import Any, NamedTuple
 from zlib import compress, crc32, decompress
 
@@ -115,9 +114,7 @@ class InspectedDoFn(beam.DoFn):
         return lambda: (names[1:], defaults[:])
 
 
-@cache
-def _arguments(function: FunctionType) -> _Arguments:
-    return get_function_args_defaults(function)
+_arguments = cache(get_function_args_defaults)
 
 
 # Counts that travel as data: what a bundle counted is one element, so that a repeated bundle counts once.

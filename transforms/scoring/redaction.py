@@ -67,13 +67,10 @@ _ID_COLUMNS = {
     "conversation_id", "user_id", "eval_id", "eval_set_id", "task", "source", "tags", "conversation",
     "sessionId", "displayName", "language", "event_time",
 }  # fmt: skip
-_IDS = ("eval_id", "eval_set_id")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 _OF_VERSION = re.compile(r"[\d._-]+")
 """How versions are written, `1.2.3.4` and `2024-11-29` among them."""
 _NUMBERED = re.compile(r"<([A-Z][A-Z0-9_]*)_\d{1,9}>")
-_OF_IDS = "match"
-"""The stage whose messages name cases and sets."""
 
 _AS_WRITTEN = ("",)
 """The path of what has no canonical form: a raw record, or JSON in a text."""
@@ -741,7 +738,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record[:-_LEFT_OF_CUT]  # a value that is cut there has no form to tell it by
         structure = json_structure(record)
         if structure is not None:
-            ids = [structure.get(key) for key in _IDS] if isinstance(structure, dict) else []
+            holder = structure if isinstance(structure, dict) else {}
+            ids = (holder.get("eval_id"), holder.get("eval_set_id"))
             redactor.name_ids(name for name in ids if isinstance(name, str))
             redactor.learn([structure], _AS_WRITTEN)
             done = redactor.redact(structure, _AS_WRITTEN)
@@ -754,7 +752,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
                     redactor.learn([{key: match[1] or match[2]}])
             record = redactor.text(record)
         failure.record = record
-    message = redactor.identity(failure.message) if failure.stage == _OF_IDS else failure.message
+    # Messages of matching name cases and sets.
+    message = redactor.identity(failure.message) if failure.stage == "match" else failure.message
     failure.message = redactor.text(message)
     failure.conversation_id = failure.conversation_id and redactor.identity(failure.conversation_id)
     failure.app_version = failure.app_version and redactor.version(failure.app_version)
