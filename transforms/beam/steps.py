@@ -497,13 +497,10 @@ class JudgeFn(ScoringDoFn):
             yield from self._outputs(scored, timestamp)
             return
         self._waiting.append(_Waiting(judge.submit(asking), scored, timestamp, window))
-        most = self._settings.most_waiting
-        while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
-            yield from self._answered(self._waiting.popleft())
+        yield from self._answered(self._settings.most_waiting)
 
     def finish_bundle(self) -> Iterator[Any]:
-        while self._waiting:
-            yield from self._answered(self._waiting.popleft())
+        yield from self._answered(0)
         if self._judge is not None:
             self._judge.rest()
             for model, usage in self._judge.counts.take().items():
@@ -521,11 +518,16 @@ class JudgeFn(ScoringDoFn):
         self.counts.update(judged_counts(scored, evaluated.verdict.status))
         return self.emitted(evaluated, timestamp)
 
-    def _answered(self, waiting: _Waiting) -> Iterator[Any]:
-        """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
-        waiting.answered.result()
-        for output in self._outputs(waiting.scored, waiting.timestamp):
-            yield TaggedOutput(output.tag, WindowedValue(output.value, waiting.timestamp, (waiting.window,)))
+    def _answered(self, most: int) -> Iterator[Any]:
+        """Emits what is answered, in order, and waits for answers until at most so many are left.
+
+        Raises AuthenticationError if the judge refuses to answer.
+        """
+        while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
+            answered, scored, timestamp, window = self._waiting.popleft()
+            answered.result()
+            for output in self._outputs(scored, timestamp):
+                yield TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (window,)))
 
 
 @beam.ptransform_fn

@@ -25,7 +25,7 @@ from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreR
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.schemas.score import Failure, Stage
 from turnwise.transforms.beam import steps
-from turnwise.transforms.beam.sessions import Ignored, MessagePackCoder, RecordContent, RejectedConversation
+from turnwise.transforms.beam.sessions import MessagePackCoder, RecordContent, RejectedConversation
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -309,19 +309,9 @@ class Outcomes(steps.BundleSums):
     def rejected(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run))
 
-    def other(self, content: Failure | RejectedConversation | Ignored) -> Any:
-        if isinstance(content, Failure):
-            return self.rejected(content)
-        if isinstance(content, RejectedConversation):
-            return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run))
-        # What adds nothing, such as an event that came twice.
-        return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
-
 
 class ScoreStreamFn(steps.JudgeFn):
     """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
-
-    _emission: Outcomes
 
     def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
         super().__init__(selection, run, judge, Outcomes(run))
@@ -329,8 +319,12 @@ class ScoreStreamFn(steps.JudgeFn):
     def process(self, sample: Any, at: Any = steps.TIMESTAMP, window: Any = steps.WINDOW) -> Iterator[Any]:
         if isinstance(sample, Sample):
             yield from super().process(sample, at, window)
-        else:
-            yield self._emission.other(sample)
+        elif isinstance(sample, Failure):
+            yield self._emission.rejected(sample)
+        elif isinstance(sample, RejectedConversation):
+            yield TaggedOutput(OUTCOMES, rejected_outcome(sample.record, sample.failures, self._run))
+        else:  # what adds nothing, such as an event that came twice
+            yield TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], sample.receipts))
 
 
 @beam.ptransform_fn
