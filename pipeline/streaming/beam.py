@@ -55,7 +55,40 @@ def read_arrivals(
     arrivals: list[PCollection[Arrival]] = []
     failures: list[PCollection[Failure]] = []
     for number, name in enumerate(inputs, 1):
-        source, find = _source(name, options)
+        kind = input_kind(name)
+        if kind and kind.is_local:
+            raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
+        source: beam.PTransform[Any, Any]
+        find: Callable[[Any], _Found] = records_of_row
+        if name.startswith(base.PUBSUB):
+            check_extra(f"--input {name}", "turnwise[gcp]")
+            (resource, is_topic), attribute = base.pubsub_name(name), options.timestamp_attribute
+            named: Any = {"topic" if is_topic else "subscription": resource}
+            try:
+                source = ReadFromPubSub(**named, with_attributes=True, timestamp_attribute=attribute)
+            except ValueError as error:
+                raise ConfigError(f"--input {name}: {error}") from None
+            find = partial(records_of_message, source=resource, attribute=attribute)
+        elif name.startswith(base.KAFKA):
+            topic = base.parse_kafka_uri(name)
+            fixed = {
+                "bootstrap.servers": topic.brokers,
+                "group.id": topic.group,
+                "enable.auto.commit": "false",
+            }
+            source = ReadFromKafka(
+                {"auto.offset.reset": "earliest", **topic.properties, **fixed},
+                [topic.topic],
+                commit_offset_in_finalize=True,
+                timestamp_policy=ReadFromKafka.create_time_policy,
+                with_metadata=True,
+            )
+        else:
+            is_directory = name.endswith("/") or Path(name).is_dir()
+            pattern = f"{name.rstrip('/')}/**" if is_directory else name
+            # The default is the time at which the module was loaded.
+            source = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=Timestamp.now())
+            find = partial(records_of_file, limit=options.max_record_bytes)
         try:
             read = root | f"Input{number}Read" >> source
         except RuntimeError as error:
@@ -68,39 +101,6 @@ def read_arrivals(
     if len(inputs) == 1:
         return arrivals[0], failures[0]
     return arrivals | "AllArrivals" >> beam.Flatten(), failures | "AllReadFailures" >> beam.Flatten()
-
-
-def _source(
-    name: str, options: base.SourceOptions
-) -> "tuple[beam.PTransform[Any, Any], Callable[[Any], _Found]]":
-    kind = input_kind(name)
-    if kind and kind.is_local:
-        raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
-    if name.startswith(base.PUBSUB):
-        check_extra(f"--input {name}", "turnwise[gcp]")
-        (resource, is_topic), attribute = base.pubsub_name(name), options.timestamp_attribute
-        named: Any = {"topic" if is_topic else "subscription": resource}
-        try:
-            messages = ReadFromPubSub(**named, with_attributes=True, timestamp_attribute=attribute)
-        except ValueError as error:
-            raise ConfigError(f"--input {name}: {error}") from None
-        return messages, partial(records_of_message, source=resource, attribute=attribute)
-    if name.startswith(base.KAFKA):
-        topic = base.parse_kafka_uri(name)
-        fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
-        read = ReadFromKafka(
-            {"auto.offset.reset": "earliest", **topic.properties, **fixed},
-            [topic.topic],
-            commit_offset_in_finalize=True,
-            timestamp_policy=ReadFromKafka.create_time_policy,
-            with_metadata=True,
-        )
-        return read, records_of_row
-    is_directory = name.endswith("/") or Path(name).is_dir()
-    pattern = f"{name.rstrip('/')}/**" if is_directory else name
-    # The default is the time at which the module was loaded.
-    matches = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=Timestamp.now())
-    return matches, partial(records_of_file, limit=options.max_record_bytes)
 
 
 _Found: TypeAlias = "Iterator[tuple[Record | Failure, float | None, float]]"

@@ -336,20 +336,19 @@ def ScoreArrivals(
     return (matched | "Score" >> step)[OUTCOMES]
 
 
-class _ParseArrivalFn(steps.ParsingDoFn):
+class ParseArrivalFn(steps.ParsingDoFn):
+    """Yields what the record of an arrival holds, at the watermark of then; see `outputs`."""
+
     def process(self, arrival: Arrival) -> list[Any]:
-        return self.outputs(Record(arrival.source, arrival.position, arrival.data), known_watermark(arrival))
-
-
-def known_watermark(arrival: Arrival) -> float:
-    """Returns the watermark of an arrival; 0: it is unknown."""
-    return arrival.watermark if epoch_seconds(arrival.watermark) == arrival.watermark else 0.0
+        is_known = epoch_seconds(arrival.watermark) == arrival.watermark
+        record = Record(arrival.source, arrival.position, arrival.data)
+        return self.outputs(record, arrival.watermark if is_known else 0.0)
 
 
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
     """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
-    parse = beam.ParDo(_ParseArrivalFn(reader))
+    parse = beam.ParDo(ParseArrivalFn(reader))
     return arrivals | "Parse" >> parse.with_outputs(steps.EVENTS, steps.GROUPED, main="whole")
 
 

@@ -1,6 +1,5 @@
 """Drives the functions of a stream in this process, one bundle at a time, by its watermark and clock."""
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
@@ -10,6 +9,7 @@ from threading import Event, Thread
 from time import monotonic, sleep, time
 from typing import Any, NamedTuple, TypeVar
 
+from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
@@ -27,8 +27,9 @@ from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
 from turnwise.transforms.beam import windows
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
+from turnwise.transforms.beam.steps import GROUPED
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
-from turnwise.transforms.formats.reading import LoggedConversation, LogReader, parse_record
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.matching.sample import match_case
 from turnwise.transforms.metrics.state import MetricsState
@@ -125,6 +126,7 @@ class StreamLoop:
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[windows.SumsChange]) -> None:
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
+        self._parser = windows.ParseArrivalFn(self._reader)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
         self._scorer = windows.ScoreStreamFn(settings.selection, settings.run, settings.judge)
         self._windows = Windows(self._rules, sums)
@@ -134,7 +136,6 @@ class StreamLoop:
         self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
         self._watermark, self._clock, self._held = -inf, 0.0, 0
         self._outcomes: list[windows.RecordOutcome] = []
-        self._counts: Counter[str] = Counter()
 
     def run(self, events: Iterable[StreamEvent]) -> None:
         """Processes the events of a stream, and ends its sessions and windows after the last one."""
@@ -159,7 +160,7 @@ class StreamLoop:
             while groups.due <= self._watermark:
                 for name, group in groups.take_due(firing_time(groups.due).micros / 1e6, self._rules):
                     self._held -= group.held()
-                    events, unnamed = groups.named(name, group, self._rules, self._counts)
+                    events, unnamed = groups.named(name, group, self._rules, self._parser.counts)
                     for event in events:
                         self._add(sessions, event, Timestamp.of(group.last_time))
                     for failure in unnamed:
@@ -189,15 +190,13 @@ class StreamLoop:
             store.commit(unsent, in_flight)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
-        watermark = windows.known_watermark(arrival)
-        record = Record(arrival.source, arrival.position, arrival.data)
-        for content in parse_record(self._reader, record, self._counts):
-            if not isinstance(content, ConversationEvent):
+        for content in self._parser.process(arrival):
+            if not isinstance(content, TaggedOutput):
                 self._score(content, timestamp)
                 continue
-            event = content._replace(watermark=watermark) if watermark else content
-            if event.group:
-                self._add(self._groups, event._replace(session_id=event.group), timestamp)
+            key, event = content.value
+            if content.tag == GROUPED:
+                self._add(self._groups, event._replace(session_id=key), timestamp)
             else:
                 self._add(self._sessions, event, timestamp)
 
@@ -213,7 +212,7 @@ class StreamLoop:
     def _score(self, content: RecordContent, timestamp: Timestamp) -> None:
         matched: object = content
         if isinstance(content, LoggedConversation):
-            matched = match_case(self._cases, *content, self._counts)
+            matched = match_case(self._cases, *content, self._parser.counts)
         self._take(self._scorer.process(matched, timestamp))
 
     def _take(self, outputs: Iterable[Any]) -> None:
