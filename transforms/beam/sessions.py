@@ -255,7 +255,8 @@ class Sessions(msgspec.Struct, array_like=True):
                 if kept is not None and not is_endless:
                     is_late = not kept.events or kept.closed_at + rules.allowed_lateness <= self.now
                 if is_late:
-                    raise LateEventError("the event came after its conversation was forgotten")
+                    late = LateEventError("the event came after its conversation was forgotten")
+                    return 0, record_failure("assemble", late, event.record, name)
                 if kept is not None and kept.events:
                     session = reopened(kept, reader)
             grown = session.add(event, time, rules)

@@ -326,7 +326,7 @@ class MetricsFiles:
     """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[windows.SumsChange]) -> None:
-        """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
+        """Reads the rows, without those of windows not known; raises ConfigError for what cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         states = {_window_key(entry.event_time, entry.app_version): entry.statistics for entry in known}
         self._rows: dict[str, dict[_WindowKey, list[JsonObject]]] = {table: {} for table in SINGLE_FILES}
