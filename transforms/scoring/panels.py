@@ -118,8 +118,8 @@ async def cascade_score(
     confidence = least_confidence(recorder.samples)
     doubt = await _doubt(cheap, cascade, run, member, confidence)
     detail: JsonObject = {"first": {**member.detail(), "confidence": confidence}}
-    decided, last = score, ", ".join(options.judge_model or "" for options in others)
-    members = [member]
+    last = ", ".join(options.judge_model or "" for options in others)
+    decided, members = score, [member]
     if doubt is None:
         detail |= {"decided_by": "first", "why": None, "unsure": None}
         # What the other judge would have been asked at least, by model.
