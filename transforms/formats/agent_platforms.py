@@ -108,13 +108,7 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
         if kind is None and not row.get("request_utterances"):
             unknown = next((key for key in given if key != "language_code"), "a request without input")
             log.unread.part(unknown)
-    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
-    actions = list(kinds.objects(tracing.get("actions"), "actions"))
-    for block in () if actions else kinds.objects(result.get("trace_blocks"), "traceBlocks"):
-        actions += kinds.objects(block.get("actions"), "actions")
-    for action in actions:
-        _action(_plain(action), log)
-    _webhooks(result, log)
+    has_actions = _add_calls(result, log)
     messages = list(kinds.objects(result.get("response_messages"), "responseMessages"))
     # What was sent while the agent still worked; the last response may hold it once more.
     earlier: list[JsonObject] = []
@@ -130,15 +124,36 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
         log.agent(str(row["response_utterances"]))
     # What a page of a flow says is its own text, or made of parameters and data stores.
     log.turn.variables = {**log.turn.variables, **kinds.as_object(result.get("parameters"))}
-    if not (actions or log.turn.tool_calls):
+    if not (has_actions or log.turn.tool_calls):
         log.turn.unknown_evidence = "the log does not hold what the page of a flow took its answer from"
     if not response:
         log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
     return next((end for end in reversed(ends) if end), None)
 
 
-def _webhooks(result: JsonObject, log: Dialogue) -> None:
-    """Adds the calls of webhooks, of which several lists say what is known, in the order of the calls."""
+# Their tag tells several uses of one webhook apart.
+_NAMES = ("webhook_display_names", "webhook_tags", "webhook_ids")
+
+
+def _add_calls(result: JsonObject, log: Dialogue) -> bool:
+    """Adds the calls of the agent's actions and of webhooks; returns whether the log holds any action."""
+    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
+    actions = list(kinds.objects(tracing.get("actions"), "actions"))
+    for block in () if actions else kinds.objects(result.get("trace_blocks"), "traceBlocks"):
+        actions += kinds.objects(block.get("actions"), "actions")
+    for action in map(_plain, actions):
+        if use := _plain(action.get("tool_use")):
+            shown_name, action_name, tool = (use.get(key) for key in ("display_name", "action", "tool"))
+            name = as_text(shown_name or action_name or tool)
+            log.call(name, use.get("input_action_parameters") or {}, None, as_text(tool) or "")
+            log.turn.tool_calls[-1].display_name = as_text(action_name) if shown_name else None
+            exception = _plain(_plain(action.get("status")).get("exception"))
+            if use.get("output_action_parameters") is not None or exception:
+                error = exception.get("error_message") or (True if exception else None)
+                log.result(use.get("output_action_parameters"), None, name, error)
+        for kind in sorted(action.keys() - _ACTIONS_WITHOUT_CALLS):
+            log.unread.part(kind)
+    # Of the calls of webhooks several lists say what is known, in the order of the calls.
     lists = (kinds.objects_in(result.get(f"webhook_{name}")) for name in ("statuses", "payloads"))
     names = next((held for key in _NAMES if isinstance(held := result.get(key), list) and held), [])
     if calls := list(zip_longest(names, *lists)):
@@ -148,25 +163,7 @@ def _webhooks(result: JsonObject, log: Dialogue) -> None:
         log.call(name, None)
         failed = bool(_plain(status).get("code"))
         log.result(payload or None, None, name, _plain(status).get("message") or True if failed else None)
-
-
-# Their tag tells several uses of one webhook apart.
-_NAMES = ("webhook_display_names", "webhook_tags", "webhook_ids")
-
-
-def _action(action: JsonObject, log: Dialogue) -> None:
-    use = _plain(action.get("tool_use"))
-    if use:
-        name = as_text(use.get("display_name") or use.get("action") or use.get("tool"))
-        tool = as_text(use.get("tool")) or ""
-        log.call(name, use.get("input_action_parameters") or {}, None, tool)
-        log.turn.tool_calls[-1].display_name = as_text(use.get("action")) if use.get("display_name") else None
-        exception = _plain(_plain(action.get("status")).get("exception"))
-        if use.get("output_action_parameters") is not None or exception:
-            error = exception.get("error_message") or (True if exception else None)
-            log.result(use.get("output_action_parameters"), None, name, error)
-    for kind in sorted(action.keys() - _ACTIONS_WITHOUT_CALLS):
-        log.unread.part(kind)
+    return bool(actions)
 
 
 _MARKUP = re.compile(r"<[^<>]*>")

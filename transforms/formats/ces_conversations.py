@@ -39,9 +39,16 @@ _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
 
-def _conversation(value: JsonObject) -> canonical.Conversation:
+def _conversation(given: JsonObject) -> canonical.Conversation:
     """Converts a CES Conversation leniently; beyond CES: `evaluation`, `tools`, `ended`, `ended_detail`."""
-    value = {key: _cell(key, item) for key, item in value.items()}
+    value: JsonObject = {}
+    for key, item in given.items():
+        value[key] = item
+        if isinstance(item, str) and key in _CELLS:
+            # A cell of a table holds a list as a JSON text, and a time as BigQuery's exports write it.
+            is_list = key in ("turns", "messages")
+            seconds = time_seconds(item) if " " in item and not is_list else None
+            value[key] = decoded(item) if is_list else item if seconds is None else rfc3339(seconds)
     message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     logged = value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
@@ -60,16 +67,6 @@ def _conversation(value: JsonObject) -> canonical.Conversation:
     whole.meta = {"deployment": message.deployment} if message.deployment else {}
     whole.tools = endings.declared_tools(value.get("tools"))
     return whole
-
-
-def _cell(key: str, item: JsonValue) -> JsonValue:
-    """Returns what a cell of a table holds: lists as JSON texts, times as BigQuery's exports write them."""
-    if not isinstance(item, str) or key not in _CELLS:
-        return item
-    if key in ("turns", "messages"):
-        return decoded(item)
-    seconds = time_seconds(item) if " " in item else None
-    return item if seconds is None else rfc3339(seconds)
 
 
 def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> Turn:
@@ -192,15 +189,12 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     turn.inference_calls = len(models)
     reports: list[canonical.Usage] = []
     for model in models:
-        sent, got = (_tokens(model.get(f"{side} token count")) for side in ("input", "output"))
+        stated_counts = [model.get(f"{side} token count") for side in ("input", "output")]
+        sent, got = (int(count) if isinstance(count, int | float) else None for count in stated_counts)
         reports.append(canonical.Usage(sent, got, model=endings.as_text(model.get("model"))))
     counts = [n for report in reports for n in (report.input_tokens, report.output_tokens) if n is not None]
     if counts and min(counts) >= 0:
         turn.usage = reduce(canonical.Usage.plus, reports)
-
-
-def _tokens(value: JsonValue) -> int | None:
-    return int(value) if isinstance(value, int | float) else None
 
 
 def _descendants(span: ces.Span) -> Iterator[ces.Span]:

@@ -44,7 +44,18 @@ def _is_entry(value: JsonObject) -> bool:
 def _read_claude(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     if not isinstance(value, list):
         raise ValueError("one line of a session log; such a log is read as a whole file")
-    chains = [(entries, *_chain(entries)) for entries in _segments(list(objects(value, "lines")))]
+    # `/clear` and another session id start a conversation.
+    segments: list[list[JsonObject]] = [[]]
+    session: JsonValue = None
+    for entry in objects(value, "lines"):
+        content, session_id = _content_of(entry), entry.get("sessionId") or session
+        cleared = isinstance(content, str) and "<command-name>/clear" in content
+        if cleared or session not in (None, session_id):
+            segments.append([])
+        session = session_id
+        if not cleared:
+            segments[-1].append(entry)
+    chains = [(entries, *_chain(entries)) for entries in segments if entries]
     spoken = enumerate(chain for chain in chains if any(map(_is_spoken, chain[1])))
     return [_conversation(*chain, record, number) for number, chain in spoken]
 
@@ -78,7 +89,8 @@ def _conversation(
             turn.usage, endings.token_counts(as_object(reply.get("usage"))), reply.get("model")
         )
         turn.inference_calls = (turn.inference_calls or 0) + 1
-    inner = sum(map(is_anthropic_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
+    beneath = (b for e in entries if e.get("isSidechain") for b in objects_in(_content_of(e)))
+    inner = sum(map(is_anthropic_block, beneath))
     if inner and not kept[0].get("isSidechain"):
         log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if beside:
@@ -157,11 +169,8 @@ def _is_claude_line(value: JsonObject) -> bool:
 
 def _is_stream(record: JsonObject) -> bool:
     lines = objects_in(record.get("messages"))[:_TRIED]
-    return _is_claude_line(record) or any(_is_claude_line(line) or _is_wrapped(line) for line in lines)
-
-
-def _is_wrapped(line: JsonObject) -> bool:
-    return "direction" in line and isinstance(line.get("message"), dict)
+    wrapped = ("direction" in line and isinstance(line.get("message"), dict) for line in lines)
+    return _is_claude_line(record) or any(map(_is_claude_line, lines)) or any(wrapped)
 
 
 def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
@@ -171,7 +180,8 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
     log, about, is_over, inner = Dialogue(), JsonObject(), True, 0
     session: str | None = None
     for line in objects(lines, "messages"):
-        entry = line["message"] if _is_wrapped(line) else line
+        is_wrapped = "direction" in line and isinstance(line.get("message"), dict)
+        entry = line["message"] if is_wrapped else line
         kind = kind_of(entry)
         if entry.get("session_id") not in (None, "default"):
             session = endings.as_text(entry["session_id"])
@@ -271,21 +281,6 @@ def _text_of(entry: JsonObject) -> str:
     return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 
-def _segments(entries: Sequence[JsonObject]) -> list[list[JsonObject]]:
-    """Returns the entries of each conversation: `/clear` and another session id start one."""
-    segments: list[list[JsonObject]] = [[]]
-    session: JsonValue = None
-    for entry in entries:
-        content, session_id = _content_of(entry), entry.get("sessionId") or session
-        cleared = isinstance(content, str) and "<command-name>/clear" in content
-        if cleared or session not in (None, session_id):
-            segments.append([])
-        session = session_id
-        if not cleared:
-            segments[-1].append(entry)
-    return list(filter(None, segments))
-
-
 # The log of a session is a tree, in which a retry opens a branch.
 def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     """Returns the entries from the first to the newest one, and how many messages are in other branches.
@@ -305,14 +300,14 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         at = None if parent is None else by_id.get(str(parent), before[at["uuid"]])
     ids = {_message_id(entry) for entry in given if entry["uuid"] in kept} - {None}
     kept |= {entry["uuid"] for entry in given if _message_id(entry) in ids}
-    made = [block.get("id") for entry in given if entry["uuid"] in kept for block in _blocks_of(entry)]
+    named_blocks = [(entry["uuid"], objects_in(_content_of(entry))) for entry in given]
+    made = [block.get("id") for name, blocks in named_blocks if name in kept for block in blocks]
     called = {call_id for call_id in made if isinstance(call_id, str)}
-    for entry in given:
-        blocks = _blocks_of(entry)
+    for name, blocks in named_blocks:
         answered = [block.get("tool_use_id") for block in blocks]
         are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
         if blocks and are_known and all(map(is_anthropic_block, blocks)):
-            kept.add(entry["uuid"])
+            kept.add(name)
     left = [entry for entry in given if entry["uuid"] not in kept and not entry.get("isMeta")]
     beside = sum(entry.get("type") in ("user", "assistant") for entry in left)
     return [entry for entry in given if entry["uuid"] in kept], beside
@@ -321,10 +316,6 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
 def _message_id(entry: JsonObject) -> str | None:
     """Returns the id of the API's message, which several entries may share."""
     return endings.text_of(as_object(entry.get("message")), "id")
-
-
-def _blocks_of(entry: JsonObject) -> list[JsonObject]:
-    return objects_in(_content_of(entry))
 
 
 # Codex: `rollout-*.jsonl`, and the events of `codex exec --json`.

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.fields import gaps
-from turnwise.transforms.formats.messages.kinds import HIDDEN, as_object
+from turnwise.transforms.formats.messages.kinds import HIDDEN, as_object, objects_in
 from turnwise.transforms.formats.traces.span import key_values
 
 
@@ -103,7 +103,11 @@ def _stated(places: Places, value: JsonValue) -> list[list[str]]:
     for path, names in places:
         paths = [part.split(".") if part else [] for part in path.split(BOTH)]
         records = value if isinstance(value, list) else [value]
-        holders = [holder for item in records for steps in paths for holder in _objects(item, steps)]
+        holders: list[JsonObject] = []
+        for held in (held for item in records for steps in paths for held in _values(item, steps)):
+            held = json_structure(held) if isinstance(held, str) else held
+            held = key_values(held) if _are_pairs(held) else held
+            holders += objects_in(held if isinstance(held, list) else [held])
         for index, keys in enumerate(names if holders else ()):
             for key in keys if not stated[index] else ():
                 stated[index] = [text for holder in holders if (text := _text(_held(holder, key)))]
@@ -224,15 +228,6 @@ def _text(value: JsonValue) -> str | None:
         return None
     text = str(value).strip()
     return None if text in HIDDEN else text or None
-
-
-def _objects(value: JsonValue, steps: Sequence[str]) -> Iterator[JsonObject]:
-    for held in _values(value, steps):
-        held = json_structure(held) if isinstance(held, str) else held
-        held = key_values(held) if _are_pairs(held) else held
-        for item in held if isinstance(held, list) else (held,):
-            if isinstance(item, dict):
-                yield item
 
 
 def _are_pairs(value: JsonValue) -> bool:

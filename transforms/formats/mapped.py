@@ -1,8 +1,9 @@
 """Reads records of any form as conversations, by the mapping of the config."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -30,11 +31,6 @@ SINGLE = ("conversation_id", "order", *FIELDS)
 """What a mapping reads in a record beside its turns and messages."""
 
 
-@lru_cache(maxsize=64)
-def _parsed(expression: str) -> Any:
-    return jmespath.compile(expression).parsed
-
-
 class MappedRecord:
     """A record, and what the expressions of a mapping read in it."""
 
@@ -49,7 +45,7 @@ class MappedRecord:
         if expression is None:
             return None
         try:
-            result = self._interpreter.visit(_parsed(expression), self._record)
+            result = self._interpreter.visit(jmespath.compile(expression).parsed, self._record)
         except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"mapping: {expression}: {' '.join(str(error).split())[:300]}") from None
         self._results.append(result)
@@ -176,7 +172,12 @@ _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state i
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [value[PART] for value in values]
     orders = [part["order"] for part in parts]
-    numbers = [number for order in orders if (number := _number(order)) is not None]
+    numbers: list[Decimal] = []
+    for order in orders:
+        # Cells of a CSV file state numbers as texts.
+        with suppress(InvalidOperation):
+            number = Decimal(order) if isinstance(order, str | int | float) else None
+            numbers += [number] if number is not None and number.is_finite() else []
     if len(numbers) == len(parts):
         parts = [part for _, part in sorted(zip(numbers, parts, strict=True), key=lambda pair: pair[0])]
     elif all(isinstance(order, str) for order in orders):
@@ -190,15 +191,6 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     conversation = read([part.get(key) for part in parts], fields, session_id)
     unread = list(dict.fromkeys(path for part in parts for path in part["unread"]))
     return _with_gaps(conversation, any(part["states_calls"] for part in parts), unread)
-
-
-def _number(order: JsonValue) -> Decimal | None:
-    """Returns the number that a value is, or that its text states, as cells of a CSV file do."""
-    try:
-        number = Decimal(order) if isinstance(order, str | int | float) else None
-    except InvalidOperation:
-        return None
-    return number if number is not None and number.is_finite() else None
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
@@ -226,26 +218,24 @@ def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[
 
 
 def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
-    turns = [_turn(turn, index) for index, turn in enumerate(kinds.objects(list(held), "turns"))]
+    turns: list[Turn] = []
+    for index, turn in enumerate(kinds.objects(list(held), "turns")):
+        given = {key: item for key, item in turn.items() if item is not None}
+        if not given:
+            raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
+        for key in _CALLS:
+            if key in given:
+                calls = [endings.call_fields(call) for call in kinds.objects(given[key], key)]
+                given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
+        if "tool_responses" in given:
+            answers = kinds.objects(given["tool_responses"], "tool_responses")
+            given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
+        made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
+        agents, users = ([endings.own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
+        endings.add_own_results(made, agents, users, unread)
+        turns.append(unread.add_to(made))
     check_calls(turns)
     return _conversation(turns, fields, name, endings.UNKNOWN)
-
-
-def _turn(turn: JsonObject, index: int) -> Turn:
-    given = {key: item for key, item in turn.items() if item is not None}
-    if not given:
-        raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
-    for key in _CALLS:
-        if key in given:
-            calls = [endings.call_fields(call) for call in kinds.objects(given[key], key)]
-            given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
-    if "tool_responses" in given:
-        answers = kinds.objects(given["tool_responses"], "tool_responses")
-        given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
-    made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
-    agents, users = ([endings.own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
-    endings.add_own_results(made, agents, users, unread)
-    return unread.add_to(made)
 
 
 def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:

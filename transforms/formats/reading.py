@@ -402,12 +402,6 @@ def parse_record(
     return parts
 
 
-def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
-    if conversation.app_version is None:
-        counts[no_version_counter(conversation.source)] += 1
-    return LoggedConversation(conversation, record)
-
-
 def _damage(record: Record) -> ValueError | None:
     """Returns the error of a record in whose place there are bytes of no text; None: it is UTF-8 text."""
     # A crash or a bad disk leaves NUL bytes or noise where several records, with their line ends, were.
@@ -433,7 +427,9 @@ def parse_conversation(
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
-    return _logged(copy, record, counts)
+    if copy.app_version is None:
+        counts[no_version_counter(copy.source)] += 1
+    return LoggedConversation(copy, record)
 
 
 def join_session(
@@ -449,7 +445,9 @@ def join_session(
         counts["rejected_conversations"] += 1
         return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
-    return [_logged(conversation, events[0].record, counts)]
+    if conversation.app_version is None:
+        counts[no_version_counter(conversation.source)] += 1
+    return [LoggedConversation(conversation, events[0].record)]
 
 
 def parse_case(
@@ -507,7 +505,15 @@ class AnyReader:
 
     def read(self, record: Record) -> ReadRecord:
         """Returns what a record holds: conversations if it is a log, else eval cases. It never raises."""
-        kind = self._kind(record)
+        kind = None if self._input_format == AUTO else FORMATS[self._input_format]
+        with suppress(*RAISED):
+            if kind is None:
+                value = decoded(from_json(record.data))
+                value = next(iter(_page(value)), value)
+                if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
+                    kind = FORMATS[MAPPING]
+                else:
+                    kind = mapped_format(self._mapping, value)
         name = kind.name if kind else None
         if kind is not None and not kind.is_log:
             return ReadRecord(name, self._read_cases(record))
@@ -517,18 +523,6 @@ class AnyReader:
             if any(isinstance(item, FoundCase) for item in cases) or b'"conversation_id"' not in record.data:
                 return ReadRecord(name, cases)
         return ReadRecord(name, contents)
-
-    def _kind(self, record: Record) -> Format | None:
-        if self._input_format != AUTO:
-            return FORMATS[self._input_format]
-        try:
-            value = decoded(from_json(record.data))
-            value = next(iter(_page(value)), value)
-            if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
-                return FORMATS[MAPPING]
-            return mapped_format(self._mapping, value)
-        except RAISED:
-            return None
 
     def _read_cases(self, record: Record) -> list[Found]:
         cases = parse_case(self._cases, record, Counter())

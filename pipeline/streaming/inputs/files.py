@@ -223,11 +223,8 @@ class _LineFile(_WatchedFile):
             return True
         if not self._is_tried and self.is_quiet(now):
             return True
-        return self._saved[0] != self._offset and self._may_save and self.is_quiet(now, GIVEN_UP_SECONDS)
-
-    @property
-    def _may_save(self) -> bool:
-        return bool(self.source) and self._splitter.is_between_lines
+        may_save = bool(self.source) and self._splitter.is_between_lines
+        return self._saved[0] != self._offset and may_save and self.is_quiet(now, GIVEN_UP_SECONDS)
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
         """Returns at most `limit` items, and the bytes read; raises OSError, or an error: it is no text."""
@@ -258,7 +255,8 @@ class _LineFile(_WatchedFile):
             elif is_quiet and not self._is_tried:
                 self._is_tried = True
                 self._give_rest()
-            if self._may_save and self.is_quiet(now, GIVEN_UP_SECONDS):
+            may_save = bool(self.source) and self._splitter.is_between_lines
+            if may_save and self.is_quiet(now, GIVEN_UP_SECONDS):
                 self._save()
         taken, self._items = self._items[:limit], self._items[limit:]
         return taken, cost
@@ -288,31 +286,26 @@ class _LineFile(_WatchedFile):
             return False
         self._identity, self._is_cut_short = self._identity_of(line), not is_whole
         facts = {} if self._must_be_new else self._labels.facts(self._identity)
-        if facts and not self._resumes(file, facts):
-            facts = {}
-        if not facts:
+        self._must_be_new = False
+        offset = facts.get("offset", 0)
+        tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
+        if not facts or self.size < offset or _digest(tail) != facts["tail"]:
             self.source = self._labels.new(self.path)
             self._done = self._labels.checkpoints.done(self.source)
             self._save()
-        self._must_be_new = False
+            return True
+        # The text is still the one that its known label stands for.
+        self.source = facts["label"]
+        self._done = self._labels.checkpoints.done(self.source)
+        cuts = [int(cut) for cut in facts["cuts"]]
+        if self._done.through >= facts["line"]:
+            self._start(offset, facts["line"], cuts, _part(file, 0, min(offset, _COMPARED)), tail)
+        else:
+            self._start(0, 0, cuts)
         return True
 
     def _identity_of(self, line: bytes) -> str:
         return f"lines {self._inode} {blake2b(line.strip(), digest_size=12).hexdigest()}"
-
-    def _resumes(self, file: BinaryIO, facts: dict[str, Any]) -> bool:
-        """Continues under a known label; returns False if the text has changed."""
-        label, offset, line = facts["label"], facts["offset"], facts["line"]
-        tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
-        if self.size < offset or _digest(tail) != facts["tail"]:
-            return False
-        self.source, self._done = label, self._labels.checkpoints.done(label)
-        cuts = [int(cut) for cut in facts["cuts"]]
-        if self._done.through >= line:
-            self._start(offset, line, cuts, _part(file, 0, min(offset, _COMPARED)), tail)
-        else:
-            self._start(0, 0, cuts)
-        return True
 
     def _save(self) -> None:
         if self._splitter.is_between_lines:
@@ -440,7 +433,7 @@ class _Document(_WatchedFile):
             if not is_given_up and not self._looks_complete():
                 self._is_tried = True
                 return [], self.size
-            self._items = self._begin()
+            self._items = self._unsettled()
         items = list(islice(self._items, limit))
         self._is_read = len(items) < limit
         return items, sum(len(item.data) for item in items)
@@ -451,7 +444,7 @@ class _Document(_WatchedFile):
             return []
         if not self.is_quiet(now) and not self._looks_complete():
             return []
-        self._items, self._is_read = self._begin(), True
+        self._items, self._is_read = self._unsettled(), True
         return list(self._items)
 
     def unfinished(self) -> str:
@@ -472,20 +465,18 @@ class _Document(_WatchedFile):
             text = file.read().removeprefix(BOM).strip()
         return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))
 
-    def _begin(self) -> Iterator[SourceRecord]:
+    def _unsettled(self) -> Iterator[SourceRecord]:
+        """Yields the records that are not settled; stores how many there are when all of them were read."""
         identity = f"document {self._inode} {self.size} {self._mtime_ns}"
         facts = self._labels.facts(identity)
         if not facts:
             facts = {"label": self._labels.new(self.path), "records": None}
             self._labels.save(identity, **facts)
-        self.source = facts["label"]
-        done = self._labels.checkpoints.done(self.source)
+        self.source = source = facts["label"]
+        checkpoints, last = self._labels.checkpoints, 0
+        done = checkpoints.done(source)
         if facts["records"] is not None and done.through >= facts["records"]:
-            return iter(())
-        return self._unsettled(identity, done)
-
-    def _unsettled(self, identity: str, done: SettledPositions) -> Iterator[SourceRecord]:
-        checkpoints, source, last = self._labels.checkpoints, self.source, 0
+            return
         for item in self._all(source):
             checkpoints.skip(source, range(last + 1, item.position))
             last = item.position
@@ -565,28 +556,6 @@ class _LineSplitter:
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
 
 
-def check_paths(paths: Sequence[str]) -> None:
-    """Raises ConfigError for a path that cannot be watched."""
-    for path in paths:
-        if not is_local(path):
-            raise ConfigError(
-                f"--input {path}: a stream in this process reads local files only; name a --runner"
-            )
-        if not path.strip():
-            raise ConfigError("--input: an empty path")
-        if problem := local_files.name_problem(path):
-            raise ConfigError(f"--input {path}: {problem}")
-        if not glob.has_magic(path) and not Path(path).exists():
-            raise ConfigError(f"--input {path}: no such file or directory")
-        if os.path.lexists(path) and not os.path.isdir(path):
-            # An unreadable file may become readable; until then it is a failure of the stream.
-            with suppress(OSError):
-                try:
-                    local_files.check_file(path)
-                except ValueError as error:
-                    raise ConfigError(f"--input {path}: {error}") from None
-
-
 def find_files(paths: Sequence[str]) -> list[local_files.Seen]:
     """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
     files: dict[str, local_files.Seen] = {}
@@ -629,7 +598,24 @@ class DirectorySource(StreamSource):
 
     def __init__(self, paths: Sequence[str], checkpoints: Checkpoints, max_record_bytes: int) -> None:
         """Checks the paths (files, directories or globs), which the first poll reads; raises ConfigError."""
-        check_paths(paths)
+        for path in paths:
+            if not is_local(path):
+                raise ConfigError(
+                    f"--input {path}: a stream in this process reads local files only; name a --runner"
+                )
+            if not path.strip():
+                raise ConfigError("--input: an empty path")
+            if problem := local_files.name_problem(path):
+                raise ConfigError(f"--input {path}: {problem}")
+            if not glob.has_magic(path) and not Path(path).exists():
+                raise ConfigError(f"--input {path}: no such file or directory")
+            if os.path.lexists(path) and not os.path.isdir(path):
+                # An unreadable file may become readable; until then it is a failure of the stream.
+                with suppress(OSError):
+                    try:
+                        local_files.check_file(path)
+                    except ValueError as error:
+                        raise ConfigError(f"--input {path}: {error}") from None
         self._paths, self._labels, self._limit = paths, _Labels(checkpoints), max_record_bytes
         self._files: dict[_FileKey, _File] = {}
         self._ready: OrderedDict[_FileKey, None] = OrderedDict()
@@ -679,9 +665,22 @@ class DirectorySource(StreamSource):
                 self._forget(key)
                 file = self._files[key] = kind(self._labels, self._limit)
             file.observe(path, stat, now)
-            self._queue(key, now)
+            if file.is_readable(now):
+                self._ready.setdefault(key)
         for key in gone:
-            self._read_removed(key, now)
+            removed = self._open.get(key)
+            if removed is None:
+                self._forget(key)
+                continue
+            removed.observe_open(now)
+            if removed.is_readable(now):
+                self._ready.setdefault(key)
+            elif key not in self._ready and removed.is_quiet(now, GIVEN_UP_SECONDS):
+                self._pending += self._last_items(key, removed, now)
+                if problem := removed.unfinished():
+                    error = ValueError(f"{problem}, and the file is gone")
+                    self._pending += self._unreadable(removed.source or removed.path, error)
+                self._forget(key)
         took = max(0.0, self.clock() - now)
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
 
@@ -692,24 +691,6 @@ class DirectorySource(StreamSource):
         error = FileNotFoundError("the watched directory is gone")
         gone = [root for root, since in self._gone_since.items() if now - since >= patience]
         return [failure for root in gone for failure in self._unreadable(root, error)]
-
-    def _queue(self, key: _FileKey, now: float) -> None:
-        if self._files[key].is_readable(now):
-            self._ready.setdefault(key)
-
-    def _read_removed(self, key: _FileKey, now: float) -> None:
-        file = self._open.get(key)
-        if file is None:
-            self._forget(key)
-            return
-        file.observe_open(now)
-        self._queue(key, now)
-        if key not in self._ready and file.is_quiet(now, GIVEN_UP_SECONDS):
-            self._pending += self._last_items(key, file, now)
-            if problem := file.unfinished():
-                error = ValueError(f"{problem}, and the file is gone")
-                self._pending += self._unreadable(file.source or file.path, error)
-            self._forget(key)
 
     def _forget(self, key: _FileKey) -> None:
         file = self._files.pop(key, None)
