@@ -19,7 +19,6 @@ from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
 
-_TEMPORARY = "temp:"
 _UNNUMBERED = -1
 
 
@@ -58,7 +57,7 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
         delta = _last([actions], "state_delta") if isinstance(actions, dict) else None
         for change in (value.get("state"), delta):
             if isinstance(change, dict):
-                state |= {key: item for key, item in change.items() if not key.startswith(_TEMPORARY)}
+                state |= {key: item for key, item in change.items() if not key.startswith("temp:")}
     if faults and not events:
         raise ValueError(faults[0])
     named = {name: _last(values, name) for name in ("app_name", "user_id")}

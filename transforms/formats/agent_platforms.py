@@ -228,16 +228,13 @@ def _history(value: JsonObject, record: Record) -> Conversation:
 _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
 
 
-def _is_history(record: JsonObject) -> bool:
-    listed = kinds.objects_in(record.get("interactions"))
-    is_named = bool(_HISTORY.search(name_of(record)))
-    return is_named or any({"request", "response"} & item.keys() for item in listed)
-
-
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
 register_built_in(
-    "dialogflow_history", 85, "conversation history of Dialogflow CX", _is_history,
-    ("name", "interactions", "duration"),
+    "dialogflow_history", 85, "conversation history of Dialogflow CX",
+    lambda record: (
+        bool(_HISTORY.search(name_of(record)))
+        or any({"request", "response"} & item.keys() for item in kinds.objects_in(record.get("interactions")))
+    ), ("name", "interactions", "duration"),
     read_log=lambda value, record, settings: [_history(kinds.as_object(value), record)],
     time_keys=("startTime", "start_time"),
     places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
@@ -259,17 +256,6 @@ def _segments(held: JsonObject) -> list[JsonObject]:
     return [_plain(item) for item in kinds.objects_in(listed or held.get("sentences") or held.get("entries"))]
 
 
-def _speaker(segment: JsonObject, channels: JsonObject) -> JsonValue:
-    """Returns whose words a segment is: of the user, of the agent, of a person, or as the log names it."""
-    participant = _plain(segment.get("segment_participant"))
-    role = kinds.first_of({**participant, **segment}, ("participant_role", "role"))
-    tag = segment.get("channel_tag")
-    if role in (None, "ROLE_UNSPECIFIED", 0) and tag is not None:
-        by_channel = {channels.get("customer_channel"): kinds.USER, channels.get("agent_channel"): "person"}
-        return by_channel.get(tag, role)
-    return _SPEAKERS.get(role, role) if isinstance(role, str | int) else role
-
-
 def _insights(value: JsonObject, record: Record) -> Conversation:
     """Returns a conversation of Insights; what a person said after the automated agent is left out."""
     held, log, end = _plain(value), Dialogue(), None
@@ -278,7 +264,19 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
         lacks = "its column `sentences` says" if "conversation_name" in held else "`view=FULL` lists"
         raise ValueError(f"no transcript that says who spoke: {lacks} it")
     channels = _plain(held.get("call_metadata"))
-    runs = [(key, list(run)) for key, run in groupby(segments, lambda item: _speaker(item, channels))]
+    spoken: list[tuple[JsonValue, JsonObject]] = []
+    for segment in segments:
+        # Whose words it is: of the user, of the agent, of a person, or as the log names it.
+        participant = _plain(segment.get("segment_participant"))
+        role = kinds.first_of({**participant, **segment}, ("participant_role", "role"))
+        tag = segment.get("channel_tag")
+        if role in (None, "ROLE_UNSPECIFIED", 0) and tag is not None:
+            people = {channels.get("customer_channel"): kinds.USER, channels.get("agent_channel"): "person"}
+            spoken.append((people.get(tag, role), segment))
+        else:
+            spoken.append((_SPEAKERS.get(role, role) if isinstance(role, str | int) else role, segment))
+    by_speaker = groupby(spoken, lambda pair: pair[0])
+    runs = [(speaker, [segment for _, segment in run]) for speaker, run in by_speaker]
     speakers = [speaker for speaker, _ in runs]
     log.general.add(CONTENT_OFF, _WORDS_ONLY, calls=True)
     if kinds.AGENT in speakers and "person" in speakers[speakers.index(kinds.AGENT) :]:
@@ -363,12 +361,6 @@ def _whole(value: JsonObject) -> JsonObject:
     return inner if isinstance(inner, dict) and "trace" in inner and "sessionId" in inner else value
 
 
-def _fits(record: JsonObject) -> bool:
-    part = _whole(record)
-    traces = kinds.as_object(part.get("trace"))
-    return "sessionId" in part and any(kind.endswith("Trace") for kind in traces)
-
-
 def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [_whole(value) for value in values]
     log, is_over = Dialogue(), True
@@ -419,8 +411,11 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
 
 # For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
 register_built_in(
-    "bedrock_agents", 88, "traces of Amazon Bedrock Agents", _fits,
-    ("sessionId", "agentId", "eventTime", "trace"), time_keys=("eventTime",), events=EventReader(
+    "bedrock_agents", 88, "traces of Amazon Bedrock Agents",
+    lambda record: (
+        "sessionId" in _whole(record)
+        and any(kind.endswith("Trace") for kind in kinds.as_object(_whole(record).get("trace")))
+    ), ("sessionId", "agentId", "eventTime", "trace"), time_keys=("eventTime",), events=EventReader(
         locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock),
 )  # fmt: skip
 

@@ -22,7 +22,6 @@ from turnwise.transforms.formats.registry import register_built_in
 
 _PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
-_SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
 _Source: TypeAlias = engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo
 _Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
@@ -58,7 +57,7 @@ def _answer_turn(index: int, answered: _Answered, tool_name: str) -> Turn:
     unread = Unread()
     for logged in objects_in(raw.get("steps")):
         for item in objects_in(logged.get("actions")):
-            if item.keys().isdisjoint(_SEARCH):
+            if item.keys().isdisjoint(("searchAction", "search_action")):
                 unread.part(next((name for name in item if name != "observation"), "action"), False)
     return unread.add_to(turn)
 

@@ -384,7 +384,6 @@ def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *key
 
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
-_MERGED = ("state", "labels", "meta")
 _ENDS = (endings.ENDED, *endings.TERMINATIONS)
 _NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time", "user_id")
 _SET = (*_NAMES, "tags", "expected", endings.DETAIL, *_ENDS)
@@ -426,7 +425,7 @@ def _joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> 
         for name, item in event.items():
             if item is not None and (name in _SET or name not in _OWN):
                 fields[name] = item
-        for name in _MERGED:
+        for name in ("state", "labels", "meta"):
             if isinstance(event.get(name), dict):
                 fields[name] = {**fields.get(name, {}), **event[name]}
         time: JsonValue = event.get("event_time")

@@ -238,7 +238,6 @@ register_built_in(
 )  # fmt: skip
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
-_SCRIPTS = frozenset(("golden", "scenario"))
 
 
 def _wire(value: JsonObject) -> bytes:
@@ -266,14 +265,13 @@ register_built_in(
     "ces_evaluation", 110, "CES Evaluation (proto3 JSON)",
     lambda record: (  # the scenario of DeepEval is a text
         "/evaluations/" in name_of(record)
-        or any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
+        or any(not isinstance(record[key], str) for key in record.keys() & {"golden", "scenario"})
     ), ("displayName", "golden"),
     other_keys=(("displayName", "scenario"),),
     read_cases=lambda value, record, settings: [eval_case(_wire(value), settings.ces)],
 )  # fmt: skip
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
-_TRANSFER = "transfer_to_agent"
 _COMPARED: dict[JsonValue, Literal["EQUALS", "CONTAINS"]] = {"contains": "CONTAINS", "equals": "EQUALS"}
 _GOLDEN_KEYS = frozenset(("conversation", "tags", "turns", "expectations", "session_parameters"))
 _TURN_KEYS = frozenset(("user", "event", "agent", "tool_calls"))
@@ -322,7 +320,7 @@ def _turn(turn: JsonObject, path: str) -> JsonObject:
         name, args = as_text(call.get("action")), as_object(call.get("args"))
         if not name:
             raise ValueError(f"{path}: a tool call has no action")
-        if name == _TRANSFER and (call.get("agent") or args.get("agent")):
+        if name == "transfer_to_agent" and (call.get("agent") or args.get("agent")):
             target = call.get("agent") or args.get("agent")
             steps.append({"expectation": {"agentTransfer": {"targetAgent": target}}})
             continue

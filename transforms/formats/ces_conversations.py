@@ -318,9 +318,6 @@ def without_underscores(value: JsonValue) -> JsonValue:
     return {"type" if key == "type_" else key: item for key, item in inner.items()}
 
 
-END_SESSION = "end_session"
-
-
 def _session_end(
     last: Turn | None, root: Span | None = None, metadata: JsonObject | None = None
 ) -> endings.End:
@@ -331,7 +328,7 @@ def _session_end(
     """
     if last is None:
         return endings.UNKNOWN
-    calls = (call.args or {} for call in reversed(last.tool_calls) if call.name == END_SESSION)
+    calls = (call.args or {} for call in reversed(last.tool_calls) if call.name == "end_session")
     args = next(calls, metadata)
     if args is not None:
         is_escalated = args.get("session_escalated") in (True, "true", "True")

@@ -155,7 +155,6 @@ _CLAUDE_STREAM_STEPLESS = key_set(
     "tool_progress auth_status tool_use_summary prompt_suggestion"
 )
 _TRIED = 5
-_TURN_LIMIT = "error_max_turns"
 
 
 def _is_claude_line(value: JsonObject) -> bool:
@@ -209,7 +208,7 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
             log.usage(entry.get("usage"), about.get("model"))
             log.turn.latency_ms = endings.length(entry.get("duration_ms"))
             log.turn.model_ms = endings.length(entry.get("duration_api_ms"))
-            words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
+            words = "max_turns" if subtype == "error_max_turns" else f"{subtype}: {text}" if text else subtype
             log.failure = words if entry.get("is_error") or subtype != "success" else None
             log.finish = entry.get("stop_reason") or "stop"
             is_over = True
@@ -324,7 +323,6 @@ _ROLLOUT = key_set("session_meta turn_context response_item event_msg compacted 
 _EXEC = key_set(
     "thread.started turn.started turn.completed turn.failed item.started item.updated item.completed"
 )
-_STARTS = ("task_started", "turn_started", "turn.started")
 
 
 def _is_codex_line(value: JsonObject) -> bool:
@@ -425,7 +423,7 @@ class _RolloutReader:
         elif kind == "turn.started" or (kind in _EXEC and not log.turns):
             log.open()
             log.unread.add(MISSING_HISTORY, NO_REQUEST)
-        if kind in _STARTS:
+        if kind in ("task_started", "turn_started", "turn.started"):
             self.is_running, log.failure = True, None
         elif kind == "item.started":
             self.started[str(item.get("id"))] = kind_of(item)
@@ -468,7 +466,6 @@ _OF_THE_TOOL = re.compile(
     re.DOTALL,
 )
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNORECASE | re.MULTILINE)
-_CODEX_STEPLESS = ("reasoning", "todo_list")
 
 
 def _add_item(item: JsonObject, log: Dialogue) -> None:
@@ -493,7 +490,7 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
         log.call("web_search", {"query": item.get("query")}, call_id)
     elif kind == "error":
         log.unread.add("AgentError", f"an error: {str(item.get('message'))[:200]}")
-    elif kind not in _CODEX_STEPLESS:
+    elif kind not in ("reasoning", "todo_list"):
         log.unread.part(kind)
 
 
@@ -503,10 +500,6 @@ def _texts(payload: JsonObject) -> list[str]:
 
 
 # Logs of Inspect: samples of an evaluation, each a conversation.
-
-_ATTACHED = "attachment://"
-_INSPECT_STEPLESS = ("reasoning", "data")
-_CHAT_KEYS = ("role", "tool_calls", "tool_call_id")
 
 
 def _samples(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
@@ -523,13 +516,13 @@ def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
         parts: list[JsonValue] = []
         for part in as_blocks(message.get("content")):
             # A text may name an attachment that holds it.
-            prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
+            prefix, _, name = str(part.get("text")).rpartition("attachment://")
             text = attached.get(name) if name and not prefix else None
-            if kind_of(part) not in _INSPECT_STEPLESS:
+            if kind_of(part) not in ("reasoning", "data"):
                 parts.append({**part, "text": text} if isinstance(text, str) else part)
         failed = as_object(message.get("error"))
         words = failed.get("message") or failed.get("type") or message.get("error")
-        kept = {key: item for key, item in message.items() if key in _CHAT_KEYS}
+        kept = {key: item for key, item in message.items() if key in ("role", "tool_calls", "tool_call_id")}
         chat.append({**kept, "content": parts, "name": message.get("function"), "error": words})
     read_dialogue(chat, log)
     output = as_object(sample.get("output"))
@@ -575,7 +568,6 @@ register_built_in(
 
 LINE = "line"
 """Key of a line that is an array, as an object."""
-_MANAGED_CLIENT = "client.beta.sessions"
 _MANAGED_CALLS = ("agent.tool_use", "agent.custom_tool_use", "agent.mcp_tool_use")
 _MANAGED_RESULTS = ("agent.tool_result", "user.custom_tool_result", "agent.mcp_tool_result")
 _MANAGED_OWN = ("user.message", "agent.message", *_MANAGED_CALLS, *_MANAGED_RESULTS)
@@ -586,7 +578,7 @@ _MANAGED_STEPLESS = ("session.", "span.", "agent.thinking", "user.interrupt", "u
 def _is_managed(value: JsonObject) -> bool:
     held = value.get(LINE)
     if isinstance(held, list) and len(held) == 2:
-        return isinstance(held[0], str) and held[0].startswith(_MANAGED_CLIENT)
+        return isinstance(held[0], str) and held[0].startswith("client.beta.sessions")
     return kind_of(value) in (*_MANAGED_OWN, "session.status_running") and "processed_at" in value
 
 

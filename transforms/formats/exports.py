@@ -373,12 +373,11 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
 
 def _events_of(record: JsonObject) -> list[JsonObject]:
     """Returns the events of a record; older results pair an action with its observation."""
-    events = first_of(record, _OF_EVENTS)
+    events = first_of(record, ("history", "trajectory", "events"))
     held = events if isinstance(events, list) else []
     return objects_in([event for item in held for event in (item if isinstance(item, list) else [item])])
 
 
-_OF_EVENTS = ("history", "trajectory", "events")
 _SILENT = key_set(
     "system recall change_agent_state agent_state_changed null condensation condensation_request "
     "task_tracking_state"

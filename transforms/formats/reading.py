@@ -90,20 +90,17 @@ class LogReader:
         try:
             return self._read(record)
         except RAISED as error:
-            if not isinstance(error, CaseInLogsError) and self._holds_cases(record):
+            cases: Sequence[EvalCase | ValueError] = ()
+            if not isinstance(error, CaseInLogsError):
+                with suppress(*RAISED):
+                    value = from_json(record.data)
+                    if isinstance(value, dict) and "conversation_id" not in value:
+                        cases = CaseReader(self._settings.ces).read(record)
+            if any(isinstance(item, EvalCase) for item in cases):
                 raise CaseInLogsError(f"the record holds eval cases; {CASES_GO_TO}") from None
             if fields.is_foreseen(error):
                 raise
             raise _unforeseen(error, record, self._chosen, self._read) from error
-
-    def _holds_cases(self, record: Record) -> bool:
-        try:
-            value = from_json(record.data)
-            is_case = isinstance(value, dict) and "conversation_id" not in value
-            read_items = CaseReader(self._settings.ces).read(record) if is_case else ()
-        except RAISED:
-            return False
-        return any(isinstance(item, EvalCase) for item in read_items)
 
     def _read(self, record: Record) -> Sequence[_ReadItem]:
         chosen = self._chosen
@@ -234,16 +231,15 @@ class MissingPageError(NoConversation):
 def _next_page(value: JsonValue) -> list[NoConversation]:
     held = value if isinstance(value, dict) else {}
     goes_on = first_of(held, NEXT_PAGE) or as_object(held.get(CURSORS)).get("next")
-    findings = [_GOES_ON] if goes_on else []
+    findings: list[str] = []
+    if goes_on:
+        findings.append("the list goes on on another page, which is scored only if it is given, too")
     if held.get("status") in ("Running", "Scheduled", "Failed", "Cancelled", "Timeout"):
         findings.append(f"the query has the status {held['status']}: its results are not whole")
     lines = log_lines(value)
     if others := sum(not isinstance(json_structure(line), dict) for line in lines):
         findings.append(f"{others} of {len(lines)} messages of the log are no JSON object, and are left out")
     return list(map(MissingPageError, findings))
-
-
-_GOES_ON = "the list goes on on another page, which is scored only if it is given, too"
 
 
 def _unforeseen(

@@ -120,39 +120,19 @@ def may_be_complete(text: bytes) -> bool:
         return False
 
 
-class _Labels:
-    """Assigns names to files as sources: the path, or `path (2)` for the second file at that path.
+class _WatchedFile:
+    """A watched file: its last known path, size and time of change (seconds since the epoch).
 
-    The identity of a file is its inode with its first line, or with its size and time.
+    As a source it has a label: the path, or `path (2)` for the second file at that path. Its identity is its
+    inode with its first line, or with its size and time.
     """
 
-    def __init__(self, checkpoints: Checkpoints) -> None:
-        self.checkpoints = checkpoints
-
-    def facts(self, identity: str) -> dict[str, Any]:
-        """Returns the saved progress of a file, with its `label`; empty if there is none."""
-        facts: dict[str, Any] = json.loads(self.checkpoints.note(identity) or "{}")
-        return facts
-
-    def save(self, identity: str, **facts: Any) -> None:
-        self.checkpoints.set_note(identity, json.dumps(facts))
-
-    def new(self, path: str) -> str:
-        """Returns an unused label."""
-        key = f"files at {path}"
-        number = int(self.checkpoints.note(key) or 0) + 1
-        self.checkpoints.set_note(key, str(number))
-        return path if number == 1 else f"{path} ({number})"
-
-
-class _WatchedFile:
-    """A watched file: its last known path, size and time of change (seconds since the epoch)."""
-
-    def __init__(self, labels: _Labels, limit: int) -> None:
-        self._labels, self._limit = labels, limit
+    def __init__(self, checkpoints: Checkpoints, limit: int) -> None:
+        self._checkpoints, self._limit = checkpoints, limit
         self.path, self.source = "", ""  # there is no label until the file is identified
         self.size, self._inode, self._mtime_ns = -1, 0, 0
         self.changed_at = 0.0
+        self._is_changed = self._is_tried = False
 
     def observe(self, path: str, stat: stat_result, now: float) -> None:
         """Records size and time of the file."""
@@ -161,13 +141,21 @@ class _WatchedFile:
             return
         self.changed_at = min(now, stat.st_mtime) if self.size < 0 else now
         self.size, self._inode, self._mtime_ns = stat.st_size, stat.st_ino, stat.st_mtime_ns
-        self._on_change()
+        self._is_changed, self._is_tried = True, False
 
     def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
         return now - self.changed_at >= seconds
 
-    def _on_change(self) -> None:
-        raise NotImplementedError
+    def _facts(self, identity: str) -> dict[str, Any]:
+        """Returns the saved progress of a file, with its label; empty if there is none."""
+        facts: dict[str, Any] = json.loads(self._checkpoints.note(identity) or "{}")
+        return facts
+
+    def _new_label(self) -> str:
+        key = f"files at {self.path}"
+        number = int(self._checkpoints.note(key) or 0) + 1
+        self._checkpoints.set_note(key, str(number))
+        return self.path if number == 1 else f"{self.path} ({number})"
 
     def close(self) -> None:
         """Closes the file."""
@@ -190,13 +178,13 @@ class _LineFile(_WatchedFile):
     cut, so that a later process counts the same lines. A file whose text was replaced gets a new label.
     """
 
-    def __init__(self, labels: _Labels, limit: int) -> None:
-        super().__init__(labels, limit)
+    def __init__(self, checkpoints: Checkpoints, limit: int) -> None:
+        super().__init__(checkpoints, limit)
         self._file: BinaryIO | None = None
         self._identity = ""
         self._done = SettledPositions()
         self._items: list[SourceRecord] = []
-        self._is_changed = self._is_tried = self._must_be_new = self._is_cut_short = False
+        self._must_be_new = self._is_cut_short = False
         self._start(0, 0, [])
 
     def _start(self, offset: int, line: int, cuts: list[int], head: bytes = b"", tail: bytes = b"") -> None:
@@ -209,9 +197,6 @@ class _LineFile(_WatchedFile):
     def backlog(self) -> int:
         """Bytes not yet returned."""
         return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
-
-    def _on_change(self) -> None:
-        self._is_changed, self._is_tried = True, False
 
     def observe_open(self, now: float) -> None:
         if self._file:
@@ -285,18 +270,18 @@ class _LineFile(_WatchedFile):
         if not is_whole and not is_ended:
             return False
         self._identity, self._is_cut_short = self._identity_of(line), not is_whole
-        facts = {} if self._must_be_new else self._labels.facts(self._identity)
+        facts = {} if self._must_be_new else self._facts(self._identity)
         self._must_be_new = False
         offset = facts.get("offset", 0)
         tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
         if not facts or self.size < offset or _digest(tail) != facts["tail"]:
-            self.source = self._labels.new(self.path)
-            self._done = self._labels.checkpoints.done(self.source)
+            self.source = self._new_label()
+            self._done = self._checkpoints.done(self.source)
             self._save()
             return True
         # The text is still the one that its known label stands for.
         self.source = facts["label"]
-        self._done = self._labels.checkpoints.done(self.source)
+        self._done = self._checkpoints.done(self.source)
         cuts = [int(cut) for cut in facts["cuts"]]
         if self._done.through >= facts["line"]:
             self._start(offset, facts["line"], cuts, _part(file, 0, min(offset, _COMPARED)), tail)
@@ -312,7 +297,7 @@ class _LineFile(_WatchedFile):
             self._saved = (self._offset, self._line, _digest(self._tail))
         offset, line, tail = self._saved
         facts = {"label": self.source, "offset": offset, "line": line, "tail": tail, "cuts": self._cuts}
-        self._labels.save(self._identity, **facts)
+        self._checkpoints.set_note(self._identity, json.dumps(facts))
 
     def _fill(self, file: BinaryIO, limit: int) -> int:
         start = self._offset
@@ -343,7 +328,7 @@ class _LineFile(_WatchedFile):
                 text = data.removeprefix(BOM) if self._line == 1 else data
                 self._items.append(SourceRecord(self.source, self._line, text.rstrip(b"\r")))
             else:
-                self._labels.checkpoints.skip(self.source, (self._line,))
+                self._checkpoints.skip(self.source, (self._line,))
 
     def _give_rest(self) -> None:
         """Adds the unterminated last line, if it is a complete JSON text."""
@@ -409,49 +394,46 @@ class _Document(_WatchedFile):
     opened again when all of them are settled.
     """
 
-    def __init__(self, labels: _Labels, limit: int) -> None:
-        super().__init__(labels, limit)
-        self._items: Iterator[SourceRecord] | None = None
-        self._is_read = self._is_tried = False
+    def __init__(self, checkpoints: Checkpoints, limit: int) -> None:
+        super().__init__(checkpoints, limit)
+        self._items: Iterator[SourceRecord] = iter(())
+        self._is_read = False  # what is read of it; not what stands in it since it has changed
 
     @property
     def backlog(self) -> int:
         """Bytes not yet read."""
-        return 0 if self._is_read else self.size
-
-    def _on_change(self) -> None:
-        self._items, self._is_read, self._is_tried = None, False, False
+        return 0 if self._is_read and not self._is_changed else self.size
 
     def is_readable(self, now: float) -> bool:
         quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
-        return not self._is_read and (self._items is not None or self.is_quiet(now, quiet_for))
+        return self.is_quiet(now, quiet_for) if self._is_changed else not self._is_read
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
         """Returns at most `limit` items and roughly how many bytes were read; raises OSError."""
-        if self._items is None:
+        if self._is_changed:
             is_given_up = self.is_quiet(now, GIVEN_UP_SECONDS) and self._is_tried
             if not is_given_up and not self._looks_complete():
                 self._is_tried = True
                 return [], self.size
-            self._items = self._unsettled()
+            self._items, self._is_changed = self._unsettled(), False
         items = list(islice(self._items, limit))
         self._is_read = len(items) < limit
         return items, sum(len(item.data) for item in items)
 
     def last_items(self, now: float) -> list[SourceRecord]:
         """Returns the remaining records, unless the file was just written and does not parse."""
-        if self._is_read or self._items is not None:
+        if not self._is_changed:
             return []
         if not self.is_quiet(now) and not self._looks_complete():
             return []
-        self._items, self._is_read = self._unsettled(), True
-        return list(self._items)
+        self._is_read, self._is_changed = True, False
+        return list(self._unsettled())
 
     def unfinished(self) -> str:
         """Returns a one-line description of a text that breaks off; empty if there is none."""
         if not self.size:
-            return "" if self._is_read else "the file is empty"
-        if self._is_read or self._items is not None or self._looks_complete():
+            return "the file is empty" if self._is_changed or not self._is_read else ""
+        if not self._is_changed or self._looks_complete():
             return ""
         return f"the text breaks off after {self.size} bytes"
 
@@ -468,21 +450,20 @@ class _Document(_WatchedFile):
     def _unsettled(self) -> Iterator[SourceRecord]:
         """Yields the records that are not settled; stores how many there are when all of them were read."""
         identity = f"document {self._inode} {self.size} {self._mtime_ns}"
-        facts = self._labels.facts(identity)
+        facts = self._facts(identity)
         if not facts:
-            facts = {"label": self._labels.new(self.path), "records": None}
-            self._labels.save(identity, **facts)
+            facts = {"label": self._new_label(), "records": None}
+            self._checkpoints.set_note(identity, json.dumps(facts))
         self.source = source = facts["label"]
-        checkpoints, last = self._labels.checkpoints, 0
-        done = checkpoints.done(source)
+        done, last = self._checkpoints.done(source), 0
         if facts["records"] is not None and done.through >= facts["records"]:
             return
         for item in self._all(source):
-            checkpoints.skip(source, range(last + 1, item.position))
+            self._checkpoints.skip(source, range(last + 1, item.position))
             last = item.position
             if last not in done:
                 yield item
-        self._labels.save(identity, label=source, records=last)
+        self._checkpoints.set_note(identity, json.dumps({"label": source, "records": last}))
 
     def _all(self, source: str) -> Iterator[SourceRecord]:
         position = 0
@@ -616,7 +597,7 @@ class DirectorySource(StreamSource):
                         local_files.check_file(path)
                     except ValueError as error:
                         raise ConfigError(f"--input {path}: {error}") from None
-        self._paths, self._labels, self._limit = paths, _Labels(checkpoints), max_record_bytes
+        self._paths, self._checkpoints, self._limit = paths, checkpoints, max_record_bytes
         self._files: dict[_FileKey, _File] = {}
         self._ready: OrderedDict[_FileKey, None] = OrderedDict()
         self._open: dict[_FileKey, _LineFile] = {}
@@ -639,11 +620,25 @@ class DirectorySource(StreamSource):
         cost = 0
         while self._ready and len(items) < limit and cost < _BUDGET:
             key = next(iter(self._ready))
-            more, read = self._read(key, limit - len(items), now)
-            items += more
-            cost += read
+            file = self._files.get(key)
+            try:
+                more, read = file.read(limit - len(items), now) if file else ([], 0)
+                items += more
+                cost += read
+            except (FileNotFoundError, _GzipFoundError) as error:
+                if file and isinstance(error, _GzipFoundError):
+                    self._compressed.add(file.path)
+                self._forget(key)
+            except Exception as error:
+                items += self._refuse(key, file, error) if file else ()
             if key not in self._files or not self._files[key].is_readable(now):
                 del self._ready[key]
+            if isinstance(file, _LineFile) and key in self._files:
+                # The most recently read files stay open, so that reading continues after a rename.
+                self._open.pop(key, None)
+                self._open[key] = file
+                if len(self._open) > _MOST_OPEN:
+                    self._open.pop(next(iter(self._open))).close()
         return items
 
     def _scan(self, now: float) -> None:
@@ -663,7 +658,7 @@ class DirectorySource(StreamSource):
             file = self._files.get(key)
             if not isinstance(file, kind):
                 self._forget(key)
-                file = self._files[key] = kind(self._labels, self._limit)
+                file = self._files[key] = kind(self._checkpoints, self._limit)
             file.observe(path, stat, now)
             if file.is_readable(now):
                 self._ready.setdefault(key)
@@ -698,27 +693,6 @@ class DirectorySource(StreamSource):
         if file:
             file.close()
 
-    def _read(self, key: _FileKey, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        file = self._files.get(key)
-        if file is None:
-            return [], 0
-        try:
-            items, cost = file.read(limit, now)
-        except (FileNotFoundError, _GzipFoundError) as error:
-            if isinstance(error, _GzipFoundError):
-                self._compressed.add(file.path)
-            self._forget(key)
-            return [], 0
-        except Exception as error:
-            return self._refuse(key, file, error), 0
-        if isinstance(file, _LineFile):
-            # The most recently read files stay open, so that reading continues after a rename.
-            self._open.pop(key, None)
-            self._open[key] = file
-            if len(self._open) > _MOST_OPEN:
-                self._open.pop(next(iter(self._open))).close()
-        return items, cost
-
     def _refuse(self, key: _FileKey, file: _File, error: Exception) -> list[SourceRecord]:
         """Reports an unreadable file once and skips it until it changes."""
         self._forget(key)
@@ -729,7 +703,7 @@ class DirectorySource(StreamSource):
     def _unreadable(self, path: str, error: Exception) -> list[SourceRecord]:
         """Returns the failure of an unreadable path, unless this or an earlier process reported it."""
         source = f"{local_files.shown_path(path)} (unreadable)"
-        if source in self._reported or 1 in self._labels.checkpoints.done(source):
+        if source in self._reported or 1 in self._checkpoints.done(source):
             return []
         self._reported.add(source)
         return [SourceRecord(source, 1, b"", error=reading_error(error))]

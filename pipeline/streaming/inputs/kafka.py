@@ -37,7 +37,16 @@ class KafkaSource(base.StreamSource):
         consumer = None
         try:
             consumer = Consumer({**_DEFAULTS, **stated, **_FIXED, "error_cb": self._note_error})
-            self._find_topic(consumer)
+            for further in reversed(range(_START_ATTEMPTS)):
+                try:
+                    topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
+                    break
+                except KafkaException:
+                    consumer.poll(0)
+                    if self._last_error or not further:
+                        raise
+            if topic.error is not None:
+                raise KafkaException(topic.error)
             consumer.subscribe([self._uri.topic], on_assign=self._assign, on_revoke=self._revoke)
         except KafkaException as error:
             if consumer is not None:
@@ -46,19 +55,6 @@ class KafkaSource(base.StreamSource):
             shown = f"--input kafka://{self._uri.brokers}/{self._uri.topic}"
             raise ConfigError(f"{shown}: {reason}; check the brokers, the topic and the properties") from None
         self._consumer = consumer
-
-    def _find_topic(self, consumer: Consumer) -> None:
-        for further in reversed(range(_START_ATTEMPTS)):
-            try:
-                topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
-            except KafkaException:
-                consumer.poll(0)
-                if self._last_error or not further:
-                    raise
-            else:
-                if topic.error is not None:
-                    raise KafkaException(topic.error)
-                return
 
     def _note_error(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
@@ -120,23 +116,22 @@ class KafkaSource(base.StreamSource):
 
     def _commit(self) -> None:
         """Commits the offsets that have moved. The caller holds the lock."""
-        trackers = self._trackers.items()
-        if moved := [(number, offset) for number, tracker in trackers if (offset := tracker.commit())]:
+        topic, trackers = self._uri.topic, self._trackers.items()
+        committed = ((number, tracker.commit()) for number, tracker in trackers)
+        if moved := [TopicPartition(topic, number, offset) for number, offset in committed if offset]:
             # A later commit covers one that fails.
             with contextlib.suppress(KafkaException):
-                self._consumer.commit(offsets=self._places(moved), asynchronous=True)
-
-    def _places(self, offsets: Iterable[tuple[int, int]]) -> list[TopicPartition]:
-        return [TopicPartition(self._uri.topic, partition, offset) for partition, offset in offsets]
+                self._consumer.commit(offsets=moved, asynchronous=True)
 
     def backlog(self) -> int | None:
         """Returns how many records of the assigned partitions are waiting, by the last known watermarks."""
         with self._lock:
             ahead = [(partition, tracker.next) for partition, tracker in self._trackers.items()]
         waiting = 0
-        for partition, offset in zip(self._places(ahead), [offset for _, offset in ahead], strict=True):
+        for partition, offset in ahead:
+            place = TopicPartition(self._uri.topic, partition, offset)
             try:
-                marks = self._consumer.get_watermark_offsets(partition, cached=True)
+                marks = self._consumer.get_watermark_offsets(place, cached=True)
             except (KafkaException, RuntimeError):
                 return None
             waiting += max(marks[1] - max(offset, marks[0]), 0) if marks and marks[1] >= 0 else 0
@@ -145,10 +140,11 @@ class KafkaSource(base.StreamSource):
     def close(self) -> None:
         """Commits synchronously and leaves the group."""
         with self._lock:
-            places = [(number, tracker.committed) for number, tracker in self._trackers.items()]
+            topic, trackers = self._uri.topic, self._trackers.items()
+            done = [TopicPartition(topic, number, t.committed) for number, t in trackers if t.committed]
         with contextlib.suppress(KafkaException):
-            if done := [(number, offset) for number, offset in places if offset]:
-                self._consumer.commit(offsets=self._places(done), asynchronous=False)
+            if done:
+                self._consumer.commit(offsets=done, asynchronous=False)
         self._consumer.close()
 
 

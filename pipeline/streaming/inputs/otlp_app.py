@@ -25,7 +25,6 @@ from turnwise.transforms.formats.traces.span import as_id, as_nanos
 LOG = logging.getLogger("turnwise.otlp")
 _HELD_BYTES = 1 << 28
 _WORKERS = 2
-_RETRY_SECONDS = "5"
 
 
 class _Status(NamedTuple):
@@ -38,7 +37,7 @@ class _Status(NamedTuple):
 
 _INVALID, _LARGE, _MEDIA = _Status(400, 3), _Status(413, 8), _Status(415, 3)
 _NOT_FOUND, _METHOD = _Status(404, 5), _Status(405, 12, {"Allow": "POST"})
-_INTERNAL, _FULL = _Status(500, 13), _Status(503, 14, {"Retry-After": _RETRY_SECONDS})
+_INTERNAL, _FULL = _Status(500, 13), _Status(503, 14, {"Retry-After": "5"})
 
 
 class _Refused(Exception):
