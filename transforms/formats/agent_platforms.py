@@ -24,7 +24,6 @@ from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 
 def _places_in(request: str) -> Places:
-    """Returns where requests at a path state the app version and the case."""
     return (
         (f"{request}.queryParams.parameters{BOTH}{request}.query_params.parameters", ANY),
         (f"{request}.queryParams{BOTH}{request}.query_params", Paths(app_version=FLOWS)),

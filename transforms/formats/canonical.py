@@ -180,7 +180,9 @@ def _add_inner_calls(turn: Turn) -> None:
     Who waits for a tool calls nothing: what started later and ended before it was called by that agent.
     """
     calls = turn.tool_calls
-    if not any(_is_agent(call) for call in calls) or any(call.agent or call.inside for call in calls):
+    named = ((call.name, snake(call.name or "").split("_")) for call in calls)
+    agents = {name for name, words in named if "agent" in words and words[0] not in _OF_AGENTS}
+    if not agents or any(call.agent or call.inside for call in calls):
         return
     spans: dict[str | None, list[tuple[float, float]]] = {}
     for span in turn.spans:
@@ -191,18 +193,13 @@ def _add_inner_calls(turn: Turn) -> None:
     known = {name for name, times in spans.items() if len(times) == counts[name]}
     timed = [(call, *spans[call.name].pop(0)) for call in calls if call.name in known]
     for outer, begun, over in timed:
-        for call, start, end in timed if _is_agent(outer) else ():
+        for call, start, end in timed if outer.name in agents else ():
             if begun + _TOGETHER < start and end < over:
                 call.agent = call.inside = outer.name
 
 
 _OF_AGENTS = word_set("assign check contact create delete fetch find get list lookup rate read")
 """Verbs of tools that look after agents, as `find_travel_agent`, and are none."""
-
-
-def _is_agent(call: ToolCall) -> bool:
-    words = snake(call.name or "").split("_")
-    return "agent" in words and words[0] not in _OF_AGENTS
 
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.

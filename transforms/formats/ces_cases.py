@@ -179,7 +179,6 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[
 
 
 def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config: CesConfig) -> EvalCase:
-    """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
     if len(begun_at) > 1:  # it is not clear which of the rows below are whose
         places = ", ".join(map(str, begun_at[:-1]))
         remedy = "state it in the first row of an evaluation only, and another one for each evaluation"

@@ -70,7 +70,6 @@ def _conversation(given: JsonObject) -> canonical.Conversation:
 
 
 def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> Turn:
-    """Converts a turn, and adds the unread parts of its raw form."""
     turn, asked = Turn(turn_index=index), list[str]()
     for part in message.messages:
         _add_message(turn, part, asked)

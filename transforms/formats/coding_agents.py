@@ -110,7 +110,6 @@ def _conversation(
 
 
 def _is_spoken(entry: JsonObject) -> bool:
-    """Returns whether an entry is something that the user or the agent said."""
     if entry.get("isMeta") or entry.get("isCompactSummary"):
         return False
     content = _content_of(entry)
@@ -469,7 +468,6 @@ _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNO
 
 
 def _add_item(item: JsonObject, log: Dialogue) -> None:
-    """Adds a finished item: a text, or a call with its result."""
     kind = kind_of(item) or str(item.get("item_type"))
     call_id = item.get("id")
     if kind in ("agent_message", "assistant_message"):

@@ -319,7 +319,6 @@ def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
 
 
 def _operations(paths: JsonObject) -> Iterator[ToolDeclaration]:
-    """Yields the operations of an OpenAPI document that have a name."""
     for operations in paths.values():
         for method, operation in operations.items() if isinstance(operations, dict) else ():
             if isinstance(operation, dict) and method.lower() in _METHODS:

@@ -164,8 +164,7 @@ def identify(
     is a finding. A record that holds other conversations, too, names no case of this one. Raises ValueError,
     one line, if the records name several eval cases.
     """
-    stated_inside, kept = _stated_inside(conversation), _kept(conversation)
-    given = identity_at(paths, value, is_alone)
+    (stated_inside, kept), given = _kept(conversation), identity_at(paths, value, is_alone)
     for name, stated_paths, text in zip(Paths._fields, paths, given, strict=True):
         for path in stated_paths if text is None else ():
             kinds = [type(held) for held in _values(value, path.split(".")) if isinstance(held, dict | list)]
@@ -197,23 +196,20 @@ def add_several_versions(conversation: Conversation, known: Identity, versions: 
 
 def identify_kept(conversation: Conversation) -> None:
     """Adds, in place, what a conversation's own labels, state and meta state."""
-    known = _first(_stated_inside(conversation), _kept(conversation))
+    known = _first(*_kept(conversation))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
 
 
-def _stated_inside(conversation: Conversation) -> Identity:
+def _kept(conversation: Conversation) -> tuple[Identity, Identity]:
+    """Returns what the fields of a conversation state, and what its labels, state and meta do."""
     version = conversation.app_version
-    stated = version if version and version.strip() else None
-    return Identity(stated, conversation.eval_id, conversation.eval_set_id)
-
-
-def _kept(conversation: Conversation) -> Identity:
+    version = version if version and version.strip() else None
     stated = []
     for name, names in OF_KEPT:
         holder: JsonObject = getattr(conversation, name)
         texts = ((_text(holder.get(key)) for key in keys) for keys in names)
         stated.append(Identity(*(next(filter(None, held), None) for held in texts)))
-    return _first(*stated)
+    return Identity(version, conversation.eval_id, conversation.eval_set_id), _first(*stated)
 
 
 def _first(*identities: Identity) -> Identity:

@@ -99,7 +99,13 @@ class MappedRecord:
             if only_errors:
                 is_unread = bool(item) and not _ERRORS.isdisjoint(kinds.snake(key).split("_"))
             else:
-                is_unread = may_hold_work(key, item) or (is_call and _may_end(key, item))
+                is_unread = may_hold_work(key, item)
+            if is_call and not (only_errors or is_unread) and item not in (None, "", [], {}):
+                # The value of a key of a call may say how the call ended, if it is no figure and no label.
+                name = kinds.snake(key)
+                is_number = isinstance(item, int | float) and not isinstance(item, bool)
+                is_label = name in _LABELS or name.endswith(("_id", "_at", "_time"))
+                is_unread = not is_label and (not is_number or name in _CODES)
             if is_unread and key not in read:
                 yield inner_path
             elif only_errors or key in read:
@@ -111,16 +117,7 @@ _LABELS = frozenset(("id", "type", "kind", "index", "time", "timestamp", "descri
 _CODES = ("status", "status_code", "code", "exit_code")
 
 
-def _may_end(key: str, item: JsonValue) -> bool:
-    """Returns whether the value of a key of a call may say how the call ended."""
-    name = kinds.snake(key)
-    is_figure = isinstance(item, int | float) and not isinstance(item, bool) and name not in _CODES
-    is_label = name in _LABELS or name.endswith(("_id", "_at", "_time"))
-    return item not in (None, "", [], {}) and not is_figure and not is_label
-
-
 def _ids(value: JsonValue) -> Iterator[int]:
-    """Yields the ids of an object or array and of those in it."""
     if isinstance(value, dict | list):
         yield id(value)
         for item in value.values() if isinstance(value, dict) else value:

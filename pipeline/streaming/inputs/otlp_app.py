@@ -55,7 +55,6 @@ class OtlpApp:
         self._workers = CapacityLimiter(_WORKERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request."""
         request = Request(scope, receive)
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
