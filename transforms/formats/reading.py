@@ -452,11 +452,10 @@ def parse_case(
     """Yields the cases of a record, or the given one, each with the record, but without its (long) text."""
     cases: Sequence[EvalCase | BaseException]
     try:
-        cases = (
-            [fields.canonical(EvalCase, to_builtins(given), "not an eval case")]
-            if given
-            else reader.read(record)
-        )
+        if given:
+            cases = [fields.canonical(EvalCase, to_builtins(given), "not an eval case")]
+        else:
+            cases = reader.read(record)
     except RAISED as error:
         cases = [_damage(record) or error]
     held = record._replace(data=b"")
