@@ -275,7 +275,17 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
             same = first if is_one and _signs(first.step.output, step.output) else None
         if same is not None and same is not node:
             _join_doubles(node, same)
-    _mark_beside([node for node in models if not node.is_double and node.step.kind == "model"])
+    # Another writer, or a later record of the same writer, may state a model call beside it.
+    beside: dict[tuple[str, int], list[tuple[SpanNode, set[str]]]] = {}
+    for node in (node for node in models if not node.is_double and node.step.kind == "model"):
+        near = beside.setdefault((node.span.trace, id(node.parent)), [])
+        for first, scopes in near[-64:] if node.parent is not None else ():
+            if node.span.scope not in scopes and _is_same_call(first, node):
+                scopes.add(node.span.scope)
+                _join_doubles(node, first)
+                break
+        else:
+            near.append((node, set()))
 
 
 def _join_doubles(node: SpanNode, same: SpanNode) -> None:
@@ -289,20 +299,6 @@ def _join_doubles(node: SpanNode, same: SpanNode) -> None:
     if node.step.kind == "model" and node.step.output and asks(same):
         same.step.output = node.step.output
     same.step.fill(node.step)
-
-
-def _mark_beside(models: Sequence[SpanNode]) -> None:
-    """Marks a model call beside one that another writer, or a later record of the same writer, states."""
-    beside: dict[tuple[str, int], list[tuple[SpanNode, set[str]]]] = {}
-    for node in models:
-        near = beside.setdefault((node.span.trace, id(node.parent)), [])
-        for first, scopes in near[-64:] if node.parent is not None else ():
-            if node.span.scope not in scopes and _is_same_call(first, node):
-                scopes.add(node.span.scope)
-                _join_doubles(node, first)
-                break
-        else:
-            near.append((node, set()))
 
 
 def _is_same_call(other_node: SpanNode, other: SpanNode) -> bool:

@@ -243,16 +243,15 @@ def metadata_of(attributes: JsonObject) -> JsonObject:
 
 def tags_of(span: TraceSpan, words: frozenset[str]) -> list[str]:
     """Returns the tags that a span with such first words of its keys names."""
-    stated = (span.attributes.get(key) for key in (() if words.isdisjoint(_WITH_METADATA) else _TAGS))
-    return next(filter(None, map(_tags, stated)), [])
-
-
-def _tags(value: JsonValue) -> list[str]:
-    value = loaded(value)
-    if isinstance(value, str):
-        value = [item.strip() for item in value.split(",") if item.strip()]
-    texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-    return [item for item in texts if not item.startswith(("seq:step:", "graph:step:", "map:key:"))]
+    for key in () if words.isdisjoint(_WITH_METADATA) else _TAGS:
+        value = loaded(span.attributes.get(key))
+        if isinstance(value, str):
+            value = [item.strip() for item in value.split(",") if item.strip()]
+        texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        tags = [item for item in texts if not item.startswith(("seq:step:", "graph:step:", "map:key:"))]
+        if tags:
+            return tags
+    return []
 
 
 _DUMPED = frozenset(("content", "kwargs", "data"))

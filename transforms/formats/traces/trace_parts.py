@@ -132,15 +132,16 @@ def _add(part: TracePart, span: TraceSpan) -> None:
 def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided."""
     # A span is of the conversation that the topmost span above it names, or else of the one that the trace
-    # names, or else of the trace itself. See `_refuse` for one without a step of an agent.
+    # names, or else of the trace itself.
     heads = [_HEAD.decode(data) for data in parts]
-    if not any(head.has_steps for head in heads):
-        _refuse(trace, parts)
+    has_steps = any(head.has_steps for head in heads)
     names = {name for head in heads for name in head.conversations.values()}
-    if len(names) <= 1:
+    if has_steps and len(names) <= 1:
         name = next(iter(names), trace)
         return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
     held = [_PART.decode(data) for data in parts]
+    if not has_steps:
+        raise _refusal(trace, held)
     _nest_invocations(held)
     parents = {span.id: span.parent for part in held for span in part.turnwise_spans}
     stated = {key: name for part in held for key, name in part.conversations.items()}
@@ -188,21 +189,22 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
                 span.attributes[INVOCATION] = call.attributes[INVOCATION]
 
 
-def _refuse(trace: str, parts: Sequence[bytes]) -> None:
-    held = [_PART.decode(data) for data in parts]
-    spans = [span for part in held for span in part.turnwise_spans]
+def _refusal(trace: str, parts: Sequence[TracePart]) -> ValueError:
+    """Returns why a trace without a step of an agent is no conversation, or none that is read."""
+    spans = [span for part in parts for span in part.turnwise_spans]
     shown = listed(sorted({span.scope or span.name for span in spans}), 5)
-    is_agents = any(map(dialects.is_foreign, spans))
-    is_known = any(part.has_noise for part in held) or any(map(dialects.kind_of, spans))
+    working = (span for span in spans if dialect.looks_like_work(span, dialect.words_of(span)))
+    is_agents = not all(dialects.read_span(span).dialects for span in working)
+    is_known = any(part.has_noise for part in parts) or any(map(dialects.kind_of, spans))
     if is_agents or not is_known:
         keys = sorted({key for span in spans for key in span.attributes})[:8]
         what = "look like an agent's" if is_agents else "are of no known kind"
-        raise ValueError(
+        return ValueError(
             f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
             f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialects.NAMES))}"
         )
     why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
-    raise registry.NoConversation(f"trace {trace}: {why}")
+    return registry.NoConversation(f"trace {trace}: {why}")
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:

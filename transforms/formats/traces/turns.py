@@ -47,26 +47,22 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
     responses += results_without_call(line, calls)
     turn = Turn(index, line.user, answer, agent_messages=texts, speakers=speakers, tool_responses=responses)
     turn.tool_calls, turn.transfers = [call.call for call in calls], transfers(line, calls)
-    turn.spans = list(map(_timed, filter(_is_timed, steps)))
+    for span, step in ((node.span, node.step) for node in steps if _is_timed(node)):
+        kind, seconds = "TOOL" if step.kind == "tool" else "LLM", min((span.end - span.start) / 1e9, 3e11)
+        times = _rfc3339_of(span.start), _rfc3339_of(span.end)
+        turn.spans.append(TimedSpan(kind, step.name, None, *times, seconds=seconds))
     turn.model_ms, turn.tool_ms = _total_ms(models), _total_ms(line.tools)
-    turn.inference_calls, turn.usage = len(models) or None, _usage(models)
+    turn.inference_calls = len(models) or None
+    reports = [replace(n.step.usage, model=n.step.name) for n in models if n.step.usage is not None]
+    if reports and not _unreported(models):
+        totals = [name for name in TOKEN_COUNTS[:2] if any(getattr(r, name) is None for r in reports)]
+        turn.usage = replace(reduce(Usage.plus, reports), **dict.fromkeys(totals))
     names = (f"{node.span.trace}/{node.span.id}" for node in (*line.tops[-1:], *line.main[-1:]))
     turn.span = next(names, None)
     _add_times(turn, line)
     _losses(line, calls, turn).add_to(turn)
     _findings(line, calls).add_to(turn)
     return turn
-
-
-def _usage(models: Sequence[tree.SpanNode]) -> Usage | None:
-    """Returns the tokens of all model calls; None: not all that ended well report them."""
-    steps = [node.step for node in models]
-    reports = [replace(step.usage, model=step.name) for step in steps if step.usage is not None]
-    if not reports or _unreported(models):
-        return None
-    usage = reduce(Usage.plus, reports)
-    totals = (name for name in TOKEN_COUNTS[:2] if any(getattr(report, name) is None for report in reports))
-    return replace(usage, **dict.fromkeys(totals))
 
 
 def _unreported(models: Sequence[tree.SpanNode]) -> int:
@@ -289,7 +285,7 @@ def _spoken(messages: Sequence[parts.SpanMessage]) -> tuple[list[str], bool]:
 
 
 def _stated_answer(line: tree.TurnLine) -> tuple[list[str], bool]:
-    """Returns the words of the agent's own output after the last message of the user in it."""
+    """Returns the words of the agent's own output after the user's last message, and whether it is final."""
     messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
     last = max((i for i, item in enumerate(messages) if item.role == USER), default=-1)
     replies = [message for message in messages[last + 1 :] if message.role == AGENT]
@@ -312,7 +308,7 @@ def _asked_text(node: tree.SpanNode) -> str:
 
 
 def _answering(line: tree.TurnLine) -> tree.SpanNode | None:
-    """Returns the last model call of the main line that said something."""
+
     return next((node for node in reversed(line.main) if any(_spoken(node.step.output or ())[0])), None)
 
 
@@ -365,13 +361,6 @@ _MS = 1e6
 
 def _is_timed(node: tree.SpanNode) -> bool:
     return 0 < node.span.start <= node.span.end
-
-
-def _timed(node: tree.SpanNode) -> TimedSpan:
-    span, is_tool = node.span, node.step.kind == "tool"
-    seconds = (span.end - span.start) / 1e9
-    times = (_rfc3339_of(span.start), _rfc3339_of(span.end))
-    return TimedSpan("TOOL" if is_tool else "LLM", node.step.name, None, *times, seconds=min(seconds, 3e11))
 
 
 def _rfc3339_of(nanos: int) -> str | None:
