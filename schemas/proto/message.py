@@ -152,7 +152,7 @@ class Message(pydantic.BaseModel):
         except RecursionError:
             raise WireError(f"{cls._label()}: messages nest deeper than {MAX_DEPTH}") from None
         except ValueError as error:
-            raise WireError(f"{cls._label()}: {_one_line(error)}") from None
+            raise WireError(f"{cls._label()}: {' '.join(str(error).split())}") from None
         return cls.from_value(value, lenient=lenient)
 
     @classmethod
@@ -192,10 +192,6 @@ def _default(hint: Any) -> Any:
 Message.__annotations__.clear()  # pydantic would evaluate them again for each message
 
 
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())
-
-
 _COMPLAINTS = {
     "bool_type": "true or false is needed",
     "dict_type": "a map must be a JSON object",
@@ -210,7 +206,8 @@ def describe_problem(root: str, problem: ErrorDetails) -> str:
     """Returns one error in one line, its path below `root` in JSON names."""
     cause = problem.get("ctx", {}).get("error", problem["msg"])
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem["loc"])
-    return f"{root}{''.join(steps)}: {_one_line(_COMPLAINTS.get(problem['type'], cause))}"
+    words = str(_COMPLAINTS.get(problem["type"], cause)).split()
+    return f"{root}{''.join(steps)}: {' '.join(words)}"
 
 
 M = TypeVar("M", bound=Message)
@@ -254,7 +251,16 @@ def _replace(
 ) -> None:
     dropped: dict[int, tuple[list[JsonValue], set[int]]] = {}
     for problem in problems:
-        holder, key = _find(value, problem["loc"])
+        # The container of the path's last existing step, and the key in it.
+        holder, key, inner = None, None, value
+        for step in problem["loc"]:
+            keys: Iterable[JsonValue] = [step] if isinstance(inner, list) else ()
+            if isinstance(inner, dict):  # the last of two spellings of a field
+                keys = (k for k in reversed(inner) if isinstance(k, str) and _camel(k) == _camel(str(step)))
+            spelled = next(iter(keys), None)
+            if spelled is None:
+                break
+            holder, key, inner = inner, spelled, inner[spelled]
         if isinstance(holder, dict):
             name = str(problem["loc"][-1])
             if name in placeholders and holder.get(key) != placeholders[name]:
@@ -271,34 +277,18 @@ def _replace(
         holder[:] = [item for i, item in enumerate(holder) if i not in keys]
 
 
-def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, JsonValue]:
-    """Returns the container of a path's last existing step, and the key in it."""
-    holder: JsonValue = None
-    key: JsonValue = None
-    inner: JsonValue = value
-    for step in path:
-        keys: Iterable[JsonValue] = [step] if isinstance(inner, list) else ()
-        if isinstance(inner, dict):  # the last of two spellings of a field
-            keys = (k for k in reversed(inner) if isinstance(k, str) and _camel(k) == _camel(str(step)))
-        spelled = next(iter(keys), None)
-        if spelled is None:
-            break
-        holder, key, inner = inner, spelled, inner[spelled]
-    return holder, key
-
-
 def _camel(key: str) -> str:
     return key.replace("_", "").lower()
 
 
 def _unknown_values(value: object, path: str) -> Iterator[str]:
     if isinstance(value, Message):
-        for name, field in type(value).model_fields.items():
-            yield from _unknown_values(getattr(value, name), f"{path}.{field.alias or name}")
+        for name, info in type(value).model_fields.items():
+            yield from _unknown_values(getattr(value, name), f"{path}.{info.alias or name}")
     elif isinstance(value, list):
         for i, item in enumerate(value):
             yield from _unknown_values(item, f"{path}[{i}]")
-    elif isinstance(value, OpenEnum) and not value.is_known:
+    elif isinstance(value, OpenEnum) and value.name not in type(value).__members__:
         yield f"{path}: {value.name!r} is no value of {type(value).__name__}"
 
 
@@ -397,11 +387,6 @@ class OpenEnum(IntEnum):
                 return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
             raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the value is defined in the enum."""
-        return self.name in type(self).__members__
-
     def _print(self) -> str | int:
         return int(self) if self.name == str(int(self)) else self.name
 
@@ -412,7 +397,7 @@ class OpenEnum(IntEnum):
 
 
 def _read_any(value: JsonValue, info: pydantic.ValidationInfo) -> JsonObject:
-    """Returns `@type` with the fields as they stand: no part of a result is read from them."""
+    # The fields stay as they stand: no part of a result is read from them.
     if not isinstance(value, dict):
         raise ValueError("an Any must be a JSON object")
     url = value.get("@type")

@@ -75,14 +75,18 @@ class _SchemaWriter:
             for name in message.model_fields
         }
         required = [message.IDENTIFIER] if is_partial else [name for name, item in declared if item.required]
-        is_stated = self._use != "answer" and any(required)
-        return {
-            **_OBJECT,
-            "properties": fields,
-            "additionalProperties": False,
-            **_alternatives(message, self._use != "answer" and not is_partial),
-            **({"required": list(map(to_camel, required))} if is_stated else {}),
-        }
+        schema = {**_OBJECT, "properties": fields, "additionalProperties": False}
+        # Of the fields of a oneof at most one may be set.
+        needs_one = self._use != "answer" and not is_partial and message.NEEDS_ONE
+        names = list(map(to_camel, message.ONEOF))
+        if tuple(message.model_fields) == message.ONEOF:
+            schema |= {"maxProperties": 1, **({"minProperties": 1} if needs_one else {})}
+        elif names:
+            nothing: JsonObject = {"properties": dict.fromkeys(names, _NOTHING)}
+            schema["oneOf"] = [*({"required": [name]} for name in names), *(() if needs_one else (nothing,))]
+        if self._use != "answer" and any(required):
+            schema["required"] = list(map(to_camel, required))
+        return schema
 
     def _property(self, message: type[Message], name: str, hint: Any, is_partial: bool) -> JsonObject:
         declared, inner = message.FIELDS[name], mask_fields(message)[name].message
@@ -131,14 +135,3 @@ class _SchemaWriter:
 
 
 _hints = cache(partial(get_type_hints, include_extras=True))
-
-
-def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
-    """Returns the keywords of the fields of which at most one may be set."""
-    if tuple(message.model_fields) == message.ONEOF:
-        return {"maxProperties": 1, **({"minProperties": 1} if is_needed and message.NEEDS_ONE else {})}
-    names = list(map(to_camel, message.ONEOF))
-    options: list[JsonObject] = [{"required": [name]} for name in names]
-    if not (is_needed and message.NEEDS_ONE):
-        options.append({"properties": dict.fromkeys(names, _NOTHING)})
-    return {"oneOf": options} if names else {}
