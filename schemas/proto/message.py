@@ -117,32 +117,28 @@ class Message(pydantic.BaseModel):
                 return value
             raise ValueError(f"a message must be a JSON object, not {shown(value)}")
         state: ParseState = info.context or ParseState(lenient=False)
-        state.depth += 1
-        try:
-            if state.depth > MAX_DEPTH:
-                raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
-            return handler(cls._fields_of(value, state.lenient))
-        finally:
-            state.depth -= 1
-
-    @classmethod
-    def _fields_of(cls, value: JsonObject, lenient: bool) -> JsonObject:
-        """Returns the object by JSON names, without nulls (if lenient, also without unknown fields)."""
-        fields, names = value, cls._names
+        if state.depth >= MAX_DEPTH:
+            raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
+        fields, names, lenient = value, cls._names, state.lenient
         if not value.keys() <= cls._json_names or None in value.values():
             named = {names.get(key, key): item for key, item in value.items()}
             if lenient and any(isinstance(key, str) and key[:1] == "[" and key[-1:] == "]" for key in named):
                 raise ValueError("a key in brackets names an extension; the message has none")
             if not lenient and len(named) != len(value):
                 raise ValueError("a field is given under both of its names")
+            # A null is absent; an unknown field is an error, or absent if the parse is lenient.
             fields = {
                 key: item
                 for key, item in named.items()
-                if (item is not None if key in names else not lenient)  # unknown ones are errors
+                if (item is not None if key in names else not lenient)
             }
         if cls._oneof and len(cls._oneof & fields.keys()) > 1:
             raise ValueError(f"at most one may be set of {', '.join(sorted(cls._oneof))}")
-        return fields
+        state.depth += 1
+        try:
+            return handler(fields)
+        finally:
+            state.depth -= 1
 
     @classmethod
     def from_json(cls, text: str | bytes, *, lenient: bool = False) -> Self:

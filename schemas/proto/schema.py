@@ -112,26 +112,23 @@ class _SchemaWriter:
         known = next((schema for kind, schema in _SCALARS if kind == hint), None)
         if known is not None:
             return known
-        if isinstance(hint, type) and get_origin(hint) is None:
-            return self._named(hint, is_partial, is_hidden)
         if get_origin(hint) is list:
             return {"type": "array", "items": self._field(get_args(hint)[0], False, is_hidden)}
         if get_origin(hint) is dict:
             return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], False, is_hidden)}
-        return self._field(get_args(hint)[0], is_partial, is_hidden)
-
-    def _named(self, kind: type[Any], is_partial: bool, is_hidden: bool) -> JsonObject:
-        if issubclass(kind, OpenEnum):
+        if not isinstance(hint, type) or get_origin(hint) is not None:
+            return self._field(get_args(hint)[0], is_partial, is_hidden)
+        if issubclass(hint, OpenEnum):
             # Values of a newer API version are printed as numbers.
-            self._defs[kind.__name__] = {"anyOf": [{"enum": list(kind.__members__)}, {"type": "integer"}]}
-            return {"$ref": f"#/$defs/{kind.__name__}"}
+            self._defs[hint.__name__] = {"anyOf": [{"enum": list(hint.__members__)}, {"type": "integer"}]}
+            return {"$ref": f"#/$defs/{hint.__name__}"}
         if is_hidden:
             return _OBJECT
         # A message that is also reached through a list is described as what a mask can name.
         add = self._waiting.appendleft if is_partial else self._waiting.append
-        add((kind, is_partial))
+        add((hint, is_partial))
         # Clients that follow no references read by the type what an argument must be.
-        return {**_OBJECT, "$ref": f"#/$defs/{kind.PROTO}"}
+        return {**_OBJECT, "$ref": f"#/$defs/{hint.PROTO}"}
 
 
 _hints = cache(partial(get_type_hints, include_extras=True))

@@ -612,41 +612,37 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
     if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
         step.error = span.message or NO_END
     for key, row in sorted(rows.items()):
-        _add_row(key.partition("@")[0], row, step)
+        name, content = key.partition("@")[0], row.get("content")
+        held = content if isinstance(content, dict) else {}
+        if row.get("is_truncated") and name in _SAID:
+            cut = [*(step.output or ()), parts.SpanMessage(AGENT, parts=[CUT])]
+            step.output = None if name == _SAID[0] else cut
+        elif name == "USER_MESSAGE_RECEIVED":
+            given = [part.get("text") for part in objects_in(row.get("parts"))]
+            summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
+            text = "\n".join(words for words in given if isinstance(words, str) and words) or summary
+            step.user = None if text is None or text.startswith("Function response:") else text
+        elif name.startswith("TOOL_"):
+            step.name = text_at(held, "tool") or step.name
+            step.args = step.args if step.args is not None else value_at(held, "args")
+            if name == "TOOL_COMPLETED" and "result" in held:
+                step.result, step.has_result = value_at(held, "result"), True
+        elif name in ("LLM_RESPONSE", "AGENT_RESPONSE"):
+            response = first_of(held, ("response", "text"))
+            response = content if response is None else response
+            if isinstance(response, dict):
+                response = text_at(response, "text_summary", "text")
+            if isinstance(response, str) and response:
+                step.asks_calls = step.asks_calls or _CALL.search(response) is not None
+                texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
+                if texts:
+                    step.output = [*(step.output or ()), parts.SpanMessage(AGENT, texts)]
+            step.usage = step.usage or usage_at(held.get("usage"))
+        elif name == "AGENT_TRANSFER":
+            step.target = text_at(held, "to_agent", "target_agent", "agent_name")
     if step.kind == "tool" and len(rows) == 1:
         # After an AgentTool, the end of the call has another span than its start.
         step.event = "start" if "TOOL_STARTING" in rows else "end"
-
-
-def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
-    content = row.get("content")
-    held = content if isinstance(content, dict) else {}
-    if row.get("is_truncated") and name in _SAID:
-        step.output = (
-            None if name == _SAID[0] else [*(step.output or ()), parts.SpanMessage(AGENT, parts=[CUT])]
-        )
-    elif name == "USER_MESSAGE_RECEIVED":
-        texts = [part["text"] for part in objects_in(row.get("parts")) if isinstance(part.get("text"), str)]
-        summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
-        text = "\n".join(filter(None, texts)) or summary
-        step.user = None if text is None or text.startswith("Function response:") else text
-    elif name.startswith("TOOL_"):
-        step.name = text_at(held, "tool") or step.name
-        step.args = step.args if step.args is not None else value_at(held, "args")
-        if name == "TOOL_COMPLETED" and "result" in held:
-            step.result, step.has_result = value_at(held, "result"), True
-    elif name in ("LLM_RESPONSE", "AGENT_RESPONSE"):
-        response = first_of(held, ("response", "text"))
-        response = content if response is None else response
-        if isinstance(response, dict):
-            response = text_at(response, "text_summary", "text")
-        if isinstance(response, str) and response:
-            step.asks_calls = step.asks_calls or _CALL.search(response) is not None
-            texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
-            step.output = [*(step.output or ()), parts.SpanMessage(AGENT, texts)] if texts else step.output
-        step.usage = step.usage or usage_at(held.get("usage"))
-    elif name == "AGENT_TRANSFER":
-        step.target = text_at(held, "to_agent", "target_agent", "agent_name")
 
 
 # google-adk's own spans.
