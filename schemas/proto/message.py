@@ -252,7 +252,8 @@ def _replace(
         for step in problem["loc"]:
             keys: Iterable[JsonValue] = [step] if isinstance(inner, list) else ()
             if isinstance(inner, dict):  # the last of two spellings of a field
-                keys = (k for k in reversed(inner) if isinstance(k, str) and _camel(k) == _camel(str(step)))
+                plain = str(step).replace("_", "").lower()
+                keys = [k for k in inner if isinstance(k, str) and k.replace("_", "").lower() == plain][-1:]
             spelled = next(iter(keys), None)
             if spelled is None:
                 break
@@ -271,10 +272,6 @@ def _replace(
                 dropped.setdefault(id(holder), (holder, set()))[1].add(key)
     for holder, keys in dropped.values():
         holder[:] = [item for i, item in enumerate(holder) if i not in keys]
-
-
-def _camel(key: str) -> str:
-    return key.replace("_", "").lower()
 
 
 def _unknown_values(value: object, path: str) -> Iterator[str]:

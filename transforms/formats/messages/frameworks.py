@@ -32,7 +32,7 @@ def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order, without those that later ones remove; raises ValueError."""
     kept: list[JsonValue] = []
     removed = 0
-    for message in _joined_chunks([_unwrapped(message) for message in kinds.objects(messages, "messages")]):
+    for message in _joined_chunks(list(kinds.objects(messages, "messages"))):
         if str(message.get("type")).lower() in ("remove", "removemessage"):
             before, name = len(kept), message.get("id")
             kept = [m for m in kept if name not in ("__remove_all__", m.get("id"))]
@@ -51,20 +51,17 @@ LANGCHAIN = messages_base.register_dialect(
 )  # fmt: skip
 
 
-def _unwrapped(message: JsonObject) -> JsonObject:
-    """Returns the fields of a message in any of the three spellings, with its type."""
-    if isinstance(message.get("kwargs"), dict) and "lc" in message:
-        names = message.get("id")
-        name = str(names[-1]) if isinstance(names, list) and names else ""
-        return {"type": name, **kinds.stated(message["kwargs"])}
-    data = message.get("data")
-    return {**data, "type": message.get("type")} if isinstance(data, dict) else message
-
-
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
-    """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
+    """Returns the fields of messages in any of the three spellings, with chunks of streamed ones joined."""
     joined: list[JsonObject] = []
-    for message in messages:
+    for whole in messages:
+        message, kwargs, data, names = whole, *map(whole.get, ("kwargs", "data", "id"))
+        if isinstance(kwargs, dict) and "lc" in whole:
+            name = str(names[-1]) if isinstance(names, list) and names else ""
+            message = {"type": name, **kinds.stated(kwargs)}
+        elif isinstance(data, dict):
+            message = {**data, "type": whole.get("type")}
+        # Chunks follow each other, with one id.
         last = joined[-1] if joined else {}
         are_chunks = all(str(held.get("type")).lower() == "aimessagechunk" for held in (message, last))
         if not are_chunks or message.get("id") not in (None, last.get("id")):

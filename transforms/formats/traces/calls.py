@@ -1,6 +1,6 @@
 """Calls of a turn with their results: what models asked for and what tools did, each counted once."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
@@ -362,22 +362,28 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
             start.span.end = 0
 
 
-_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
-_REQUEST = "gcp.vertex.agent.llm_request"
+_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions",
+          "gcp.vertex.agent.llm_request")  # fmt: skip
+_MOST_LISTS = 16
 
 
 def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
     """Returns the tools of a conversation's model calls, each name once; equal declarations are read once."""
     declarations: list[JsonValue] = []
     seen: set[str] = set()
-    askers = (node.span.attributes for node in nodes if node.step.kind in ("model", "agent"))
-    for stated in (stated for held in askers for stated in _stated(held)):
-        if (key := str(stated)) not in seen and len(seen) < 16:
-            seen.add(key)
-            listed = loaded(stated)
-            if isinstance(listed, dict):
-                listed = as_object(listed.get("config")).get("tools")
-            for held in map(loaded, listed if isinstance(listed, list) else ()):
+    for attributes in (node.span.attributes for node in nodes if node.step.kind in ("model", "agent")):
+        stated = [attributes[key] for key in _LISTS if attributes.get(key)]
+        for prefix in ("llm.tools.", "llm.request.functions."):
+            if f"{prefix}0.name" in attributes or f"{prefix}0.tool.json_schema" in attributes:
+                stated.append(numbered(attributes, prefix))
+        for listed in stated:
+            if str(listed) in seen or len(seen) >= _MOST_LISTS:
+                continue
+            seen.add(str(listed))
+            tools = loaded(listed)
+            if isinstance(tools, dict):
+                tools = as_object(tools.get("config")).get("tools")
+            for held in map(loaded, tools if isinstance(tools, list) else ()):
                 inner = as_object(held).get("tool")
                 if isinstance(inner, dict) and "json_schema" in inner:
                     held = loaded(inner["json_schema"])
@@ -385,12 +391,3 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
                     held = {**held, "parameters": loaded(held["parameters"])}
                 declarations.append(held)
     return declared_tools(declarations)
-
-
-def _stated(held: JsonObject) -> Iterator[JsonValue]:
-    yield from (held[key] for key in _LISTS if held.get(key))
-    if _REQUEST in held:
-        yield held[_REQUEST]
-    for prefix in ("llm.tools.", "llm.request.functions."):
-        if f"{prefix}0.name" in held or f"{prefix}0.tool.json_schema" in held:
-            yield numbered(held, prefix)

@@ -135,29 +135,26 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
     elif name == "gen_ai.choice" and not held.get("index"):
-        if added := _message(name, held):
-            step.output = _with_choice(step.output or [], added)
-        else:
+        added, before = _message(name, held), step.output or []
+        if not added:
             # The last piece of a streamed reply may state nothing but why it ended.
-            spellings.add_finish(step.output or [], held)
+            spellings.add_finish(before, held)
+        elif len(before) != 1 or len(added) != 1 or before[0].finish:
+            step.output = [*before, *added]
+        else:
+            # It is a piece of the reply while no finish reason was stated.
+            begun, other = before[0], added[0]
+            role = begun.role if begun.role == parts.UNKNOWN else other.role
+            texts = ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else []
+            whole = parts.SpanMessage(role, texts, finish=other.finish)
+            whole.stated_role = begun.stated_role or other.stated_role
+            for field in ("calls", "results", "parts", "keys"):
+                setattr(whole, field, [*getattr(begun, field), *getattr(other, field)])
+            step.output = [whole]
     elif name == "gen_ai.content.prompt":
         step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
     elif name == "gen_ai.content.completion":
         step.output = step.output or messages_at(held.get("gen_ai.completion"), AGENT)
-
-
-def _with_choice(before: list[parts.SpanMessage], added: list[parts.SpanMessage]) -> list[parts.SpanMessage]:
-    """Returns a reply with one more event of its choice: a piece of it while no finish reason was stated."""
-    if len(before) != 1 or len(added) != 1 or before[0].finish:
-        return [*before, *added]
-    begun, other = before[0], added[0]
-    role = begun.role if begun.role == parts.UNKNOWN else other.role
-    texts = ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else []
-    whole = parts.SpanMessage(role, texts, finish=other.finish)
-    whole.stated_role = begun.stated_role or other.stated_role
-    for name in ("calls", "results", "parts", "keys"):
-        setattr(whole, name, [*getattr(begun, name), *getattr(other, name)])
-    return [whole]
 
 
 def _first_choice(messages: list[parts.SpanMessage] | None) -> list[parts.SpanMessage] | None:

@@ -79,14 +79,30 @@ def _split(
             continue
         # What stands where the config says: in the span, in its resource, or in the record.
         if any(settings.identity):
-            stated = {"attributes": span.attributes, "resource": span.resource}
-            places = [*stated.values(), stated, dialect.metadata_of(span.attributes), record]
+            whole = {"attributes": span.attributes, "resource": span.resource}
+            places = [*whole.values(), whole, dialect.metadata_of(span.attributes), record]
             named = zip(KEYS, identity_at(settings.identity, places), strict=True)
             span.attributes = {**span.attributes, **{key: text for key, text in named if text}}
         if span.resource is not resource:
             resource, service = span.resource, of_service(span.resource)
         span.resource = service
-        _add(parts.setdefault(span.trace, TracePart(span.trace)), span)
+        span.attributes = stated(span.attributes)
+        for event in span.events:
+            event.attributes = stated(event.attributes)
+        part, words = parts.setdefault(span.trace, TracePart(span.trace)), dialect.words_of(span)
+        part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
+        part.has_root = part.has_root or not (span.parent or span.is_log)
+        span.trace = ""
+        part.turnwise_spans.append(span)
+        if dialects.says_something(span, words):
+            if conversation := dialect.conversation_of(span, words):
+                part.conversations[span.id] = conversation
+            continue
+        is_noise = dialect.is_noise(span, words)
+        part.has_noise = part.has_noise or is_noise
+        if not span.events and (is_noise or not dialect.looks_like_work(span, words)):
+            kept = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
+            span.attributes, span.resource = kept, {}
     made: list[registry.SplitEvent | ValueError] = []
     for part in parts.values():
         # Agents come last in most exports, and are recognised the fastest.
@@ -108,27 +124,6 @@ def _group(value: JsonObject) -> str:
     return trace
 
 
-def _add(part: TracePart, span: TraceSpan) -> None:
-    span.attributes = stated(span.attributes)
-    for event in span.events:
-        event.attributes = stated(event.attributes)
-    words = dialect.words_of(span)
-    part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
-    part.has_root = part.has_root or not (span.parent or span.is_log)
-    span.trace = ""
-    part.turnwise_spans.append(span)
-    if dialects.says_something(span, words):
-        conversation = dialect.conversation_of(span, words)
-        if conversation:
-            part.conversations[span.id] = conversation
-        return
-    is_noise = dialect.is_noise(span, words)
-    part.has_noise = part.has_noise or is_noise
-    if not span.events and (is_noise or not dialect.looks_like_work(span, words)):
-        held = span.attributes
-        span.attributes, span.resource = {key: held[key] for key in _KEPT if key in held}, {}
-
-
 def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided."""
     # A span is of the conversation that the topmost span above it names, or else of the one that the trace
@@ -141,12 +136,25 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
         return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
     held = [_PART.decode(data) for data in parts]
     if not has_steps:
-        raise _refusal(trace, held)
+        spans = [span for part in held for span in part.turnwise_spans]
+        shown = listed(sorted({span.scope or span.name for span in spans}), 5)
+        working = (span for span in spans if dialect.looks_like_work(span, dialect.words_of(span)))
+        is_agents = not all(dialects.read_span(span).dialects for span in working)
+        is_known = any(part.has_noise for part in held) or any(map(dialects.kind_of, spans))
+        if is_known and not is_agents:
+            why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
+            raise registry.NoConversation(f"trace {trace}: {why}")
+        keys = sorted({key for span in spans for key in span.attributes})[:8]
+        what = "look like an agent's" if is_agents else "are of no known kind"
+        raise ValueError(
+            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
+            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialects.NAMES))}"
+        )
     _nest_invocations(held)
     parents = {span.id: span.parent for part in held for span in part.turnwise_spans}
     stated = {key: name for part in held for key, name in part.conversations.items()}
-    spans = (span for part in held for span in part.turnwise_spans if span.id in stated)
-    first = min((span.start, span.id) for span in spans)[1]
+    naming = (span for part in held for span in part.turnwise_spans if span.id in stated)
+    first = min((span.start, span.id) for span in naming)[1]
     lent: list[registry.Lent] = []
     for index, part in enumerate(held):
         pieces: dict[str, list[TraceSpan]] = {}
@@ -187,24 +195,6 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
             for span in of_invocation[invocation]:
                 span.parent = call.id if span.id == invocation else span.parent
                 span.attributes[INVOCATION] = call.attributes[INVOCATION]
-
-
-def _refusal(trace: str, parts: Sequence[TracePart]) -> ValueError:
-    """Returns why a trace without a step of an agent is no conversation, or none that is read."""
-    spans = [span for part in parts for span in part.turnwise_spans]
-    shown = listed(sorted({span.scope or span.name for span in spans}), 5)
-    working = (span for span in spans if dialect.looks_like_work(span, dialect.words_of(span)))
-    is_agents = not all(dialects.read_span(span).dialects for span in working)
-    is_known = any(part.has_noise for part in parts) or any(map(dialects.kind_of, spans))
-    if is_agents or not is_known:
-        keys = sorted({key for span in spans for key in span.attributes})[:8]
-        what = "look like an agent's" if is_agents else "are of no known kind"
-        return ValueError(
-            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
-            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialects.NAMES))}"
-        )
-    why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
-    return registry.NoConversation(f"trace {trace}: {why}")
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:

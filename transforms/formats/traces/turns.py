@@ -35,7 +35,7 @@ from turnwise.transforms.formats.traces.span import CUT, RUNNING, TraceSpan, is_
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
-_ADK_EVENTS = "adk_events"
+_ADK_EVENTS, _MS = "adk_events", 1e6
 
 
 def _line_turn(line: tree.TurnLine, index: int) -> Turn:
@@ -59,7 +59,23 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
         turn.usage = replace(reduce(Usage.plus, reports), **dict.fromkeys(totals))
     names = (f"{node.span.trace}/{node.span.id}" for node in (*line.tops[-1:], *line.main[-1:]))
     turn.span = next(names, None)
-    _add_times(turn, line)
+    # Its traces ran from the first start to the last end, without waits, if all spans state their end.
+    is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
+    tops = [top for top in line.tops if top.span.start] if is_whole else []
+    timed = [node.span for node in tops or steps]
+    starts = [span.start for span in timed if span.start]
+    turn.timestamp = min(starts) / 1e9 if starts else None
+    traces: dict[str, tuple[int, int]] = {}
+    for span in timed:
+        first, last = traces.get(span.trace, (span.start, span.end))
+        traces[span.trace] = min(first, span.start) or max(first, span.start), max(last, span.end)
+    ranges = sorted(pair for pair in traces.values() if pair[0])
+    if all(span.end for span in timed) and all(first <= last for first, last in ranges):
+        total = until = 0
+        for first, last in ranges:
+            total += max(0, last - max(first, until))
+            until = max(until, last)
+        turn.latency_ms = length(total / _MS) if total else None
     _losses(line, calls, turn).add_to(turn)
     _findings(line, calls).add_to(turn)
     return turn
@@ -88,7 +104,23 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
         message = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
         unread.add("UsageNotRecorded", message)
-    _add_calls(line, calls, unread)
+    open_ = [tool for tool in line.tools if _ADK_EVENTS in tool.step.dialects and tool.step.event == "start"
+             and not (tool.step.has_result or tool.step.error or tool.span.end)]  # fmt: skip
+    if open_ and line.failure is None and not line.has_answer:
+        names = ", ".join(tool.step.name or "?" for tool in open_[:_MOST_SHOWN])
+        message = f"calls that were started, and no record says that they ended: {names}"
+        unread.add(OPEN_CALL, message, calls=True)
+    steps = (*models, *line.tools, *line.handoffs, *calls, *(top for top in line.tops if top.step.finish))
+    if any(call.tool is not None and call.call.args is None for call in calls):
+        unread.add(parts.CONTENT_OFF, "the trace records no arguments or results of calls", calls=True)
+    elif lacks_calls(line, calls):
+        # A text beside such a call may be the answer, if the model's service ran the tool.
+        is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
+        message = "the trace records that calls were asked for, and not which"
+        unread.add(parts.CONTENT_OFF, message, calls=True, words=is_last)
+    elif not steps:
+        message = "the trace records no call of a model or a tool; what the agent called is unknown"
+        unread.add(parts.CONTENT_OFF, message, calls=True)
     if others := _strangers(line):
         texts = list(dict.fromkeys(_asked_text(node) for node in others))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
@@ -119,27 +151,6 @@ def _add_unread(line: tree.TurnLine, unread: Unread) -> None:
             if not message.is_read and not message.is_users and (is_told, held) not in seen:
                 seen.add((is_told, held))
                 message.add_unread(unread, None if is_told else False)
-
-
-def _add_calls(line: tree.TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
-    steps = [*line.models, *line.tools, *line.handoffs]
-    open_ = [tool for tool in line.tools if _ADK_EVENTS in tool.step.dialects and tool.step.event == "start"
-             and not (tool.step.has_result or tool.step.error or tool.span.end)]  # fmt: skip
-    if open_ and line.failure is None and not line.has_answer:
-        names = ", ".join(tool.step.name or "?" for tool in open_[:_MOST_SHOWN])
-        message = f"calls that were started, and no record says that they ended: {names}"
-        unread.add(OPEN_CALL, message, calls=True)
-    is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
-    if any(call.tool is not None and call.call.args is None for call in calls):
-        unread.add(parts.CONTENT_OFF, "the trace records no arguments or results of calls", calls=True)
-    elif lacks_calls(line, calls):
-        # A text beside such a call may be the answer, if the model's service ran the tool.
-        is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
-        message = "the trace records that calls were asked for, and not which"
-        unread.add(parts.CONTENT_OFF, message, calls=True, words=is_last)
-    elif not is_seen:
-        message = "the trace records no call of a model or a tool; what the agent called is unknown"
-        unread.add(parts.CONTENT_OFF, message, calls=True)
 
 
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -334,29 +345,6 @@ def _is_contested(line: tree.TurnLine) -> bool:
         if _asked_text(node) == _asked_text(last) != "" and not is_told:
             return True
     return False
-
-
-def _add_times(turn: Turn, line: tree.TurnLine) -> None:
-    """Adds when a turn began, and how long its traces ran, without waits, where all spans state their end."""
-    is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
-    tops = line.tops if is_whole else []
-    nodes = [top for top in tops if top.span.start] or [*line.models, *line.tools]
-    starts = [node.span.start for node in nodes if node.span.start]
-    turn.timestamp = min(starts) / 1e9 if starts else None
-    traces: dict[str, tuple[int, int]] = {}
-    for span in (node.span for node in nodes):
-        first, last = traces.get(span.trace, (span.start, span.end))
-        traces[span.trace] = min(first, span.start) or max(first, span.start), max(last, span.end)
-    ranges = sorted(pair for pair in traces.values() if pair[0])
-    if all(node.span.end for node in nodes) and all(first <= last for first, last in ranges):
-        total = until = 0
-        for first, last in ranges:
-            total += max(0, last - max(first, until))
-            until = max(until, last)
-        turn.latency_ms = length(total / _MS) if total else None
-
-
-_MS = 1e6
 
 
 def _is_timed(node: tree.SpanNode) -> bool:
