@@ -84,7 +84,6 @@ def parse_mask(
 
 
 def _holder(value: JsonObject, path: FieldPath) -> JsonObject:
-    """Returns the object that holds the last field of a path; an empty one: it is not there."""
     for name in path[:-1]:
         value = value.get(name, {})
     return value

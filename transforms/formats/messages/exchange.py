@@ -214,7 +214,6 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
 
 
 def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
-    """Returns the place of the agent's first step; without one the number of steps."""
     return next((index for index, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
 
 
@@ -285,7 +284,6 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
 
 
 def _digests(log: Dialogue) -> list[bytes]:
-    """Returns a digest of the steps up to each."""
     whole, digests = blake2b(digest_size=16), list[bytes]()
     for step in log.steps:
         whole.update(_dump(list(step)))
@@ -453,7 +451,6 @@ def _link(value: JsonObject) -> tuple[float, str | None, JsonObject]:
 
 
 def _body(half: JsonValue) -> JsonValue:
-    """Returns the body of a half: inside `body`, or of its JSON text."""
     inner = half.get("body") if isinstance(half, dict) else None
     value = half if inner is None else inner
     structure = json_structure(value) if isinstance(value, str) else None

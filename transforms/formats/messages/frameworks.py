@@ -122,7 +122,6 @@ def _log(snapshot: JsonObject) -> Dialogue:
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
-    """Returns the conversation of the newest snapshot, given also those before it."""
     log = _log(snapshot)
     if any(other.steps != log.steps[: len(other.steps)] for other in map(_log, earlier)):
         message = "an earlier state of the thread holds messages that the newest does not hold"

@@ -171,7 +171,6 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
 
 
 def _joined_gemini(events: list[JsonObject]) -> JsonObject:
-    """Returns the reply that chunks make: their parts in order, pieces of candidate text joined."""
     reply: JsonObject = {}
     parts: list[JsonObject] = []
     finish: JsonValue = None

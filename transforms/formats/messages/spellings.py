@@ -357,7 +357,6 @@ def _lacks_role(value: JsonObject) -> bool:
 
 
 def _finish(holder: JsonObject) -> str | None:
-    """Returns the finish reason that a message or its wrapper states, or the metadata of the reply."""
     about = as_object(holder.get("response_metadata"))
     given = stated_reason(about) or as_object(about.get("incomplete_details")).get("reason")
     reason = given or stated_reason(holder) or stated_reason(as_object(holder.get("generation_info")))

@@ -170,7 +170,6 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
 
 
 def _likeness(asked: JsonObject | None, ran: JsonObject | None) -> int:
-    """Returns 2 for equal arguments, 1 if the tool's hold those that were asked for, and 0 for others."""
     if not asked or not ran:
         return 0
     return 2 if asked == ran else int(all(key in ran and ran[key] == asked[key] for key in asked))

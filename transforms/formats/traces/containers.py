@@ -328,7 +328,6 @@ def _environment(held: JsonObject) -> JsonObject:
 
 
 def _data_of(record: JsonObject) -> list[JsonObject]:
-    """Returns the objects of a batch, or the record, which is one of them."""
     data = record.get("data")
     return objects_in(data) if isinstance(data, list) else [record]
 

@@ -413,7 +413,6 @@ def _reader(
 
 
 def _message_of(value: JsonValue) -> parts.SpanMessage | None:
-    """Returns the message that a list of one message holds."""
     is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "role" in value[0]
     messages = json_messages_at(value, USER) if is_one else None
     return messages[0] if messages and len(messages) == 1 else None

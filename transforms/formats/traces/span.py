@@ -260,7 +260,6 @@ def key_values(pairs: JsonValue) -> JsonObject:
 
 
 def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
-    """Returns the key and the value that an element of a list of attributes spells; None: it spells none."""
     if isinstance(value, dict):
         keys = next((pair for pair in _PAIRS if pair[0] in value), None)
         only = next(iter(value.items())) if len(value) == 1 else None

@@ -17,7 +17,6 @@ from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.dialects import read_span
 from turnwise.transforms.formats.traces.span import AGENT_COLUMN, CUT, NO_END, PENDING, TraceSpan
 
-_HOLDING = ("agent", "chain")
 _UNKNOWN = -1
 
 
@@ -51,13 +50,6 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
     def known_above(self) -> "SpanNode | None":
         """Returns the nearest span above that is no mere passage."""
         return next((node for node in self.above() if node.step.kind not in (None, "other")), None)
-
-    def top(self) -> "SpanNode | None":
-        """Returns the topmost agent or chain, itself included; None: there is none."""
-        top = self if self.step.kind in _HOLDING else None
-        for node in self.above():
-            top = node if node.step.kind in _HOLDING else top
-        return top
 
 
 def _merged(span: TraceSpan, other: TraceSpan) -> TraceSpan:
@@ -163,7 +155,8 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
         kind = node.step.kind
         if node.is_double or kind in (None, "other"):
             continue
-        top = node.top()
+        holding = [above for above in (node, *node.above()) if above.step.kind in ("agent", "chain")]
+        top = holding[-1] if holding else None
         key: object = node.span.trace if top is None else id(top)
         unit = units.setdefault(key, WorkUnit(top))
         below.setdefault(id(unit), []).append(node)

@@ -82,7 +82,6 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
 
 
 def _unreported(models: Sequence[tree.SpanNode]) -> int:
-    """Returns how many model calls that ended well report no tokens."""
     return sum(node.step.usage is None and not node.step.error for node in models)
 
 
@@ -210,7 +209,6 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
 
 
 def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
-    """Returns the traces, and how many spans were steps, doubles of steps, or no steps (by scope)."""
     passed = Counter(node.span.scope or node.span.name for node in nodes if node.step.kind in (None, "other"))
     counts = {
         "steps": sum(node.step.kind in STEPS and not node.is_double for node in nodes),
@@ -352,7 +350,6 @@ def _is_timed(node: tree.SpanNode) -> bool:
 
 
 def _rfc3339_of(nanos: int) -> str | None:
-    """Returns nanoseconds since the epoch as RFC 3339; None: 0, or out of range."""
     try:
         return nanos_timestamp(nanos) if nanos else None
     except ValueError:
