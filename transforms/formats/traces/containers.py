@@ -109,7 +109,6 @@ _FLAT_SCOPES = ("scope", "instrumentationScope", "instrumentationLibrary", "inst
 _FLAT_RESOURCES = ("resource", "ResourceAttributes", "resource_attributes")
 _FLAT_NAMES = ("name", "SpanName", "span_name", "operationName")
 _MESSAGES = ("description", "message", "StatusMessage", "status_message")
-_KIND = "openinference.span.kind"
 _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
 
@@ -180,7 +179,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     name, kind = as_text(first_of(held, _FLAT_NAMES)) or "", held.get("span_kind")
     span = TraceSpan(*ids, as_id(parent), name, start, as_nanos(first_of(held, _END_TIMES)) or lasted)
     # Phoenix states the kind beside the attributes.
-    span.attributes = {**({_KIND: kind} if kind in _KINDS else {}), **_dotted(attributes)}
+    span.attributes = {**({"openinference.span.kind": kind} if kind in _KINDS else {}), **_dotted(attributes)}
     span.events = list(map(_event, objects_in(events)))
     span.error = code == 2 or str(code).upper() in ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR")
     span.message = message if isinstance(message, str) else ""

@@ -202,7 +202,6 @@ _HOLDERS = (
     *("langsmith.metadata.", "traceloop.association.properties.", "ai.telemetry.metadata.", "metadata."),
     *("ai.settings.context.", "mlflow.trace.", "langfuse.trace.metadata.", "langfuse.observation.metadata."),
 )
-_USERS = ("user.id", "enduser.id", "langfuse.user.id")
 _USER_NAMES = ("user_id", "userId", "langfuse_user_id", "langfuseUserId", "mlflow.trace.user")
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
@@ -221,7 +220,7 @@ def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
 
 def user_of(span: TraceSpan) -> str | None:
     """Returns the id of the user that a span names; None: it names none."""
-    name = text_at(span.attributes, *_USERS)
+    name = text_at(span.attributes, "user.id", "enduser.id", "langfuse.user.id")
     if name is None and not words_of(span).isdisjoint(_WITH_METADATA):
         name = text_at(metadata_of(span.attributes), *_USER_NAMES)
     return name

@@ -385,7 +385,7 @@ def _reader(
             # MLflow states the name apart for LlamaIndex; DSPy calls a span `Tool.NAME`.
             named = loaded(held.get("name")) if "mlflow.spanType" in held else None
             named = named if isinstance(named, str) and named else span.name.removeprefix("Tool.")
-            step.name = text_at(held, *_OF_TOOLS) or named or None
+            step.name = text_at(held, "gen_ai.tool.name", "tool.name") or named or None
         entered, left = value_at(held, *given), value_at(held, *back)
         if entered == {"content": "role"}:
             # LangSmith's wrapper of the Claude Agent SDK writes it of all model calls but the first.
@@ -418,7 +418,6 @@ def _message_of(value: JsonValue) -> parts.SpanMessage | None:
     return messages[0] if messages and len(messages) == 1 else None
 
 
-_OF_TOOLS = ("gen_ai.tool.name", "tool.name")
 _LANGSMITH = _reader(
     _OF_LANGSMITH, ("langsmith.inputs", "gen_ai.prompt"), ("langsmith.outputs", "gen_ai.completion"),
     ("gen_ai.response.model", "gen_ai.request.model"), "langsmith.usage",
