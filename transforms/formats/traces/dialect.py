@@ -162,10 +162,11 @@ _LOOKS_LIKE_WORK = key_set(
     "gen_ai llm openinference traceloop langsmith langfuse mlflow ai adk_events claude lk haystack "
     "braintrust weave wandb crewai autogen dspy"
 )
-_NOISE = key_set(
+NOISE = key_set(
     "http url user_agent net network server client peer tls dns asgi db redis rpc grpc messaging faas aws "
     "cloudevents graphql mcp"
 )
+"""First words of the keys of spans of HTTP, a database or the like."""
 
 
 def words_of(span: TraceSpan) -> frozenset[str]:
@@ -179,12 +180,6 @@ def words_of(span: TraceSpan) -> frozenset[str]:
 @lru_cache(maxsize=512)
 def _first_words(keys: tuple[str, ...]) -> frozenset[str]:
     return frozenset(key.partition(".")[0] for key in keys)
-
-
-def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
-    """Returns whether a span with such first words is of HTTP, a database or the like, or a log record."""
-    is_known = span.is_log or not words.isdisjoint(_NOISE)
-    return is_known and not looks_like_work(span, words)
 
 
 def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:

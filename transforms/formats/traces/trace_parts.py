@@ -19,11 +19,11 @@ from turnwise.transforms.formats.traces.span import (
     RUNNING,
     TraceSpan,
     as_id,
-    of_service,
 )
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
 _STATED = (key for path, names in OF_SPANS if path == "attributes" for keys in names for key in keys)
+_SERVICE = ("service.", "deployment.", "app.version", "app_version", "eval_", "turnwise.")
 _KEPT = (RUNNING, INVOCATION, *_STATED)
 
 
@@ -84,7 +84,9 @@ def _split(
             named = zip(KEYS, identity_at(settings.identity, places), strict=True)
             span.attributes = {**span.attributes, **{key: text for key, text in named if text}}
         if span.resource is not resource:
-            resource, service = span.resource, of_service(span.resource)
+            resource = span.resource
+            of_service = ((key, value) for key, value in resource.items() if key.startswith(_SERVICE))
+            service = {key: value for key, value in of_service if isinstance(value, str | int | float)}
         span.resource = service
         span.attributes = stated(span.attributes)
         for event in span.events:
@@ -98,9 +100,11 @@ def _split(
             if conversation := dialect.conversation_of(span, words):
                 part.conversations[span.id] = conversation
             continue
-        is_noise = dialect.is_noise(span, words)
-        part.has_noise = part.has_noise or is_noise
-        if not span.events and (is_noise or not dialect.looks_like_work(span, words)):
+        is_work = dialect.looks_like_work(span, words)
+        part.has_noise = part.has_noise or (
+            not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
+        )
+        if not (span.events or is_work):
             kept = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
             span.attributes, span.resource = kept, {}
     made: list[registry.SplitEvent | ValueError] = []
