@@ -248,7 +248,9 @@ def _replace(
     dropped: dict[int, tuple[list[JsonValue], set[int]]] = {}
     for problem in problems:
         # The container of the path's last existing step, and the key in it.
-        holder, key, inner = None, None, value
+        holder: JsonValue = None
+        key: JsonValue = None
+        inner: JsonValue = value
         for step in problem["loc"]:
             keys: Iterable[JsonValue] = [step] if isinstance(inner, list) else ()
             if isinstance(inner, dict):  # the last of two spellings of a field
@@ -270,8 +272,8 @@ def _replace(
                 holder[key] = {}
             else:
                 dropped.setdefault(id(holder), (holder, set()))[1].add(key)
-    for holder, keys in dropped.values():
-        holder[:] = [item for i, item in enumerate(holder) if i not in keys]
+    for items, indexes in dropped.values():
+        items[:] = [item for i, item in enumerate(items) if i not in indexes]
 
 
 def _unknown_values(value: object, path: str) -> Iterator[str]:

@@ -116,7 +116,8 @@ class _SchemaWriter:
             return {"type": "array", "items": self._field(get_args(hint)[0], False, is_hidden)}
         if get_origin(hint) is dict:
             return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], False, is_hidden)}
-        if not isinstance(hint, type) or get_origin(hint) is not None:
+        is_class = isinstance(hint, type) and get_origin(hint) is None
+        if not is_class:
             return self._field(get_args(hint)[0], is_partial, is_hidden)
         if issubclass(hint, OpenEnum):
             # Values of a newer API version are printed as numbers.

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -48,9 +49,9 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
     turn = Turn(index, line.user, answer, agent_messages=texts, speakers=speakers, tool_responses=responses)
     turn.tool_calls, turn.transfers = [call.call for call in calls], transfers(line, calls)
     for span, step in ((node.span, node.step) for node in steps if _is_timed(node)):
-        kind, seconds = "TOOL" if step.kind == "tool" else "LLM", min((span.end - span.start) / 1e9, 3e11)
-        times = _rfc3339_of(span.start), _rfc3339_of(span.end)
-        turn.spans.append(TimedSpan(kind, step.name, None, *times, seconds=seconds))
+        seconds, times = (span.end - span.start) / 1e9, (_rfc3339_of(span.start), _rfc3339_of(span.end))
+        kind: Literal["TOOL", "LLM"] = "TOOL" if step.kind == "tool" else "LLM"
+        turn.spans.append(TimedSpan(kind, step.name, None, *times, seconds=min(seconds, 3e11)))
     turn.model_ms, turn.tool_ms = _total_ms(models), _total_ms(line.tools)
     turn.inference_calls = len(models) or None
     reports = [replace(n.step.usage, model=n.step.name) for n in models if n.step.usage is not None]
