@@ -27,6 +27,9 @@ _SESSION = "turnwise.session_of_call"
 """Key of an exchange with a session that may be made up for this call, as its client named none."""
 _CALLER = "turnwise.caller"
 """Key of an exchange with what tells programs apart that send requests."""
+_UNCLEAR = "turnwise.unclear_retry"
+"""Key of a failed request of which it is unknown whether a conversation goes on with it."""
+_RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
 _APART = ("request", "response", _SESSION, _CALLER)
 _Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
 _TRIED = 50
@@ -132,11 +135,6 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         )
         log.unread.add("NoAnswer", why, calls=True, words=True)
     return messages_base.conversation(dialect, log, {**request, "id": session_id}, session_id)
-
-
-_RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
-_UNCLEAR = "turnwise.unclear_retry"
-"""Key of a failed request of which it is unknown whether a conversation goes on with it."""
 
 
 def _sessions(name: JsonValue, *sent: JsonValue) -> JsonObject:

@@ -95,15 +95,11 @@ _KEYS = key_set(
     "providerMetadata reasoning revisionId"
 )
 """Keys of messages in any spelling; another that may hold calls or words is not read."""
-_ITEM_KEYS = (
-    _KEYS
-    | {*VALUES}
-    | key_set(
-        "call_id arguments input namespace server_label tools results queries action actions code outputs "
-        "operation container_id caller agent pending_safety_checks acknowledged_safety_checks "
-        "approval_request_id metrics extra tools_added tools_removed"
-    )
-)
+_ITEM_KEYS = key_set(
+    "call_id arguments input namespace server_label tools results queries action actions code outputs "
+    "operation container_id caller agent pending_safety_checks acknowledged_safety_checks "
+    "approval_request_id metrics extra tools_added tools_removed"
+).union(_KEYS, VALUES)
 """Keys of items of Responses, which are calls and results."""
 _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, "retry-prompt": USER,
              "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,

@@ -15,6 +15,10 @@ from turnwise.transforms.formats.traces.dialect import text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool
 
+_TOOL_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions",
+               "gcp.vertex.agent.llm_request")  # fmt: skip
+_MOST_LISTS = 16
+
 
 class TurnCall(Struct, eq=False):
     """A call of a turn.
@@ -361,17 +365,12 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
             start.span.end = 0
 
 
-_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions",
-          "gcp.vertex.agent.llm_request")  # fmt: skip
-_MOST_LISTS = 16
-
-
 def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
     """Returns the tools of a conversation's model calls, each name once; equal declarations are read once."""
     declarations: list[JsonValue] = []
     seen: set[str] = set()
     for attributes in (node.span.attributes for node in nodes if node.step.kind in ("model", "agent")):
-        stated = [attributes[key] for key in _LISTS if attributes.get(key)]
+        stated = [attributes[key] for key in _TOOL_LISTS if attributes.get(key)]
         for prefix in ("llm.tools.", "llm.request.functions."):
             if f"{prefix}0.name" in attributes or f"{prefix}0.tool.json_schema" in attributes:
                 stated.append(numbered(attributes, prefix))

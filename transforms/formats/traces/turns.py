@@ -48,7 +48,7 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
     responses += results_without_call(line, calls)
     turn = Turn(index, line.user, answer, agent_messages=texts, speakers=speakers, tool_responses=responses)
     turn.tool_calls, turn.transfers = [call.call for call in calls], transfers(line, calls)
-    for span, step in ((node.span, node.step) for node in steps if _is_timed(node)):
+    for span, step in ((node.span, node.step) for node in steps if 0 < node.span.start <= node.span.end):
         seconds, times = (span.end - span.start) / 1e9, (_rfc3339_of(span.start), _rfc3339_of(span.end))
         kind: Literal["TOOL", "LLM"] = "TOOL" if step.kind == "tool" else "LLM"
         turn.spans.append(TimedSpan(kind, step.name, None, *times, seconds=min(seconds, 3e11)))
@@ -346,10 +346,6 @@ def _is_contested(line: tree.TurnLine) -> bool:
     return False
 
 
-def _is_timed(node: tree.SpanNode) -> bool:
-    return 0 < node.span.start <= node.span.end
-
-
 def _rfc3339_of(nanos: int) -> str | None:
     try:
         return nanos_timestamp(nanos) if nanos else None
@@ -359,7 +355,8 @@ def _rfc3339_of(nanos: int) -> str | None:
 
 def _total_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
     """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
-    lengths = [node.span.end - node.span.start for node in nodes if _is_timed(node)]
+    spans = (node.span for node in nodes)
+    lengths = [span.end - span.start for span in spans if 0 < span.start <= span.end]
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 
