@@ -538,7 +538,7 @@ def read_history(text: str, role: str) -> list[parts.SpanMessage]:
             rest = text[len(known) :].lstrip()
             if rest == "]":
                 read = messages
-            elif rest[0] == "," and messages:
+            elif rest.startswith(",") and messages:
                 read = [*messages, *read_messages(f"[{rest[1:]}", role)]
             break
     if read is None:
