@@ -305,7 +305,7 @@ that can be undone, that delete something irreversibly, and that are not idempot
 forms of them that are also names of things. `facts`: nouns for facts about a resource.
 """
 
-_ENDINGS = {
+_ENDINGS: dict[str, dict[str, tuple[str, ...]]] = {
     **{language: {"er": ("e", "a"), "ir": ("e", "a")} for language in ("es", "pt")},
     "fr": {"er": ("e", "ez"), "ir": ("is", "it", "issez"), "re": ("", "s", "ez")},
     "it": {"are": ("a", "ando"), "ere": ("e", "i", "isci"), "ire": ("e", "i", "isci")},
