@@ -148,7 +148,8 @@ def _structures_equivalent(
     for held, other in ((left, right), (right, left)):
         if not isinstance(held, dict) or (isinstance(other, str) and other.lstrip()[:1] in ("{", "[")):
             continue
-        parts = (other, *(part for part in re.split(r"[,;\s]+", str(other)) if part))
+        # Each part once: one that stood there twice would double the work of each level of nested objects.
+        parts = dict.fromkeys((other, *filter(None, re.split(r"[,;\s]+", str(other)))))
         stating = [(k, v) for k, v in held.items() if not (is_empty(v) or isinstance(v, bool))]
         if any(equivalent(value, part, prose, key) for key, value in stating for part in parts):
             return True
