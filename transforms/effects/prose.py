@@ -306,9 +306,14 @@ def may_be_forms(expected: str, actual: str) -> bool:
     if not _DENYING.isdisjoint(set(left) ^ set(right)):
         return False
     are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
-    for compound, others in ((left, right), (right, left)):
-        if len(compound) == 1 and any(_is_in(word, compound[0], are_names) for word in others):
-            return True
+    for compounds, others in ((left, right), (right, left)):
+        for word in others if len(compounds) == 1 else ():
+            # The compound holds the word or its stem behind another word, or begins with it.
+            compound, stem = compounds[0], word if are_names else word[: max(4, math.ceil(0.6 * len(word)))]
+            start = compound.find(stem)
+            is_held = start == 0 or (start >= 4 and compound[:start] not in _OPPOSING)
+            if is_held and len(word) >= 4 and len(compound) >= len(stem) + 4:
+                return True
     if are_names:
         return False
     for word in left:
@@ -325,8 +330,14 @@ def may_be_one_name(expected: str, actual: str) -> bool:
     As `Zurich` and `Zürich`, `business` and `business class`, `USA` and `United States of America`.
     """
     left, right = (_bare(_TITLES.sub("", text)) for text in (expected, actual))
-    if left == right or _is_initialled(left.split(), right.split()):
+    if left == right:
         return True
+    ours, theirs = left.split(), right.split()
+    if len(ours) == len(theirs) > 1 and len(ours[-1]) > 1 and ours[-1] == theirs[-1]:
+        # Whether they are equal but for words of which one has the initial alone.
+        apart = [(a, b) for a, b in zip(ours, theirs, strict=True) if a != b]
+        if all(a.isalpha() and b.isalpha() and a[0] == b[0] and 1 in (len(a), len(b)) for a, b in apart):
+            return True
     if all(map(_PHONE.fullmatch, (expected.strip(), actual.strip()))):
         # Only one of two numbers may have the code of its country.
         codes = [re.match(r"\s*(?:\+|00)", text) is not None for text in (expected, actual)]
@@ -356,17 +367,6 @@ _TITLES = re.compile(
 )
 
 
-def _is_initialled(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Returns whether two names are equal but for words of which one has the initial alone."""
-    if not (len(first) == len(second) > 1 and len(first[-1]) > 1 and first[-1] == second[-1]):
-        return False
-    return all(
-        left == right
-        or (left.isalpha() and right.isalpha() and left[0] == right[0] and 1 in (len(left), len(right)))
-        for left, right in zip(first, second, strict=True)
-    )
-
-
 _ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3
 
 
@@ -389,16 +389,7 @@ _OPPOSING = word_set("anti counter inter over super trans ultra under unter übe
 _DENYING = NEGATIONS | {"non"}
 
 
-def _is_in(word: str, compound: str, is_whole: bool) -> bool:
-    """Returns whether a compound holds a word or its stem behind another word, or begins with it."""
-    stem = word if is_whole else word[: max(4, math.ceil(0.6 * len(word)))]
-    start = compound.find(stem)
-    is_behind = start >= 4 and compound[:start] not in _OPPOSING
-    return len(word) >= 4 and len(compound) >= len(stem) + 4 and (start == 0 or is_behind)
-
-
 def _are_forms(word: str, other: str) -> bool:
-    """Returns whether two words are equal, or begin alike, as forms of a word do."""
     size = max(4, math.ceil(0.6 * min(len(word), len(other))))
     return word == other or (len(word) >= size and word[:size] == other[:size])
 
