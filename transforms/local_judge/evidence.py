@@ -86,6 +86,7 @@ class _Piece:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.spelled = named_values.SpelledText(text)
         self.tokens = tokenize(text)
         self.words = meant_words(self.tokens)
         self.keys = _keys(self.words)
@@ -93,7 +94,10 @@ class _Piece:
         self.keys.update(named_values.numbers_read_apart(text))
         self.flags: dict[str, set[str]] = {}  # values of all keys in its records
         for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
-            self.flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))
+            bare = "".join((value or line_value).split()).replace("\\", "")
+            quoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare.strip("\r")
+            meaning = _MEANINGS.get(quoted.lower(), value or line_value)
+            self.flags.setdefault(key or line_key, set()).add(meaning)
         # Keys of its words outside flags.
         self.stated = _keys(words(_FLAG.sub(" ", text))) if self.flags else self.keys
         self.is_negated = any(word.is_negation for word in self.words)
@@ -108,16 +112,6 @@ class _Piece:
                 windows = self.windows_of[key]
                 windows[number - 1] = windows[number] = None
 
-    def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
-        """Returns the weight of a claim that the best window covers, and the number of that window."""
-        covered: dict[int, float] = {}
-        windows_of = self.windows_of
-        for key, weight in content.items():
-            for window in windows_of.get(key, ()):
-                covered[window] = covered.get(window, 0.0) + weight
-        best = max(covered, key=covered.__getitem__, default=0)
-        return covered.get(best, 0.0), best
-
     def keys_near(self, window: int) -> set[str]:
         """Returns the keys of the words in a window and in a block on either side."""
         if window not in self._keys_near:
@@ -129,13 +123,14 @@ class _Piece:
     def numbers(self) -> NumberPlaces:
         """Where numbers (also in words) and identifiers stand."""
         numbers = NumberPlaces({}, {})
-        for position, word in enumerate(self.words[1:-1], 1):
+        text, tokens, starts, read = self.text, self.tokens, self.starts, self.words
+        for i, word in enumerate(read[1:-1], 1):
             if word.keys[0][0] == "#" or word.demands:
-                if not self._is_entry(position):
-                    around = alike(self.words[position - 1]), alike(self.words[position + 1])
-                    numbers.between.setdefault(around, []).append(position)
+                is_entry = _ENTRY_START.search(text, starts[i - 1] + len(tokens[i - 1]), starts[i])
+                if not (is_entry or _ENTRY_END.search(text, starts[i] + len(tokens[i]), starts[i + 1])):
+                    numbers.between.setdefault((alike(read[i - 1]), alike(read[i + 1])), []).append(i)
                 for key in word.keys:
-                    numbers.of.setdefault(key, []).append(position)
+                    numbers.of.setdefault(key, []).append(i)
         return numbers
 
     @cached_property
@@ -147,21 +142,6 @@ class _Piece:
         """Whether it has a negation or a value such as `false`, or says that something is missing."""
         is_empty = any(not values.isdisjoint(NOTHING_HELD) for values in self.flags.values())
         return self.is_negated or is_empty or says_absence(self.text.replace("_", " "))
-
-    @cached_property
-    def spelled(self) -> named_values.SpelledText:
-        return named_values.SpelledText(self.text)
-
-    @cached_property
-    def parts(self) -> str:
-        return named_values.parts_of(self.text)
-
-    def _is_entry(self, position: int) -> bool:
-        """Returns whether a word is a value of its own, as in a record, a list or a table."""
-        starts, tokens = self.starts, self.tokens
-        before = self.text[starts[position - 1] + len(tokens[position - 1]) : starts[position]]
-        after = self.text[starts[position] + len(tokens[position]) : starts[position + 1]]
-        return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
     @cached_property
     def starts(self) -> list[int]:
@@ -234,9 +214,17 @@ class Evidence:
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
-        best = ((piece, *piece.best_window(content)) for piece in self.pieces)
-        covering = [EvidencePassage(weight, piece, i, content) for piece, weight, i in best if weight > 0]
-        return sorted(covering, key=lambda passage: passage.weight, reverse=True)
+        passages = []
+        for piece in self.pieces:
+            covered: dict[int, float] = {}  # the weight of the claim that each window covers
+            windows_of = piece.windows_of
+            for key, weight in content.items():
+                for window in windows_of.get(key, ()):
+                    covered[window] = covered.get(window, 0.0) + weight
+            best = max(covered, key=covered.__getitem__, default=None)
+            if best is not None and covered[best] > 0:
+                passages.append(EvidencePassage(covered[best], piece, best, content))
+        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
         """Returns the sentence that covers most of a claim; None: nothing is covered."""
@@ -292,12 +280,6 @@ class RecordFlag(NamedTuple):
     name: str
     value: str
     content: dict[str, float]
-
-
-def _meaning(value: str) -> str:
-    bare = "".join(value.split()).replace("\\", "")
-    quoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare.strip("\r")
-    return _MEANINGS.get(quoted.lower(), value)
 
 
 def read_flags(values: Mapping[str, Set[str]]) -> list[RecordFlag]:

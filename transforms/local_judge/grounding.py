@@ -19,9 +19,9 @@ from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
+    OF_ABSENCE,
     Claim,
     computed_numbers,
-    is_word_of_absence,
     missing_numbers,
     missing_words,
     nothing_claimed,
@@ -29,7 +29,6 @@ from turnwise.transforms.local_judge.claims import (
     read_claim,
     says_absence,
     why_no_claim,
-    without_labels,
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
@@ -38,6 +37,7 @@ from turnwise.transforms.local_judge.evidence import (
     WINDOW,
     Evidence,
     EvidencePassage,
+    RecordFlag,
     alike,
     denying_flag,
     denying_status,
@@ -46,7 +46,6 @@ from turnwise.transforms.local_judge.evidence import (
 from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.values import with_joined_groups
 from turnwise.transforms.text.words import (
     ORDINALS,
     WORD_WEIGHT,
@@ -69,6 +68,8 @@ ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no
 OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
 FAILED = f"{_UNSURE}only a call that failed holds what the answer says"
 """Why words alone do not refute an answer."""
+
+_LABEL = re.compile(r"\W*([^\W\d_]+) (\d{1,2}):")
 
 
 class GroundingVerdict(NamedTuple):
@@ -101,7 +102,14 @@ def ground(
     what denies something: of another sentence that they hold it is open whether it says that it was done.
     """
     known, mentioned = Evidence(evidence), Evidence([*asked, *failed])
-    claims = [read_claim(sentence) for sentence in without_labels(sentences)]
+    # What only numbers the sentences of one answer, as `Option 1:` and `Option 2:`, claims nothing.
+    labels = [_LABEL.match(sentence) for sentence in sentences]
+    numbers = grouped((label[1].lower(), int(label[2])) for label in labels if label)
+    are_labels = {word for word, of_word in numbers.items() if len(of_word) > 1 and of_word[0] == 1}
+    claims = [
+        read_claim(sentence[label.end() :] if label and label[1].lower() in are_labels else sentence)
+        for sentence, label in zip(sentences, labels, strict=True)
+    ]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
     verdicts = [_verdict(claim, known, mentioned, computed) for claim in claims]
     if failed and any(verdict.label == "unsupported" for verdict in verdicts):
@@ -127,16 +135,24 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     whole, sentence = sentence, without_talk(sentence)
     if not sentence.content:
         return GroundingVerdict("not_applicable", "", NOTHING_SAID)
-    claim, missing = _as_spelled(sentence, known, mentioned, computed)
+    texts = [piece.spelled for piece in (*known.pieces, *mentioned.pieces)]
+    claim, missing = named_values.as_spelled(sentence, texts, known.keys, mentioned.keys, computed)
     passages = known.passages(claim.content)
     best = passages[0] if passages else None
     quote = best.span.quote if best else ""
-    if reason := _refuting(claim, known, best):
+    flag = denying_flag(claim, known.flags, known.stated)
+    if reason := _refuting(claim, known, best, flag):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    is_absence = says_absence(whole.text)
-    is_contrary = is_absence and _holds_what_is_absent(claim, passages)
+    is_absence, is_contrary = says_absence(whole.text), False
+    if is_absence and claim.demands:
+        # Evidence that itself denies nothing holds all that the claim calls failed or missing: of `I could
+        # not find order 5` the order and its number. Without a number, it may be another order.
+        content = (word for word in claim.words if word.is_content and not word.is_negation)
+        rest = weigh(word for word in content if word.lower not in OF_ABSENCE)
+        holding = (passage for passage in passages if all(map(passage.holds, rest)))
+        is_contrary = any(not passage.piece.denies_something for passage in holding)
     absence = ABSENCE if is_absence and not is_contrary else None
-    if (flag := denying_flag(claim, known.flags, known.stated)) and flag.value == UNKNOWN:
+    if flag and flag.value == UNKNOWN:
         reason = f"The evidence has no value of “{flag.name}”."
         return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
@@ -178,41 +194,11 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
     return OTHER_LANGUAGE if known.keys.isdisjoint(grammar) else None
 
 
-def _holds_what_is_absent(claim: Claim, passages: Sequence[EvidencePassage]) -> bool:
-    """Returns whether evidence that itself denies nothing holds all that a claim calls failed or missing."""
-    # Of `I could not find order 5` the order and its number. Without a number, it may be another order.
-    rest = weigh(word for word in claim.words if word.is_content and not is_word_of_absence(word))
-    return bool(claim.demands) and any(
-        all(passage.holds(key) for key in rest) and not passage.piece.denies_something for passage in passages
-    )
-
-
-def _as_spelled(
-    claim: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]
-) -> tuple[Claim, list[str]]:
-    """Returns a claim with its codes as the evidence spells them, and what is missing of its numbers."""
-
-    def missing_of(claim: Claim) -> list[str]:
-        missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
-        return missing or named_values.missing_codes(claim.text, (piece.parts for piece in pieces))
-
-    pieces = known.pieces + mentioned.pieces
-    missing = missing_of(claim)
-    is_spelled = named_values.may_be_spelled_otherwise(claim.text, bool(missing))
-    texts = [piece.spelled for piece in pieces] if is_spelled else []
-    respelled = named_values.as_spelled(claim.text, texts)
-    if missing and not missing_of(read_claim(joined := with_joined_groups(claim.text))):
-        respelled = joined
-    if respelled != claim.text:
-        claim = read_claim(respelled)
-        missing = missing_of(claim)
-    return claim, missing or named_values.missing_endings(claim.text, texts)
-
-
-def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
+def _refuting(
+    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None
+) -> str | None:
     if best and (reason := contradiction(claim, best.span, "The evidence")):
         return reason
-    flag = denying_flag(claim, known.flags, known.stated)
     if flag is not None and flag.value != UNKNOWN:
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
@@ -416,7 +402,14 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
         return AnswerComparison(1.0, actual.strip(), "The texts are the same.")
     wanted, answer, known = read_claim(expected), read_claim(actual), Evidence([actual])
     span = known.look_up(wanted.content)
-    figure, numbers = _overlap(wanted, answer), missing_numbers(wanted, known.keys)
+    ours, theirs = (
+        weigh([word for word in claim.words if not word.is_content], claim.content)
+        for claim in (wanted, answer)
+    )
+    common = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
+    both = _RECALL_FACTOR * fsum(ours.values()) + fsum(theirs.values())
+    figure = min(1.0, (1 + _RECALL_FACTOR) * common / both) if common else 0.0
+    numbers = missing_numbers(wanted, known.keys)
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
     negations = [any(word.is_negation for word in claim.words) for claim in (wanted, answer)]
@@ -434,15 +427,3 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
     reason = f"The answer lacks {quoted_names(missing)}." if missing else reason
     reason = reason if figure else "The texts have nothing in common."
     return AnswerComparison(figure, span.quote if span else "", contrary or reason)
-
-
-def _overlap(wanted: Claim, answer: Claim) -> float:
-    ours, theirs = (
-        weigh([word for word in claim.words if not word.is_content], claim.content)
-        for claim in (wanted, answer)
-    )
-    common = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
-    if not common:
-        return 0.0
-    both = _RECALL_FACTOR * fsum(ours.values()) + fsum(theirs.values())
-    return min(1.0, (1 + _RECALL_FACTOR) * common / both)
