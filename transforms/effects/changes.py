@@ -541,21 +541,18 @@ def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[Js
 def not_compared(matching: Matching, compare: ArgumentComparison) -> list[str]:
     """Returns the arguments whose wording differs and was not compared, as `parameter of tool`."""
     names = (
-        f"{name} of {want.name}"
-        for want, made in _reworded(*matching.matched, *matching.wrong)
-        for name in compare.not_compared(want, made)
+        f"{name} of {want.call.name}"
+        for want, made in (*matching.matched, *matching.wrong)
+        if want.call.args != made.call.args
+        for name in compare.not_compared(want.call, made.call)
     )
     return list(dict.fromkeys(names))
 
 
 def open_pairs(matching: Matching, compare: ArgumentComparison) -> tuple[OpenPair, ...]:
     """Returns the values of matched calls that only a judge can compare."""
-    pairs = (compare.open_pairs(want, made) for want, made in _reworded(*matching.matched))
-    return tuple(dict.fromkeys(chain.from_iterable(pairs)))
-
-
-def _reworded(*pairs: Pair) -> Iterable[tuple[ToolCall, ToolCall]]:
-    return ((a.call, b.call) for a, b in pairs if a.call.args != b.call.args)
+    apart = ((want.call, made.call) for want, made in matching.matched if want.call.args != made.call.args)
+    return tuple(dict.fromkeys(pair for calls in apart for pair in compare.open_pairs(*calls)))
 
 
 def by_other_actor(matching: Matching) -> list[JsonObject]:

@@ -93,7 +93,7 @@ def compare_value(
     if numbers := read_given(entries, path, currency_of(path, given)):
         return compare_amounts(text, numbers)
     joined = ", ".join(entry if isinstance(entry, str) else plain(entry) for entry in entries)
-    together = _compare_kinds(text, joined, path, given) if _is_comparable(text, joined) else "not_compared"
+    together = _compare_kinds(text, joined, path, given)
     return "other" if together == "not_compared" and set(verdicts) == {"other"} else together
 
 
@@ -105,22 +105,18 @@ def _compare(text: str, leaf: CallValue, given: Sequence[CallValue]) -> ValueVer
         return "same"
     if isinstance(argument, bool):
         return "same" if equivalent(argument, text) else "not_compared"
-    if not _is_comparable(text, argument):
-        return "not_compared"
     return _compare_kinds(text, argument, path, given)
 
 
-def _is_comparable(text: str, argument: JsonValue) -> bool:
+def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[CallValue]) -> ValueVerdict:
     # Fractions and raised digits are not read.
     has_fraction = any(unicodedata.category(char) == "No" for char in text)
     if is_prose(argument) or has_fraction or len(plain(argument)) > _LONGEST:
-        return False
-    is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
+        return "not_compared"
     negations = [any(word.is_negation for word in words(side)) for side in (text, plain(argument))]
-    return not is_denied and negations[0] == negations[1]
-
-
-def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[CallValue]) -> ValueVerdict:
+    is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
+    if is_denied or negations[0] != negations[1]:
+        return "not_compared"
     shown = argument if isinstance(argument, str) else plain(argument)
     verdict = compare_addresses(text, shown, path)
     if verdict is None and isinstance(argument, str):

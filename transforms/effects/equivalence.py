@@ -533,28 +533,24 @@ class ArgumentComparison(Struct, frozen=True):
         free = {name: wanted[name] for name in wanted if name not in matchers and name not in ordered}
         differences, done = _compare_rows(free, given, prose)
         for name in (name for name in (*wanted, *(n for n in given if n not in wanted)) if name not in done):
-            want, value = wanted.get(name), given.get(name)
-            met = self._is_met(want, value, name in given, matchers.get(name))
-            if met is None and name in ordered and isinstance(want, list) and isinstance(value, list):
-                met = len(want) == len(value) and all(
-                    equivalent(*pair, prose, name, "names") for pair in zip(want, value, strict=True)
-                )
-            if not (equivalent(want, value, prose, name, "none") if met is None else met):
+            want: JsonValue = wanted.get(name)
+            value, matcher = given.get(name), matchers.get(name)
+            met: bool | None
+            if matcher is not None and matcher.match == "ignore":
+                met = True
+            elif calls.is_directive(want):
+                met = calls.value_matches(want, value) if name in given else want["$matchType"] == "ignore"
+                met = self.unclear if met is None else met
+            elif matcher is not None and name in given and want is not None:
+                met = matcher.matches(want, value)
+            elif name in ordered and isinstance(want, list) and isinstance(value, list):
+                pairs = zip(want, value, strict=True)
+                met = len(want) == len(value) and all(equivalent(*p, prose, name, "names") for p in pairs)
+            else:
+                met = equivalent(want, value, prose, name, "none")
+            if not met:
                 differences.append(Difference(name, want, value))
         return differences
-
-    def _is_met(
-        self, want: JsonValue, value: JsonValue, is_given: bool, matcher: calls.ArgumentMatcher | None
-    ) -> bool | None:
-        """Returns whether a matcher or directive is met; None: there is none."""
-        if matcher is not None and matcher.match == "ignore":
-            return True
-        if calls.is_directive(want):
-            verdict = calls.value_matches(want, value) if is_given else want["$matchType"] == "ignore"
-            return self.unclear if verdict is None else verdict
-        if matcher is not None and is_given and want is not None:
-            return matcher.matches(want, value)
-        return None
 
 
 def _open_pair(tool: str, difference: Difference) -> OpenPair:

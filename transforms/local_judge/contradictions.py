@@ -13,7 +13,7 @@ from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
-from turnwise.transforms.local_judge.evidence import EvidenceSpan, alike
+from turnwise.transforms.local_judge.evidence import EvidenceSpan, alike, keys_of
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.named_values import (
     are_other,
@@ -85,7 +85,10 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
         if not is_limited and _is_denial(claimed, held):
             return f"{source} says the contrary: “{held.strip()}”."
         ours, theirs = words(claimed), words(held)
-        mine, others = _numbers_missing(ours, theirs), _numbers_missing(theirs, ours)
+        mine, others = (
+            [word for word in side if any(keys.isdisjoint(demand) for demand in word.demands)]
+            for side, keys in ((ours, keys_of(theirs)), (theirs, keys_of(ours)))
+        )
         # Both have one number of a kind that the other lacks, and the same content beside it.
         if (
             len(mine) == len(others) == 1
@@ -126,17 +129,12 @@ def _is_denial(claimed: str, held: str) -> bool:
     if any(sum(word.is_negation for word in words(clause)) > 1 for clause in both):
         return False
     negated, other = both if is_denied(claimed) else both[::-1]
-    if not denies(negated, {key for word in words(other) for key in word.keys}):
+    if not denies(negated, keys_of(words(other))):
         return False
     return any(
         _is_same_content(*(words(NEGATING.sub("", shorten(clause))) for clause in both))
         for shorten in (str, without_korean_endings)
     )
-
-
-def _numbers_missing(claimed: Iterable[Word], others: Iterable[Word]) -> list[Word]:
-    keys = {key for word in others for key in word.keys}
-    return [word for word in claimed if any(keys.isdisjoint(demand) for demand in word.demands)]
 
 
 def _is_same_content(claimed: Iterable[Word], known: Iterable[Word]) -> bool:

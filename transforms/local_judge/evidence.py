@@ -53,7 +53,8 @@ def alike(word: Word) -> str:
     return word.units[0] if len(word.units) == 1 else word.lower
 
 
-def _keys(some: Iterable[Word]) -> set[str]:
+def keys_of(some: Iterable[Word]) -> set[str]:
+    """Returns the keys of words."""
     return set(chain.from_iterable([word.keys for word in some]))
 
 
@@ -89,7 +90,7 @@ class _Piece:
         self.spelled = named_values.SpelledText(text)
         self.tokens = tokenize(text)
         self.words = meant_words(self.tokens)
-        self.keys = _keys(self.words)
+        self.keys = keys_of(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
         self.keys.update(named_values.numbers_read_apart(text))
         self.flags: dict[str, set[str]] = {}  # values of all keys in its records
@@ -99,7 +100,7 @@ class _Piece:
             meaning = _MEANINGS.get(quoted.lower(), value or line_value)
             self.flags.setdefault(key or line_key, set()).add(meaning)
         # Keys of its words outside flags.
-        self.stated = _keys(words(_FLAG.sub(" ", text))) if self.flags else self.keys
+        self.stated = keys_of(words(_FLAG.sub(" ", text))) if self.flags else self.keys
         self.is_negated = any(word.is_negation for word in self.words)
         # Prose has many function words, and few keys of records.
         size, grammar = len(self.words), sum([not word.is_content for word in self.words])
@@ -116,7 +117,7 @@ class _Piece:
         """Returns the keys of the words in a window and in a block on either side."""
         if window not in self._keys_near:
             first, end = max(0, (window - 1) * _BLOCK), (window + 3) * _BLOCK
-            self._keys_near[window] = _keys(self.words[first:end])
+            self._keys_near[window] = keys_of(self.words[first:end])
         return self._keys_near[window]
 
     @cached_property
@@ -226,11 +227,6 @@ class Evidence:
                 passages.append(EvidencePassage(covered[best], piece, best, content))
         return sorted(passages, key=lambda passage: passage.weight, reverse=True)
 
-    def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
-        """Returns the sentence that covers most of a claim; None: nothing is covered."""
-        passages = self.passages(content)
-        return passages[0].span if passages else None
-
 
 _QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
 _EMPTY = r'\\?"\\?"|\[\s{0,4}\]|\{\s{0,4}\}'
@@ -240,7 +236,7 @@ _FLAG = re.compile(rf'{_QUOTED_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_L
 _VALUE = re.compile(
     rf"{_QUOTED_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
 )
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of `refundPossible`
 UNKNOWN = "null"
 """Value of a flag that is unknown."""
 NOTHING_HELD = frozenset(("false", UNKNOWN, "0"))
@@ -287,7 +283,7 @@ def read_flags(values: Mapping[str, Set[str]]) -> list[RecordFlag]:
     flags = []
     for name, value in ((name, *held) for name, held in values.items() if len(held) == 1):
         if value in _MEANINGS.values():
-            content = weigh(word for word in words(split_capitals(name)) if word.is_content)
+            content = weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
             flags += [RecordFlag(name, value, content)] if content else []
     return flags
 
@@ -311,11 +307,6 @@ def denying_flag(claim: Claim, flags: Sequence[RecordFlag], stated: Set[str]) ->
             may_deny = negated if flag.value == "true" else may_deny
             denying += [flag] if may_deny and (share >= _MOST or flag.value == "false") else []
     return min(denying, default=None)
-
-
-def split_capitals(name: str) -> str:
-    """Returns the name of a key with a space between the words of `refundPossible`."""
-    return _CAPITAL.sub(" ", name)
 
 
 def clauses(claim: Claim) -> Iterable[Claim]:
@@ -349,7 +340,7 @@ _NEUTRAL = (
 def _words_of_status() -> tuple[Set[str], Set[str]]:
     """Returns the keys of words for a status, and of those that say little beside one."""
     little = _neutral() | weigh(words(_NEUTRAL)).keys()
-    return {key for word in words(_STATUS_WORDS) for key in word.keys}, little
+    return keys_of(words(_STATUS_WORDS)), little
 
 
 class RecordStatus(NamedTuple):
@@ -369,14 +360,14 @@ class RecordStatus(NamedTuple):
 
 def read_statuses(values: Mapping[str, Set[str]]) -> list[RecordStatus]:
     """Returns the statuses among the values of all keys of the evidence."""
-    named = {name: held for name, held in values.items() if _KEY.search(split_capitals(name).lower())}
+    named = {name: held for name, held in values.items() if _KEY.search(_CAPITAL.sub(" ", name).lower())}
     must_be_named = len({raw.lower() for held in named.values() for raw in held}) != 1
     statuses = []
     for name, raw in ((name, *held) for name, held in named.items() if len(held) == 1):
         value = re.sub(r"[_-]", " ", raw.strip('\\"'))
         content = {key for word in words(value) if word.is_content for key in word.keys}
         if content and len(value) >= _SHORTEST:
-            about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
+            about = keys_of(words(_CAPITAL.sub(" ", name).replace("_", " ")))
             is_negated = named_values.is_denied(value)
             statuses.append(RecordStatus(name, value, is_negated, content, about, must_be_named))
     return statuses

@@ -401,7 +401,8 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
     if plain(expected) == plain(actual):
         return AnswerComparison(1.0, actual.strip(), "The texts are the same.")
     wanted, answer, known = read_claim(expected), read_claim(actual), Evidence([actual])
-    span = known.look_up(wanted.content)
+    passages = known.passages(wanted.content)
+    quote = passages[0].span.quote if passages else ""
     ours, theirs = (
         weigh([word for word in claim.words if not word.is_content], claim.content)
         for claim in (wanted, answer)
@@ -418,12 +419,12 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
         figure *= _ONE_IS_NEGATED
     contrary = None
     for claim in map(read_claim, _SENTENCE_END.split(expected)):
-        best = known.look_up(claim.content)
-        if best and (contrary := contradiction(claim, best, "The answer")):
+        passages = known.passages(claim.content)
+        if passages and (contrary := contradiction(claim, passages[0].span, "The answer")):
             figure *= _CONTRADICTED
             break
     missing = numbers + missing_words(wanted, known.keys)
     reason = "Only one of the texts denies something." if one_denies else "The answer has all expected words."
     reason = f"The answer lacks {quoted_names(missing)}." if missing else reason
     reason = reason if figure else "The texts have nothing in common."
-    return AnswerComparison(figure, span.quote if span else "", contrary or reason)
+    return AnswerComparison(figure, quote, contrary or reason)
