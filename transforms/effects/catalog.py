@@ -181,8 +181,6 @@ STORED = word_set("""address addresses calendar catalog catalogue data database 
     lists menu name names options schedule settings""")
 # Verbs that hand over, if a person or agent is named.
 PASSING = word_set("connect delegate forward redirect refer reroute route transfer") | _all(foreign.PASSING)
-# Nouns for humans.
-HUMANS = word_set("human humans")
 # Verbs that involve a human.
 ASKING = word_set("ask call contact get need page request speak summon talk")
 # Verbs that involve a person or agent.
@@ -507,7 +505,7 @@ def _is_unclear(head: str) -> bool:
 
 def _hands_over(words: Sequence[str]) -> bool:
     head, rest, last = words[0], set(words[1:]), words[-1]
-    if head in ASKING and rest & HUMANS:
+    if head in ASKING and rest & {"human", "humans"}:
         return True
     if head in READING or head in QUESTIONS:
         return False

@@ -500,7 +500,6 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
 
 def _common(first: str, second: str) -> int:
-    """Returns with how many equal characters two texts begin."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 

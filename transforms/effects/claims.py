@@ -319,7 +319,6 @@ def _unlisted_numbers(
 
 
 def _money_in(text: str) -> dict[Amount, str]:
-    """Returns the amounts of money in a text, each with its words."""
     mentions, shown = read_passage(text, None).mentions, normalized(text, None)
     return {m.amount: shown[m.start : m.end] for m in mentions if m.amount and m.amount.currency}
 

@@ -441,7 +441,6 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
 
 
 def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
-    """Returns whether an object says that a write was not done."""
     plain_keys = {plain_key(key): value for key, value in answer.items()}
     stated = [key for key in plain_keys if key not in TELLING_KEYS]
     counts = []

@@ -403,14 +403,12 @@ def common_content(expected: str, actual: str) -> float:
 
 @lru_cache(maxsize=_MOST_READ)
 def _content(text: str) -> dict[str, float]:
-    """Returns the weights of what a text has of content."""
     read = (word for word in words(NEGATING.sub("", text)) if word.is_content and not word.demands)
     return weigh(word for word in read if not word.is_negation)
 
 
 @lru_cache(maxsize=_MOST_READ)
 def _denials(text: str) -> int:
-    """Returns how often a text denies something."""
     text = named_values.replace_idioms(named_values.with_single_negations(text))
     apart = [word.lower for word in words(text) if word.is_negation]
     return len(NEGATING.findall(text)) + sum(w.isascii() or not NEGATING.search(w) for w in apart)
@@ -494,7 +492,6 @@ class _TextValue(NamedTuple):
 
     @property
     def parts(self) -> list[int]:
-        """The numbers that it is written with."""
         return [int(part) for part in re.findall(r"\d{1,18}", self.spelled)]
 
     @property

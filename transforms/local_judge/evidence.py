@@ -68,16 +68,6 @@ def shown_language(text: str) -> str | None:
     return "KANA" if script["KANA"] else max(script, key=script.__getitem__)
 
 
-class NumberPlaces(NamedTuple):
-    """Where numbers stand in a piece of evidence, without its first and last word, by neighbours and by key.
-
-    A value of a record, a list or a table is not `between` words: the one after it is of the next entry.
-    """
-
-    between: dict[tuple[str, str], list[int]]
-    of: dict[str, list[int]]
-
-
 class _Piece:
     """A piece of evidence, cut into blocks of 24 words; two neighbouring blocks make a window.
 
@@ -121,18 +111,22 @@ class _Piece:
         return self._keys_near[window]
 
     @cached_property
-    def numbers(self) -> NumberPlaces:
-        """Where numbers (also in words) and identifiers stand."""
-        numbers = NumberPlaces({}, {})
+    def numbers(self) -> tuple[dict[tuple[str, str], list[int]], dict[str, list[int]]]:
+        """Places of numbers (also in words) and identifiers by both neighbours, and all of them by key.
+
+        A value of a record, a list or a table is not between words: the one after it is of the next entry.
+        """
+        between: dict[tuple[str, str], list[int]] = {}
+        places: dict[str, list[int]] = {}
         text, tokens, starts, read = self.text, self.tokens, self.starts, self.words
         for i, word in enumerate(read[1:-1], 1):
             if word.keys[0][0] == "#" or word.demands:
                 is_entry = _ENTRY_START.search(text, starts[i - 1] + len(tokens[i - 1]), starts[i])
                 if not (is_entry or _ENTRY_END.search(text, starts[i] + len(tokens[i]), starts[i + 1])):
-                    numbers.between.setdefault((alike(read[i - 1]), alike(read[i + 1])), []).append(i)
+                    between.setdefault((alike(read[i - 1]), alike(read[i + 1])), []).append(i)
                 for key in word.keys:
-                    numbers.of.setdefault(key, []).append(i)
-        return numbers
+                    places.setdefault(key, []).append(i)
+        return between, places
 
     @cached_property
     def language(self) -> str | None:
@@ -281,8 +275,8 @@ class RecordFlag(NamedTuple):
 def read_flags(values: Mapping[str, Set[str]]) -> list[RecordFlag]:
     """Returns the flags among the values of all keys of the evidence; several values decide nothing."""
     flags = []
-    for name, value in ((name, *held) for name, held in values.items() if len(held) == 1):
-        if value in _MEANINGS.values():
+    for name, held in values.items():
+        if len(held) == 1 and (value := next(iter(held))) in _MEANINGS.values():
             content = weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
             flags += [RecordFlag(name, value, content)] if content else []
     return flags
@@ -296,9 +290,9 @@ def denying_flag(claim: Claim, flags: Sequence[RecordFlag], stated: Set[str]) ->
     if not flags or claim.content.keys() <= stated:
         return None
     names, denying = {key for flag in flags for key in flag.content}, []
-    for part in (part for part in clauses(claim) if part.content and not is_open(part)):
+    for part in (part for part in _closed_clauses(claim) if part.content):
         rest = {key: weight for key, weight in part.content.items() if key not in _neutral()}
-        negated, is_less = named_values.is_denied(part.text), says_less(part)
+        negated, is_less = named_values.is_denied(part.text), _says_less(part)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in names]
         is_known = sum(unknown) < _MOST_UNKNOWN
         for flag in (flag for flag in flags if flag.content.keys() <= part.content.keys()):
@@ -309,20 +303,19 @@ def denying_flag(claim: Claim, flags: Sequence[RecordFlag], stated: Set[str]) ->
     return min(denying, default=None)
 
 
-def clauses(claim: Claim) -> Iterable[Claim]:
-    """Returns the parts of a claim between words such as `but`."""
-    return map(read_claim, _CLAUSES.split(claim.text)) if _CLAUSES.search(claim.text) else [claim]
+def _closed_clauses(claim: Claim) -> list[Claim]:
+    """Returns the parts of a claim, between words such as `but`, that leave nothing open or to the future."""
+    parts = map(read_claim, _CLAUSES.split(claim.text)) if _CLAUSES.search(claim.text) else [claim]
+    closed = []
+    for part in parts:
+        is_open = named_values.replace_idioms(part.text) != part.text or _OPEN.search(part.text)
+        has_modal = any(word.lower in _MODALS for word in part.words)
+        if not is_open and (not has_modal or _CERTAIN.search(part.text)):
+            closed.append(part)
+    return closed
 
 
-def is_open(claim: Claim) -> bool:
-    """Returns whether a claim leaves open that something is so, or says it of the future."""
-    if named_values.replace_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
-        return True
-    return not _CERTAIN.search(claim.text) and any(word.lower in _MODALS for word in claim.words)
-
-
-def says_less(claim: Claim) -> bool:
-    """Returns whether a claim has a negation or a word such as `only`."""
+def _says_less(claim: Claim) -> bool:
     says_little = any(word.lower in _LESS or not word.lower.strip("0.,") for word in claim.words)
     return says_little or named_values.is_denied(claim.text)
 
@@ -378,8 +371,8 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
     if not statuses:
         return None
     status_words, neutral_words = _words_of_status()
-    for part, status in product(clauses(claim), statuses):
-        if not status.content <= part.content.keys() or is_open(part):
+    for part, status in product(_closed_clauses(claim), statuses):
+        if not status.content <= part.content.keys():
             continue
         if status.must_be_named and part.content.keys().isdisjoint(status.about - status_words):
             continue
@@ -389,7 +382,7 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
         weights = weigh(word for word in rest if word.is_content)
         if fsum([weight for key, weight in weights.items() if key not in about]) < _LITTLE:
             if status.is_negated:
-                is_denying = not says_less(part)
+                is_denying = not _says_less(part)
             else:
                 is_denying = named_values.is_denied(part.text) and named_values.denies(
                     named_values.with_single_negations(part.text), status.content

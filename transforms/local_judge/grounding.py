@@ -314,13 +314,13 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
 
 
 def _in_place_of(claimed: Sequence[Word], position: int, passage: EvidencePassage) -> str | None:
-    held, numbers = passage.piece.words, passage.piece.numbers
-    others = numbers.between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
+    held, (between, places_of) = passage.piece.words, passage.piece.numbers
+    others = between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
     if not 0 < len(others) <= _MOST_PLACES:
         return None
     same_number: set[int] = set()
     for key in chain.from_iterable(claimed[position].demands or (claimed[position].keys,)):
-        same_number.update(numbers.of.get(key, ())[: _MOST_PLACES + 1])
+        same_number.update(places_of.get(key, ())[: _MOST_PLACES + 1])
         if len(same_number) > _MOST_PLACES:
             return None
     around = {i: _words_around(claimed, position, held, i) for i in (*others, *same_number)}
