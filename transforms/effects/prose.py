@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache, partial
 from string import ascii_lowercase
-from typing import Literal, NamedTuple
+from typing import Literal
 from unicodedata import combining, normalize
 
 from turnwise.transforms.effects import call_values
@@ -447,28 +447,27 @@ _UNIT = re.compile(r"zqunit\d\d")
 _ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 一")
 
 
-class _TextValue(NamedTuple):
+class _TextValue:
     """A value in a text: its mention, and how it is spelled."""
 
-    mention: Mention
-    spelled: str
-
-    @property
-    def kind(self) -> Literal["number", "share", "date", "clock", "code"]:
-        """Values of different kinds do not contradict each other."""
-        if self.mention.amount is not None:
-            return "share" if self.mention.is_share else "number"
-        if self.mention.dates:
-            return "clock" if self.mention.dates[0].day is None else "date"
-        return "code"
-
-    @property
-    def key(self) -> object:
-        """What only equal values share, but for the currency that one side leaves out."""
-        mention = self.mention
+    def __init__(self, mention: Mention, spelled: str) -> None:
+        self.mention, self.spelled = mention, spelled
+        # Values of different kinds do not contradict each other. Equal values alone have one key, but for the
+        # currency that one side leaves out.
+        self.kind: Literal["number", "share", "date", "clock", "code"] = "code"
+        self.key: object = mention.code
         if mention.amount is not None:
-            return float(mention.amount.value), mention.amount.currency, mention.is_share, mention.is_denied
-        return ("date", *(reading.key for reading in mention.dates)) if mention.dates else mention.code
+            self.kind, number = "share" if mention.is_share else "number", mention.amount
+            self.key = float(number.value), number.currency, mention.is_share, mention.is_denied
+        elif mention.dates:
+            self.kind = "clock" if mention.dates[0].day is None else "date"
+            self.key = ("date", *(reading.key for reading in mention.dates))
+        self.parts = [int(part) for part in re.findall(r"\d{1,18}", spelled)]
+        # Numbers that may stand for it: of a date its parts, of a time the hour, else its own.
+        self.days = set(self.parts) if not mention.dates and len(self.parts) < 4 else set[int]()
+        for day, clock, _ in mention.dates:
+            self.days |= {day.year, day.month, day.day} if day else set()
+            self.days |= {clock.hour, clock.hour % 12 or 12} if clock else set()
 
     def may_be(self, other: "_TextValue") -> bool:
         """Returns whether two values are the same, or may be: `LH 452` and `LH452`, `3` and `15:00`."""
@@ -489,21 +488,6 @@ class _TextValue(NamedTuple):
             if self.kind != other.kind and sorted(self.parts) == sorted(other.parts):
                 return True
         return bool(self.days & other.days)
-
-    @property
-    def parts(self) -> list[int]:
-        return [int(part) for part in re.findall(r"\d{1,18}", self.spelled)]
-
-    @property
-    def days(self) -> set[int]:
-        """Numbers that may stand for it: of a date its parts, of a time the hour, else its own."""
-        if not self.mention.dates:
-            return set(self.parts) if len(self.parts) < 4 else set()
-        numbers: set[int] = set()
-        for day, clock, _ in self.mention.dates:
-            numbers |= {day.year, day.month, day.day} if day else set()
-            numbers |= {clock.hour, clock.hour % 12 or 12} if clock else set()
-        return numbers
 
 
 _VERSION = re.compile(
