@@ -322,8 +322,20 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     joined = "_".join(last_words(name))
     if joined in FRAMEWORK:
         return READ
-    named = None if joined in ANSWERING else verb_of_name(name)
-    return effect_of_verb(named or _described(description) or InferredVerb(UNKNOWN, ""), name)
+    inferred = None if joined in ANSWERING else verb_of_name(name)
+    text = "" if inferred or not description else description.strip()[:_LONGEST_DESCRIPTION]
+    first = next((word for word in words_of(text) if word not in FILLERS), None)
+    if _UNSPACED_RUN.match(text):
+        inferred = _read(_segmented(words_of(re.split("[.。\n]", text)[0])) or [""])
+    elif first in ("return", "returns", "given"):
+        inferred = InferredVerb("read", "")
+    elif first is not None and first not in QUESTIONS:
+        known, bare = lexicon(), first.removesuffix("ing")
+        stems = first, *(first.removesuffix(end) for end in ("s", "es", "d")), bare, f"{bare}e", bare[:-1]
+        verb = next((stem for stem in stems if stem in known.writing or stem in known.reading), None)
+        if verb is not None:
+            inferred = InferredVerb("write" if verb in known.writing else "read", verb)
+    return effect_of_verb(inferred or InferredVerb(UNKNOWN, ""), name)
 
 
 def effect_of_verb(inferred: InferredVerb, name: str) -> ToolEffect:
@@ -516,21 +528,3 @@ def _hands_over(words: Sequence[str]) -> bool:
     if (head in _ENDING and rest & CONVERSATION) or (last in _ENDING_LAST and head in CONVERSATION):
         return True
     return not HANDING.isdisjoint(words)
-
-
-def _described(description: str | None) -> InferredVerb | None:
-    """Returns the effect of a description's first verb (`Returns ...` reads, `Sends ...` writes)."""
-    text = (description or "").strip()[:_LONGEST_DESCRIPTION]
-    if _UNSPACED_RUN.match(text):
-        return _read(_segmented(words_of(re.split("[.。\n]", text)[0])) or [""])
-    known = lexicon()
-    first = next((word for word in words_of(text) if word not in FILLERS), None)
-    if first is None or first in QUESTIONS:
-        return None
-    if first in ("return", "returns", "given"):
-        return InferredVerb("read", "")
-    bare = first.removesuffix("ing")
-    for stem in (first, *(first.removesuffix(end) for end in ("s", "es", "d")), bare, f"{bare}e", bare[:-1]):
-        if stem in known.writing or stem in known.reading:
-            return InferredVerb("write" if stem in known.writing else "read", stem)
-    return None
