@@ -546,9 +546,11 @@ _MOST_CALLS = 5
 _MOST_MOVED = 3
 
 
-def calls_text(calls: Sequence[ToolCall]) -> str:
-    """Returns the first five calls with their arguments, truncated."""
-    return _listed_calls(_call_texts(calls), calls)
+def calls_text(calls: Sequence[ToolCall], texts: Sequence[str] | None = None) -> str:
+    """Returns the first five calls with their arguments, truncated; `texts`: these calls, written."""
+    if texts is None:
+        texts = [value_text(call_text(call)) for call in calls[:_MOST_CALLS]]
+    return listed(texts, _MOST_CALLS, len(calls), "; ") or "none"
 
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
@@ -557,23 +559,15 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
     def in_json(is_ascii: bool) -> Callable[[ToolCall], str]:
         return lambda call: f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})"
 
-    for form in (call_text, in_json(False), in_json(True)):
-        texts, others = _call_texts(first, form), _call_texts(second, form)
+    forms = ((call_text, value_text), (in_json(False), clipped_value), (in_json(True), clipped_value))
+    for form, cut in forms:
+        texts, others = ([cut(form(call)) for call in calls[:_MOST_CALLS]] for calls in (first, second))
         if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
-            return _listed_calls(texts, first), _listed_calls(others, second)
+            return calls_text(first, texts), calls_text(second, others)
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
             left, other = told_apart(first[0].args, second[0].args)
             return f"{first[0].name}({left})", f"{second[0].name}({other})"
     return calls_text(first), calls_text(second)
-
-
-def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = call_text) -> list[str]:
-    cut = value_text if form is call_text else clipped_value
-    return [cut(form(call)) for call in calls[:_MOST_CALLS]]
-
-
-def _listed_calls(texts: Sequence[str], calls: Sequence[ToolCall]) -> str:
-    return listed(texts, _MOST_CALLS, len(calls), "; ") or "none"
 
 
 def words_text(text: str | None) -> str:

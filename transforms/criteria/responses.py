@@ -107,10 +107,6 @@ class AdkJudged(JudgedCriterion):
     include_intermediate_responses_in_final: bool = False
     adk_compat: StrictBool = False
 
-    def answer_of(self, turn: Turn) -> str:
-        """Returns the answer that is judged."""
-        return answer_text(turn, self.include_intermediate_responses_in_final)
-
     async def judge_validity(self, ask: Ask, prompt: Prompt, reply_model: type[ValidityReply]) -> Score:
         """Returns 1.0 if most of the judge's samples find something valid, else 0.0."""
         question = Question(prompt, reply_model, self.options)
@@ -159,7 +155,7 @@ class FinalResponseMatch(AdkJudged):
             return None
         if pair.actual is None:
             return turn_mismatch(pair)
-        answer = self.answer_of(pair.actual)
+        answer = answer_text(pair.actual, self.include_intermediate_responses_in_final)
         if not answer.strip() and not self.adk_compat:
             return Score(0.0, explanation="The agent said nothing.")
         sections = [
@@ -193,8 +189,10 @@ class ResponseEvaluation(AdkJudged):
     threshold: float | None = 3.0
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        answer = self.answer_of(pair.actual) if pair.actual else ""
-        if pair.actual is None or not answer.strip():
+        if pair.actual is None:
+            return None
+        answer = answer_text(pair.actual, self.include_intermediate_responses_in_final)
+        if not answer.strip():
             return None
         sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
         prompt = task_prompt("coherence/2", sections)

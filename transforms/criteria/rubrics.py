@@ -11,7 +11,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Rubric
 from turnwise.schemas.jsonio import JsonObject, grouped, no_items
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
+from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply, answer_text
 from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import AdkOptions, Ask, Question, sum_uses, vote_each
 from turnwise.transforms.matching.expectations import turn_texts
@@ -132,7 +132,8 @@ class RubricFinalResponse(RubricCriterion):
         if pair.actual is None or not rubrics:
             return None
         material = prompts.context_sections(sample.conversation, pair.actual)
-        material.append(prompts.JudgedSection("answer to be judged", self.answer_of(pair.actual)))
+        answer = answer_text(pair.actual, self.include_intermediate_responses_in_final)
+        material.append(prompts.JudgedSection("answer to be judged", answer))
         return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 
