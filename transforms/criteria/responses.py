@@ -9,7 +9,7 @@ from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import ComparesTurns, JudgedCriterion, turn_mismatch, words_text
 from turnwise.transforms.effects.changes import told_apart
-from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote
+from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote_each
 from turnwise.transforms.judging.prompts import (
     JudgedSection,
     ReasonedReply,
@@ -110,7 +110,7 @@ class AdkJudged(JudgedCriterion):
     async def judge_validity(self, ask: Ask, prompt: Prompt, reply_model: type[ValidityReply]) -> Score:
         """Returns 1.0 if most of the judge's samples find something valid, else 0.0."""
         question = Question(prompt, reply_model, self.options)
-        result = await vote(ask, question, lambda reply: reply.verdict == "valid")
+        result = await vote_each(ask, question, lambda reply: [reply.verdict == "valid"], 1)
         (ballot,), answers = result.ballots, result.answers
         if ballot.reply is None:
             return Score(None, reason=answers.reason, judge=answers.use)

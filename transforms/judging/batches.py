@@ -219,12 +219,22 @@ class Batches:
 
     async def _made(self, job: _Job) -> None:
         self._jobs.append(job)
+        record, pause = job.record, self._delay_s
+        requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
         try:
             await self._keep(job)
-            job.record.job = await self._submitted(job)
+            while not record.job:  # made once: before it is tried again, it is looked for
+                try:
+                    record.job = await self._sent(job, lambda to: to.submit(record.name, requests), 1)
+                except CallError as error:
+                    if not error.may_pass or time.monotonic() + pause > self._deadline:
+                        raise
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_S)
+                    record.job = await self._sent(job, lambda to: to.find_job(record.name)) or ""
             await self._keep(job)
         except (CallError, PlaceError) as error:
-            JUDGING.jobs[job.record.name] = f"not made: {error}"
+            JUDGING.jobs[record.name] = f"not made: {error}"
             self._refuse(job, base.one_line(f"{BATCH_JOB}was not made: {error}"))
             if isinstance(error, CallError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
@@ -233,22 +243,6 @@ class Batches:
             job.replies = {}
             raise
         await self._watched(job)
-
-    async def _submitted(self, job: _Job) -> str:
-        """Makes a job once: before it is tried again, it is looked for; raises CallError."""
-        record = job.record
-        requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
-        pause = self._delay_s
-        while True:
-            try:
-                return await self._sent(job, lambda backend: backend.submit(record.name, requests), 1)
-            except CallError as error:
-                if not error.may_pass or time.monotonic() + pause > self._deadline:
-                    raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
-            if made := await self._sent(job, lambda backend: backend.find_job(record.name)):
-                return made
 
     async def _watched(self, job: _Job) -> None:
         """Waits for the end of a job, as long as the run waits, and gives its answers."""

@@ -296,7 +296,22 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
             Section(f"turn {number}, source {i} found by search", "\n".join(_lines(chunk, _DEEPEST)))
             for i, chunk in enumerate(chunks, first)
         )
-        attributed = _attributed(number, supports, len(chunks), first)
+        attributed, without_source = list[Section](), 0
+        for support in supports:
+            stated = {snake_case(k): v for k, v in support.items()} if isinstance(support, dict) else {}
+            segment, indices = stated.get("segment"), stated.get("grounding_chunk_indices")
+            text = segment.get("text") if isinstance(segment, dict) else None
+            numbers = [i for i in indices if type(i) is int and i >= 0] if isinstance(indices, list) else []
+            known = sorted({i for i in numbers if i < len(chunks) or not chunks})
+            if isinstance(text, str) and text and known:
+                named = ", ".join(str(first + i) for i in known)
+                name = f"turn {number}, words that the search attributes to sources {named}"
+                attributed.append(Section(name, text))
+            else:
+                without_source += 1
+        if without_source:
+            name = f"turn {number}, {without_source} texts without a source are not shown"
+            attributed.append(Section(name, ""))
         for word, shown in (("searches", searches), ("sources", sources), ("attributed texts", attributed)):
             sections += _limited(number, word, shown)
         first += len(chunks)
@@ -304,23 +319,6 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
         if left or not isinstance(value, dict | None):
             rest.append(left or value)
     return [*sections, Section(f"turn {number}, sources found", json_text(rest))] if rest else sections
-
-
-def _attributed(number: int, supports: Sequence[JsonValue], chunks: int, first: int) -> Iterator[Section]:
-    without_source = 0
-    for support in supports:
-        values = {snake_case(key): item for key, item in support.items()} if isinstance(support, dict) else {}
-        segment, indices = values.get("segment"), values.get("grounding_chunk_indices")
-        text = segment.get("text") if isinstance(segment, dict) else None
-        numbers = [i for i in indices if type(i) is int and i >= 0] if isinstance(indices, list) else []
-        known = sorted({i for i in numbers if i < chunks or not chunks})
-        if isinstance(text, str) and text and known:
-            sources = ", ".join(str(first + i) for i in known)
-            yield Section(f"turn {number}, words that the search attributes to sources {sources}", text)
-        else:
-            without_source += 1
-    if without_source:
-        yield Section(f"turn {number}, {without_source} texts without a source are not shown", "")
 
 
 def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
