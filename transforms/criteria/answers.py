@@ -217,7 +217,6 @@ class GroundingScore(OfAnswer):
         return score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
-        """Returns the mean; FAIL if a claim failed its answer."""
         overall = super().overall(turns)
         if overall is not None and any(score.label == WEAK_CLAIM for score in turns):
             overall.outcome, overall.threshold, overall.label = "FAIL", self.threshold, WEAK_CLAIM

@@ -253,7 +253,6 @@ class CitedSource(NamedTuple):
         return "The citation marks no text." if self.mark.span.problem else None
 
     def details(self) -> JsonObject:
-        """Returns the details of a score."""
         return {"citation": self.citation, **self.mark.offsets(), "reference": self.name}
 
 
@@ -449,35 +448,23 @@ class JudgedCitationPrecision(JudgedCriterion):
             passage = grounds.text[source.mark.span.start : source.mark.span.end]
             sections.append(prompts.Section(name, passage))
         prompt = prompts.task_prompt("citation_precision/2", sections)
-        judged, vote = await prompts.judge_statements(
-            ask, prompt, self.options, len(asked), lambda: local_reply(grounds, asked)
-        )
-        verdicts: Iterator[JsonObject] = iter(judged)
-        items = [
-            source.details()
-            | ({"score": 0.0, "reason": source.why_nothing} if source.why_nothing else next(verdicts))
-            for source in grounds.cited
-        ]
-        return prompts.share_score(items, vote, "citations", self.threshold)
+        items: list[JsonObject] = [source.details() for source in grounds.cited]
+        for item, source in zip(items, grounds.cited, strict=True):
+            item |= {"score": 0.0, "reason": source.why_nothing} if source.why_nothing else {}
 
+        def local_reply() -> prompts.StatementReply:  # leaves everything out if it is too much to compare
+            try:
+                supports = grounds.by_local_judge(asked)
+            except TooLargeError:
+                return prompts.StatementReply(verdicts=[])
+            verdicts = []
+            for number, support in enumerate(supports, 1):
+                verdict: Literal["yes", "no"] = "no" if support.supported is False else "yes"
+                fields = {"number": number, "quote": "", "reason": support.reason or ""}
+                verdicts.append(prompts.StatementVerdict(**fields, verdict=verdict))
+            return prompts.StatementReply(verdicts=verdicts)
 
-def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> prompts.StatementReply:
-    """Answers without a model; leaves everything out if it is too much to compare."""
-    try:
-        supports = grounds.by_local_judge(asked)
-    except TooLargeError:
-        return prompts.StatementReply(verdicts=[])
-    return prompts.StatementReply(
-        verdicts=[
-            prompts.StatementVerdict(
-                number=number,
-                quote="",
-                reason=support.reason or "",
-                verdict="no" if support.supported is False else "yes",
-            )
-            for number, support in enumerate(supports, 1)
-        ]
-    )
+        return await self._judge_items(ask, prompt, "citations", items, local_reply)
 
 
 # Finds inconsistencies of an engine's answer that do not prevent scoring.

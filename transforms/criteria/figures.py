@@ -21,7 +21,6 @@ class OfWhole(MeasuredCriterion):
     needs_answers = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Scores no single turn."""
         return None
 
 
@@ -195,14 +194,12 @@ class AgentCost(Figure):
         return Score(sum(costs.values()), details={"by_model": costs})
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
-        """Returns the sum over the turns; no score while one has none."""
         lacking = [score.reason for score in turns if score.value is None]
         if lacking:
             return Score(None, reason=f"{len(lacking)} of {len(turns)} turns without a cost: {lacking[0]}")
         return super().overall(turns)
 
     def mean(self, values: Sequence[float]) -> float:
-        """Returns the sum, which stands for the conversation."""
         return sum(values)
 
 

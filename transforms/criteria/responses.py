@@ -48,7 +48,9 @@ class ResponseMatch(ComparesTurns):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        expected, answer = self._texts(pair.expected, pair.actual or Turn())
+        is_all = self.include_intermediate_responses_in_final
+        expected = expected_text(pair.expected, is_all)
+        answer = answer_text(pair.actual or Turn(), is_all)
         if not expected and not self.adk_compat:
             return None
         if pair.actual is None:
@@ -65,14 +67,11 @@ class ResponseMatch(ComparesTurns):
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
-        expected, answer = self._texts(pair.expected, pair.actual)
+        is_all = self.include_intermediate_responses_in_final
+        expected, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
         if expected.strip() and answer.strip():
             expected, answer = told_apart(expected, answer)
         return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
-
-    def _texts(self, expected: ExpectedTurn, actual: Turn) -> tuple[str, str]:
-        is_all = self.include_intermediate_responses_in_final
-        return expected_text(expected, is_all), answer_text(actual, is_all)
 
 
 class MatchReply(ReasonedReply):

@@ -41,7 +41,6 @@ class ConfiguredRubric(AdkOptions):
 
     @property
     def text(self) -> str:
-        """The statement of the rubric."""
         return self.rubric_content.text_property or self.description or ""
 
 
@@ -63,7 +62,6 @@ class RubricCriterion(AdkJudged):
 
     @property
     def lacks_rubrics(self) -> bool:
-        """Whether the config gives it no rubric."""
         return not self.rubrics
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
@@ -106,7 +104,6 @@ class RubricCriterion(AdkJudged):
     async def ask_about(
         self, ask: Ask, material: list[prompts.Section], rubrics: Sequence[tuple[Rubric, int | None]]
     ) -> Score:
-        """Asks about all rubrics at once."""
         sections = [
             prompts.Section(f"rubric {i}" + ("" if turn is None else f" (of turn {turn + 1})"), rubric.text)
             for i, (rubric, turn) in enumerate(rubrics, 1)

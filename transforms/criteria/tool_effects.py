@@ -33,7 +33,6 @@ class UsesToolEffects(BaseModel, defer_build=True):
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
 
     def catalog(self, sample: Sample) -> ToolCatalog:
-        """Returns the tools of a conversation and its case."""
         case = sample.eval_case
         return ToolCatalog(self.tools, [*sample.conversation.tools, *(case.tools if case else ())])
 
@@ -206,7 +205,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         unexpected = _unexpected(matching)
         chosen = self._chosen(matching, catalog)
         allowed = {name: calls for name, calls in chosen.items() if getattr(self, name) == "allow"}
-        _drop(matching, [item for calls in allowed.values() for item in calls])
+        dropped = {id(item) for calls in allowed.values() for item in calls}
+        for side in (matching.extra, matching.missing):
+            side[:] = [item for item in side if id(item) not in dropped]
         matched, wrong = len(matching.matched), len(matching.wrong)
         details: JsonObject = {
             "expected": matched + wrong + len(matching.missing),
@@ -317,20 +318,13 @@ def _has_effect(call: changes.ActorCall, catalog: ToolCatalog, effect: str) -> b
 def _take_unclear(matching: changes.Matching, catalog: ToolCatalog) -> dict[str, list[changes.ActorCall]]:
     """Removes the calls that are not as expected and whose tool's effect is unknown, and returns them."""
     wrong = [pair for pair in matching.wrong if _has_effect(pair.expected, catalog, UNKNOWN)]
-    unclear = {
-        "not expected": [call for call in matching.extra if _has_effect(call, catalog, UNKNOWN)],
-        "missing": [call for call in matching.missing if _has_effect(call, catalog, UNKNOWN)],
-        "with other arguments": [pair.actual for pair in wrong],
-    }
-    _drop(matching, [*unclear["not expected"], *unclear["missing"]])
+    unclear = {}
+    for how, side in (("not expected", matching.extra), ("missing", matching.missing)):
+        unclear[how] = [call for call in side if _has_effect(call, catalog, UNKNOWN)]
+        side[:] = [call for call in side if not _has_effect(call, catalog, UNKNOWN)]
+    unclear["with other arguments"] = [pair.actual for pair in wrong]
     matching.wrong[:] = [p for p in matching.wrong if not _has_effect(p.expected, catalog, UNKNOWN)]
     return {how: calls for how, calls in unclear.items() if calls}
-
-
-def _drop(matching: changes.Matching, calls: Sequence[changes.ActorCall]) -> None:
-    dropped = set(map(id, calls))
-    for side in (matching.extra, matching.missing):
-        side[:] = [item for item in side if id(item) not in dropped]
 
 
 def _f1(matching: changes.Matching, catalog: ToolCatalog) -> float:

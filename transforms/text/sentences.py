@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import sentencex
@@ -43,9 +43,22 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     code = language.split("-")[0].lower() if language else guessed_language(shown)
     spans: list[SentenceSpan] = []
     for block in _blocks(shown):
-        first = shown[slice(*block)].lstrip()
-        is_whole = first.startswith("```") or _is_row(first)
-        spans += [block] if is_whole else _split(shown, block, code)
+        begin = shown[slice(*block)].lstrip()
+        if begin.startswith("```") or _is_row(begin):
+            spans.append(block)
+            continue
+        # A bullet sign is dropped, a list number stays with the first sentence.
+        marker = _BULLET.match(shown, block.start, block.end)
+        content = end = marker.end() if marker else block.start
+        first = block.start if marker and not marker["sign"] else content
+        for sentence in sentencex.segment(code or "en", shown[content : block.end]):
+            end += len(sentence)
+            so_far = shown[max(first, content, end - _TAIL) : end]
+            if not _is_open(so_far, shown[end : min(end + _TAIL, block.end)], code):
+                spans.append(SentenceSpan(first, end))
+                first = end
+        if first < end:
+            spans.append(SentenceSpan(first, end))
     stripped = (_stripped(shown, span) for span in spans)
     return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
 
@@ -77,22 +90,6 @@ def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
 
 def _is_row(line: str) -> bool:
     return line.lstrip().startswith("|") and line.count("|") > 1
-
-
-def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[SentenceSpan]:
-    """Splits a block; a bullet sign is dropped, a list number stays with the first sentence."""
-    marker = _BULLET.match(text, block.start, block.end)
-    start = marker.end() if marker else block.start
-    first = block.start if marker and not marker["sign"] else start
-    content = start
-    for sentence in sentencex.segment(language or "en", text[start : block.end]):
-        start += len(sentence)
-        so_far = text[max(first, content, start - _TAIL) : start]
-        if not _is_open(so_far, text[start : min(start + _TAIL, block.end)], language):
-            yield SentenceSpan(first, start)
-            first = start
-    if first < start:
-        yield SentenceSpan(first, start)
 
 
 def _is_open(sentence: str, rest: str, language: str | None) -> bool:
