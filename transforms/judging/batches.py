@@ -231,7 +231,8 @@ class Batches:
                         raise
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE_S)
-                    record.job = await self._sent(job, lambda to: to.find_job(record.name)) or ""
+                    made = await self._sent(job, lambda to: to.find_job(record.name))
+                    record.job = made or ""
             await self._keep(job)
         except (CallError, PlaceError) as error:
             JUDGING.jobs[record.name] = f"not made: {error}"

@@ -317,7 +317,8 @@ class Utf8Text:
             if self._inside[inside : inside + 1] == [offset]:
                 return TextRange(None, None, INSIDE)
             code_points.append(offset - inside)
-        return TextRange(*code_points) if start < end else TextRange(None, None, EMPTY)
+        first, after = code_points
+        return TextRange(first, after) if start < end else TextRange(None, None, EMPTY)
 
     def cut(self, start: int, end: int) -> str:
         """Returns the text of a byte range, valid or not; U+FFFD for partial characters."""

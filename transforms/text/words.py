@@ -88,10 +88,10 @@ def read_numeral(token: str) -> Numeral:
     if not (days and all(days[0])):
         return number
     of_years = tuple(f"#{year}" for year in years)
-    exact = tuple(day_key(*day) for day in days)
+    of_days = tuple(day_key(*day) for day in days)
     parts = [key for month, day in days for key in (month_key(month), f"#{day}")]
-    demanded = (exact, *((key,) for key in of_years))
-    date = Numeral(demanded, (*exact, *parts, *of_years), (*parts[:2], *of_years))
+    demanded = (of_days, *((key,) for key in of_years))
+    date = Numeral(demanded, (*of_days, *parts, *of_years), (*parts[:2], *of_years))
     if not (text.endswith(".") or text.isdecimal()):
         return date
     # `05.03.` may also be a number at the end of a sentence, and `20260314` a number.
