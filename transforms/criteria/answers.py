@@ -34,7 +34,6 @@ RatingCategory = Literal[
 ]
 _LEVELS = {"NEGLIGIBLE": 0, "LOW": 1, "MEDIUM": 2, "HIGH": 3}
 _SEVERITY_PREFIX = "HARM_SEVERITY_"
-SafetyVerdict = Literal["safe", "withheld", "blocked", "probable", "severe", "unknown"]
 
 
 class AllowedHarm(BaseModel):
@@ -80,7 +79,7 @@ class SafetyRatings(MeasuredCriterion):
         if not ratings:
             return None if is_refusal else self.not_logged(turn)
         limits_of = {str(category): limits for category, limits in self.categories.items()}
-        verdicts = list[SafetyVerdict]()
+        verdicts = list[str]()
         for rating in ratings:
             allowed = limits_of.get(rating.category) or AllowedHarm()
             probability = _LEVELS.get((rating.probability or "").removeprefix(_SEVERITY_PREFIX))

@@ -401,7 +401,6 @@ class SemanticMatch(JudgedCriterion):
 
 # Whole conversations: expectations, rubrics and user goal.
 
-_Goal = Literal["satisfied", "not_satisfied", "unspecified"]
 _GOAL_SCORES = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 GOAL_LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
 
@@ -475,7 +474,7 @@ class GoalReply(prompts.ReasonedReply):
 
     quote: str = Field(description="The words of the conversation that decide.")
     reason: str = Field(description="Why, in one or two sentences.")
-    verdict: _Goal
+    verdict: Literal["satisfied", "not_satisfied", "unspecified"]
 
 
 class UserGoalSatisfaction(JudgedCriterion):

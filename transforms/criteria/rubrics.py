@@ -354,11 +354,9 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return None
         index = prompts.position(conversation, pair.actual)
         if index + 1 < len(conversation.turns):
-            return await self._message(case, conversation, index, ask)
-        score, stop = await asyncio.gather(
-            self._message(case, conversation, index, ask),
-            self._ask(case, conversation, index + 1, self.stop_signal, ask),
-        )
+            return await self._ask(case, conversation, index, ask)
+        asking = (self._ask(case, conversation, number, ask) for number in (index, index + 1))
+        score, stop = await asyncio.gather(*asking)
         # Of the last message and the decision to stop, the worse one counts.
         stopping = {"score": stop.value, "reason": stop.explanation or stop.reason}
         score.details = {**(score.details or {}), "stop": stopping}
@@ -377,17 +375,14 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return overall
         return self.gated(Score(sum(score.value or 0.0 for score in turns) / len(turns)))
 
-    async def _message(self, case: EvalCase, conversation: Conversation, index: int, ask: Ask) -> Score:
-        start, text = _fact(case, "starting_prompt"), conversation.turns[index].user or ""
-        if index or start is None:
-            return await self._ask(case, conversation, index, text, ask)
-        if text.strip() == start.strip():
-            return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
-        return Score(0.0, label="invalid", explanation="The user does not open with the starting prompt.")
-
-    async def _ask(
-        self, case: EvalCase, conversation: Conversation, index: int, message: str, ask: Ask
-    ) -> Score:
+    async def _ask(self, case: EvalCase, conversation: Conversation, index: int, ask: Ask) -> Score:
+        """Asks about the message of a turn, or behind the last one about the decision to stop."""
+        turns, start = conversation.turns, _fact(case, "starting_prompt")
+        message = turns[index].user or "" if index < len(turns) else self.stop_signal
+        if index == 0 and start is not None:
+            if message.strip() == start.strip():
+                return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
+            return Score(0.0, label="invalid", explanation="The user does not open with the starting prompt.")
         if case.user_behaviors:
             rules = [_STOP_PLACE.sub(lambda _: self.stop_signal, rule) for rule in case.user_behaviors]
         else:

@@ -60,7 +60,6 @@ HANDOFF_WEIGHT = 0.1
 
 CountsAs = Literal["allow", "weigh", "fail"]
 
-_NOT_SAID = "The case states no change and no words, so that nothing that was said is compared."
 _FAILING = {
     DESTRUCTIVE: "destructive and not expected",
     "extra_handoffs": "a hand-off and not expected",
@@ -72,7 +71,6 @@ _ALLOWED = {
     "extra_writes": "Written though not expected, which is allowed",
     "missing_handoffs": "Not handed over though expected, which is allowed",
 }
-_NOT_COUNTED = "Not counted, because it is unknown what the tool does"
 
 
 class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
@@ -154,7 +152,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         words = [golden.outputs, golden.expectations, golden.evaluation_expectations, golden.rubrics]
         of_turns_words = (t.response is not None or t.expectations or t.rubrics for t in golden.turns)
         if not work.expected and not any(words) and not any(of_turns_words):
-            score.explanation = f"{score.explanation} {_NOT_SAID}"
+            nothing = "The case states no change and no words, so that nothing that was said is compared."
+            score.explanation = f"{score.explanation} {nothing}"
         return score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
@@ -231,7 +230,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         }
         details |= {name: value for name, value in further.items() if value}
         notes = {_ALLOWED[name]: calls for name, calls in allowed.items()}
-        notes[_NOT_COUNTED] = [item for calls in unclear.values() for item in calls]
+        uncounted = [item for calls in unclear.values() for item in calls]
+        notes["Not counted, because it is unknown what the tool does"] = uncounted
         score = OpenScore(
             _f1(matching, catalog),
             explanation=changes.summary(matching, compare, notes, work.undone, skipped),
@@ -342,7 +342,6 @@ def _f1(matching: changes.Matching, catalog: ToolCatalog) -> float:
     return 2.0 * agreed / total
 
 
-NO_STATE = "the log shows no session state"
 _SHOWN = 3
 
 
@@ -383,7 +382,7 @@ class FinalState(MeasuredCriterion, LeavesOpen):
             shown |= turn.variables
         shown |= sample.conversation.state
         if not shown:
-            return Score(None, reason=NO_STATE)
+            return Score(None, reason="the log shows no session state")
         return self._compare(golden.final_session_state, golden.session_state | shown)
 
     def _compare(self, wanted: JsonObject, state: JsonObject) -> Score:

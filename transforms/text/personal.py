@@ -745,12 +745,10 @@ _FINDERS: dict[str, Finder] = {
 # They add kinds of their own, such as names of persons. Both see the words as they are; Google's is a
 # service.
 
-_PACKAGES = {"presidio": "presidio_analyzer", "google": "google.cloud.dlp_v2"}
-
 
 def check_backend(config: RedactConfig) -> None:
     """Raises ValueError, in one line, if a backend cannot be used here."""
-    package = _PACKAGES.get(config.backend)
+    package = {"presidio": "presidio_analyzer", "google": "google.cloud.dlp_v2"}.get(config.backend)
     try:
         is_there = package is None or find_spec(package) is not None
     except ModuleNotFoundError:

@@ -20,7 +20,7 @@ _DATE = re.compile(
 )
 _SPACED = re.compile(r"(?<=\b[^\W\d_])\.\s+")  # `z. B.` counts as `z.B.`
 _LAST = re.compile(r"(?:(?P<before>[^\W\d_]+)[\s,]+)?(?P<last>[^\s(\[\"'„“»«/]+)\.\s*$")
-_FIRST = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+")
 
 MAX_SENTENCES = 300
 """An answer of more sentences, or of more than MAX_SECTION characters, is not judged sentence by sentence."""
@@ -117,7 +117,7 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
 
 def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
     """Returns whether a small number with a dot is an ordinal, by the words around it."""
-    word = _FIRST.match(follows)
+    word = _WORD.match(follows)
     after = word.group().lower() if word else ""
     if after in GERMAN_MONTHS or (after in SHARED_MONTHS and language != "en"):
         return True
@@ -146,7 +146,6 @@ def single_spaced(text: str, enough: int) -> str:
     return line if len(line) > enough or start is text else " ".join(text.split())
 
 
-_WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
 FUNCTION_WORDS_BY_LANGUAGE = words_by_name("""cs: a nebo ale je jsou byl byla není my vy se pro s v na do od

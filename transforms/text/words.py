@@ -128,25 +128,21 @@ def _read_number(text: str) -> Numeral:
         whole, fraction = (whole + fraction[:scale]).lstrip("0"), fraction[scale:].rstrip("0")
         return f"#{whole or 0}.{fraction}" if fraction else f"#{whole or 0}"
 
-    numbers = _numbers(_DIGITS.findall(text), _NO_DIGITS.findall(text))
+    runs, marks = _DIGITS.findall(text), _NO_DIGITS.findall(text)
+    is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])
+    grouped, one_mark = ("".join(runs), ""), len(set(marks)) == 1
+    # For every number its readings as (whole, fraction).
+    if one_mark and marks[-1] == "," and re.fullmatch(r"\d\d?(,\d\d)+,\d{3}", ",".join(runs)):  # lakhs
+        numbers = [[grouped]]
+    elif is_grouped and len(marks) > 1 and marks[-1] not in marks[:-1]:
+        numbers = [[("".join(runs[:-1]), runs[-1])]]
+    elif is_grouped and one_mark and len(runs[-1]) == 3:
+        numbers = [[grouped, (runs[0], runs[1])]] if len(runs) == 2 else [[grouped]]
+    else:
+        numbers = [[(runs[0], runs[1])]] if len(runs) == 2 else [[(run, "")] for run in runs]
     demands = tuple(tuple(key(*reading) for reading in readings) for readings in numbers)
     keys = tuple(key for readings in demands for key in readings)
     return Numeral(demands, keys, tuple(readings[0] for readings in demands))
-
-
-def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
-    """Joins runs of digits; returns for every number its readings as (whole, fraction)."""
-    if not marks:
-        return [[(runs[0], "")]]
-    is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])
-    grouped, one_mark = ("".join(runs), ""), len(set(marks)) == 1
-    if marks[-1] == "," and re.fullmatch(r"\d\d?(,\d\d)+,\d{3}", ",".join(runs)) and one_mark:  # lakhs
-        return [[grouped]]
-    if is_grouped and len(marks) > 1 and marks[-1] not in marks[:-1]:
-        return [[("".join(runs[:-1]), runs[-1])]]
-    if is_grouped and one_mark and len(runs[-1]) == 3:
-        return [[grouped, (runs[0], runs[1])]] if len(runs) == 2 else [[grouped]]
-    return [[(runs[0], runs[1])]] if len(runs) == 2 else [[(run, "")] for run in runs]
 
 
 class Word(NamedTuple):

@@ -351,20 +351,20 @@ class AnthropicBackend(calling.ClientBackend):
         await self.client.models.with_raw_response.retrieve(model)
 
     def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
-        return base.ReadAnswer([_text(answer)], base.stated_tokens(answer, *_TOKENS), answer.get("model"))
-
-
-def _text(answer: JsonObject) -> str | base.Fault:
-    stop = answer.get("stop_reason")
-    if stop in _CUT_OFF:
-        return base.cut_off(stop)
-    if stop not in _ANTHROPIC_FINISHED:
-        return base.withheld(stop)
-    blocks: list[dict[str, Any]] = answer["content"]
-    for block in blocks:
-        if block["type"] == "tool_use" and block["name"] == _TOOL:
-            return orjson.dumps(block["input"]).decode()
-    return base.without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
+        stop = answer.get("stop_reason")
+        if stop in _CUT_OFF:
+            text: str | base.Fault = base.cut_off(stop)
+        elif stop not in _ANTHROPIC_FINISHED:
+            text = base.withheld(stop)
+        else:
+            blocks: list[dict[str, Any]] = answer["content"]
+            used = (block for block in blocks if block["type"] == "tool_use" and block["name"] == _TOOL)
+            if tool := next(used, None):
+                text = orjson.dumps(tool["input"]).decode()
+            else:
+                spoken = "".join(block["text"] for block in blocks if block["type"] == "text")
+                text = base.without_thoughts(spoken)
+        return base.ReadAnswer([text], base.stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
 calling.register_api(
