@@ -59,33 +59,42 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
                 first = end
         if first < end:
             spans.append(SentenceSpan(first, end))
-    stripped = (_stripped(shown, span) for span in spans)
-    return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
+    stripped: list[SentenceSpan] = []
+    for span in spans:
+        piece = shown[slice(*span)]
+        start = span.start + len(piece) - len(piece.lstrip())
+        if any(map(str.isalnum, piece)):
+            stripped.append(SentenceSpan(start, start + len(piece.strip())))
+    return stripped
 
 
 def _blocks(text: str) -> list[SentenceSpan]:
+    """Joins lines that belong together: fenced ones, rows of a table, and sentences broken over lines."""
     blocks, is_fenced, start = list[SentenceSpan](), False, 0
-    for line_text in text.split("\n"):
-        line = SentenceSpan(start, start + len(line_text))
-        start = line.end + 1
-        is_fence = text.startswith("```", _stripped(text, line).start)
-        if blocks and (is_fenced or (not is_fence and _goes_on(text, blocks[-1], line))):
-            blocks[-1] = SentenceSpan(blocks[-1].start, line.end)
+    head = tail = ""  # first and last line of the last block, which may be long
+    bars = 0
+    for line in text.split("\n"):
+        span = SentenceSpan(start, start + len(line))
+        start = span.end + 1
+        is_fence = line.lstrip().startswith("```")
+        is_row, was_row = _is_row(line), head.lstrip().startswith("|") and bars > 1
+        if is_fenced or is_fence:
+            goes_on = is_fenced
+        elif is_row or was_row:
+            goes_on = is_row and was_row
+        elif not line.strip() or not head.strip() or _BULLET.match(line):
+            goes_on = False
         else:
-            blocks.append(line)
+            is_indented_bullet = bool(_BULLET.match(head)) and line[0] in " \t"
+            goes_on = is_indented_bullet or (line.lstrip()[0].islower() and not _END.search(tail.rstrip()))
+        if goes_on:
+            blocks[-1] = SentenceSpan(blocks[-1].start, span.end)
+        else:
+            blocks.append(span)
+            head, bars = line, 0
+        tail, bars = line, bars + line.count("|")
         is_fenced ^= is_fence
     return blocks
-
-
-def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
-    """Returns whether a line continues the block: table rows, and sentences broken over lines."""
-    this, previous = text[slice(*line)], text[slice(*block)]
-    if _is_row(this) or _is_row(previous):
-        return _is_row(this) and _is_row(previous)
-    if not this.strip() or not previous.strip() or _BULLET.match(this):
-        return False
-    is_indented_bullet = bool(_BULLET.match(previous)) and this[0] in " \t"
-    return is_indented_bullet or (this.lstrip()[0].islower() and not _END.search(previous.rstrip()))
 
 
 def _is_row(line: str) -> bool:
@@ -130,12 +139,6 @@ def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
     if language is None:
         return follows[0].isupper() and before in BEFORE_ORDINALS
     return language != "de" or not before or before in BEFORE_ORDINALS
-
-
-def _stripped(text: str, span: SentenceSpan) -> SentenceSpan:
-    piece = text[slice(*span)]
-    start = span.start + len(piece) - len(piece.lstrip())
-    return SentenceSpan(start, start + len(piece.strip()))
 
 
 def single_spaced(text: str, enough: int) -> str:
