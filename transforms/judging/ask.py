@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import reduce
 from itertools import zip_longest
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,6 +23,28 @@ VerdictsOf = Callable[[_Reply], Sequence[Hashable | None]]
 """What an answer decides, item by item (a rubric, a sentence, the answer as a whole); None: it abstains."""
 
 
+class Flips(NamedTuple):
+    """Verdicts of one question, or of several.
+
+    Attributes:
+        voted: Verdicts with two votes or more.
+        flipped: Those of them whose votes are not all the same; None: there is no verdict with two votes.
+    """
+
+    voted: int = 0
+    flipped: int | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Share of verdicts that flip, 0..1; None: no verdict has two votes."""
+        return None if self.flipped is None else self.flipped / self.voted
+
+    def plus(self, other: "Flips") -> "Flips":
+        """Returns the verdicts of both."""
+        known = [flips.flipped for flips in (self, other) if flips.flipped is not None]
+        return Flips(self.voted + other.voted, sum(known) if known else None)
+
+
 def votes_by_item(replies: Iterable[_Reply], verdicts: VerdictsOf[_Reply]) -> list[list[Hashable]]:
     """Returns the votes on every item, in the order of the answers, without abstentions.
 
@@ -32,16 +55,15 @@ def votes_by_item(replies: Iterable[_Reply], verdicts: VerdictsOf[_Reply]) -> li
     return [[verdict for verdict in column if verdict is not None] for column in columns]
 
 
-def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> tuple[int, int | None]:
-    """Returns how many verdicts of a question have two votes or more, and how many of them flip.
+def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> Flips:
+    """Counts the verdicts of a question that flip between its usable answers.
 
-    The second is None where no verdict has two votes. An answer from the cache is a vote like any other; an
-    unusable answer is none, and an abstention neither.
+    An answer from the cache is a vote like any other; an unusable answer is none, and an abstention neither.
     """
     if verdicts is None or len(replies) < 2:
-        return 0, None
+        return Flips()
     voted = [votes for votes in votes_by_item(replies, verdicts) if len(votes) > 1]
-    return len(voted), sum(len(set(votes)) > 1 for votes in voted) if voted else None
+    return Flips(len(voted), sum(len(set(votes)) > 1 for votes in voted) if voted else None)
 
 
 NO_JUDGE = "no judge configured"
@@ -254,8 +276,8 @@ class Answers(Struct, Generic[R]):
             return None
         version = self.question.prompt.version
         uses = [JudgeUse(s.model, version, 1, s.tokens_in, s.tokens_out, s.is_cached) for s in self.samples]
-        use, (voted, flipped) = sum_uses(uses), flips_of(self.replies, self.question.verdicts)
-        return use and replace(use, voted=voted, flipped=flipped)
+        use = sum_uses(uses)
+        return use and replace(use, **flips_of(self.replies, self.question.verdicts)._asdict())
 
     async def more(self, ask: Ask, number: int) -> list[R]:
         """Asks that many times more and returns the usable ones of the new answers."""
@@ -274,7 +296,6 @@ def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
     known = [use for use in uses if use is not None]
     if not known:
         return None
-    flipped = [use.flipped for use in known if use.flipped is not None]
     return JudgeUse(
         model=next((use.model for use in known if use.model), ""),
         prompt_version=known[0].prompt_version,
@@ -282,8 +303,7 @@ def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
         tokens_in=known_sum([use.tokens_in for use in known]),
         tokens_out=known_sum([use.tokens_out for use in known]),
         cached=sum(use.cached for use in known),
-        voted=sum(use.voted for use in known),
-        flipped=sum(flipped) if flipped else None,
+        **reduce(Flips.plus, [Flips(use.voted, use.flipped) for use in known])._asdict(),
     )
 
 

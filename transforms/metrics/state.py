@@ -21,6 +21,7 @@ from turnwise.schemas.rows import (
 )
 from turnwise.schemas.score import Failure, Outcome, Score
 from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, JudgedCriterion
+from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import panel_summary, verdict_letters
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation, Verdict
@@ -766,6 +767,7 @@ def _metric_row(
     # Cases are independent, their recordings are not.
     trials = state.units.independent(gated)
     interval = wilson_interval(tally.passes * trials / gated, trials) if gated else None
+    flips = Flips(tally.voted, tally.flipped if tally.voted else None)
     return {
         "run_id": run_id,
         "app_version": version or None,
@@ -789,8 +791,8 @@ def _metric_row(
         "p90": tally.quantile(0.9),
         "p99": tally.quantile(0.99),
         "voted": tally.voted,
-        "flipped": tally.flipped if tally.voted else None,
-        "flip_rate": tally.flipped / tally.voted if tally.voted else None,
+        "flipped": flips.flipped,
+        "flip_rate": flips.rate,
         "window_start": rfc3339(window.start) if window else None,
         "window_end": rfc3339(window.end) if window else None,
         "pane": window.pane if window else None,

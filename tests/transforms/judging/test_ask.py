@@ -14,6 +14,7 @@ from tests.rendered_prompts import asked as rendered
 from tests.tables import stated
 from turnwise.transforms.judging.ask import (
     NO_JUDGE,
+    Flips,
     JudgeModelOptions,
     JudgeSample,
     NotAsked,
@@ -109,7 +110,9 @@ def letters(reply):
 
 @stated("flips", "answers, voted, flipped")
 def test_flips(answers, voted, flipped):
-    assert flips_of(answers, letters) == (voted, flipped)
+    found = flips_of(answers, letters)
+    assert found == Flips(voted, flipped)
+    assert found.rate == (None if flipped is None else flipped / voted)
 
 
 class Grade(turnwise.Reply):
