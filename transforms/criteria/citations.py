@@ -363,6 +363,7 @@ class CitationRecall(CitationSupport):
     name = "citation_recall"
 
     def measure(self, grounds: Grounds) -> Score | None:
+        """Counts the claims that have support; raises TooLargeError."""
         answer, marks, text = grounds.answer, grounds.marks, grounds.text
         items, lack = list[JsonObject](), "{} of {} claims have no support"
         if answer.claims:
