@@ -172,7 +172,7 @@ NONE = register_judge(
     )
 )
 
-LOCAL_MODEL = "turnwise-local-5"
+LOCAL_MODEL = "turnwise-local-6"
 
 
 class LocalJudge:
