@@ -230,7 +230,7 @@ def _numbers(result: CriterionComparison, pairing: Pairing) -> str:
     overall, verb = result.overall, " pass" if result.measure == "pass_rate" else ""
     assert overall.difference is not None
     values = (words.value_text(value, result) for value in (overall.candidate_value, overall.baseline_value))
-    change = words.change_text(overall, overall.difference, result)
+    change = words.change_text(overall, result)
     return f"{f'{verb} against '.join(values)}, {change}, {compared_cases(result, pairing)}"
 
 
