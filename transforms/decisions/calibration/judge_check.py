@@ -93,17 +93,15 @@ async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, 
     asked = replace(question, options=question.options.model_copy(update={"num_samples": number}))
     prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
     forms = {name: replace(asked, prompt=prompt) for name, prompt in prompts.items() if prompt}
-    votes = await asyncio.gather(*(_votes(form, ask, number) for form in forms.values()))
-    return dict(zip(forms, votes, strict=True))
-
-
-async def _votes(question: Question[Any], ask: Ask, number: int) -> Votes:
-    samples = await ask(question, range(number))
-    reason = next((sample.reason or "no answer" for sample in samples if sample.reply is None), None)
-    if question.verdicts is None:
-        return Votes([], reason or UNKNOWN_VERDICTS)
-    replies = [sample.reply for sample in samples if sample.reply is not None]
-    return Votes(votes_by_item(replies, question.verdicts), reason)
+    answers = await asyncio.gather(*(ask(form, range(number)) for form in forms.values()))
+    votes = {}
+    for name, samples in zip(forms, answers, strict=True):
+        reason = next((sample.reason or "no answer" for sample in samples if sample.reply is None), None)
+        replies = [sample.reply for sample in samples if sample.reply is not None]
+        votes[name] = Votes([], reason or UNKNOWN_VERDICTS)
+        if question.verdicts is not None:
+            votes[name] = Votes(votes_by_item(replies, question.verdicts), reason)
+    return votes
 
 
 def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
@@ -277,20 +275,18 @@ def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None)
             problems.append(f"{name}: it asks nothing about the sample, so the bound is not shown to hold")
         for perturbation in PERTURBATIONS:
             figure: CheckFigure | None = getattr(checked, perturbation)
-            if figure is not None and (problem := _problem(figure, max_flip)):
+            if figure is None:
+                continue
+            problem, missing = "", sum(figure.unmeasured.values())
+            if figure.share is None:
+                problem = f"nothing was measured: {next(iter(figure.unmeasured))}"
+            elif max_flip is not None and figure.share > max_flip:
+                counts = f"{figure.changed} of {figure.verdicts} verdicts change"
+                problem = f"{counts} ({figure.share:.1%}), more than {max_flip:.1%}"
+            elif max_flip is not None and (figure.changed + missing) / (figure.verdicts + missing) > max_flip:
+                problem = (
+                    f"{missing} verdicts were not measured; if they changed, more than {max_flip:.1%} would"
+                )
+            if problem:
                 problems.append(f"{name}, {perturbation}: {problem}")
     return problems
-
-
-def _problem(figure: CheckFigure, max_flip: float | None) -> str | None:
-    missing = sum(figure.unmeasured.values())
-    if figure.share is None:
-        return f"nothing was measured: {next(iter(figure.unmeasured))}"
-    if max_flip is None:
-        return None
-    if figure.share > max_flip:
-        counts = f"{figure.changed} of {figure.verdicts} verdicts change"
-        return f"{counts} ({figure.share:.1%}), more than {max_flip:.1%}"
-    if (figure.changed + missing) / (figure.verdicts + missing) > max_flip:
-        return f"{missing} verdicts were not measured; if they changed, more than {max_flip:.1%} would"
-    return None

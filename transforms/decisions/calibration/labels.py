@@ -159,7 +159,15 @@ def joined_labels(
     numbers = {key for key, group, scale in scaled if _is_of_numbers(group, scale, unused)}
     for group in groups.values():
         for labelled in group:
-            _answer(labelled, unused)
+            # What every rater says who gave one label, and not two different ones.
+            given = (line for line in labelled.lines if line.label.label is not None)
+            for rater, of_rater in grouped((line.label.rater, line) for line in given).items():
+                values = [label_number(line.label.label) for line in of_rater]
+                if len(set(values)) > 1:
+                    unused["contradiction"] += of_rater
+                else:
+                    unused["repeated"] += of_rater[1:]
+                    labelled.answers[rater] = values[0]
         last = _last_number(group)
         for labelled in group:
             missing = [line for line in labelled.lines if line.label.label is None]
@@ -189,19 +197,6 @@ def _is_of_numbers(group: Sequence[LabelledScore], scale: Scale, unused: _Unused
         for labelled in group:
             labelled.lines = [line for line in labelled.lines if line.label.label is None]
     return bool(numbers) and kind is None
-
-
-def _answer(labelled: LabelledScore, unused: _Unused) -> None:
-    """Sets the answer of every rater who gave one, and not two different ones."""
-    given = (line for line in labelled.lines if line.label.label is not None)
-    by_rater = grouped((line.label.rater, line) for line in given)
-    for rater, lines in by_rater.items():
-        values = [label_number(line.label.label) for line in lines]
-        if len(set(values)) > 1:
-            unused["contradiction"] += lines
-            continue
-        unused["repeated"] += lines[1:]
-        labelled.answers[rater] = values[0]
 
 
 def label_number(label: str | float | None) -> float:
@@ -318,7 +313,11 @@ def label_queue(
     order = sorted(units, key=lambda unit: blake2b("\0".join(map(str, (seed, *unit))).encode()).digest())
     drawn, rest = order[:random], order[random:]
     in_turn = sorted(rest, key=lambda unit: unit not in disputed)
-    strata = grouped(((unit[1], _outcome(units[unit])), unit) for unit in in_turn)
+    strata: dict[tuple[str | None, str | None], list[_Unit]] = defaultdict(list)
+    for unit in in_turn:
+        outcomes = {row["outcome"] for row in units[unit]}
+        outcome = "FAIL" if "FAIL" in outcomes else None if None in outcomes else "PASS"
+        strata[unit[1], outcome].append(unit)
     turns = zip_longest(*(strata[key] for key in sorted(strata, key=str)))
     picked = [unit for turn in turns for unit in turn if unit is not None][: max(0, size - len(drawn))]
     draw = LabelDraw(seed=seed, size=len(drawn), of=len(order), unit="conversation") if drawn else None
@@ -326,12 +325,6 @@ def label_queue(
     lines += [_open(row) for unit in picked for row in units[unit]]
     counts = {key: len(set(members) & set(picked)) for key, members in strata.items()}
     return LabelQueue(lines, len(drawn), len(order), counts, len(disputed.intersection(picked)))
-
-
-def _outcome(rows: Sequence[JsonObject]) -> str | None:
-    """Returns the outcome of a conversation's scores: FAIL if one fails, else none if one has none."""
-    outcomes = {row["outcome"] for row in rows}
-    return "FAIL" if "FAIL" in outcomes else None if None in outcomes else "PASS"
 
 
 def _open(row: JsonObject, draw: LabelDraw | None = None, number: int | None = None) -> HumanLabel:

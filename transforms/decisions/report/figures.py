@@ -19,7 +19,15 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.side_values import SHARES
 from turnwise.transforms.decisions.comparison.words import in_table_order
-from turnwise.transforms.decisions.run import Run, cases_of, failure_sentence, first_starts, shared_reason
+from turnwise.transforms.decisions.run import (
+    NEXT_STEPS,
+    STAGES,
+    Run,
+    cases_of,
+    first_starts,
+    shared_reason,
+    with_step,
+)
 from turnwise.transforms.metrics.state import independent_trials, rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
@@ -108,8 +116,8 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             if row["window_start"] is None and low is not None and high is not None:
                 version = VersionKey(number, row["app_version"] or "")
-                place = row["criterion"], row["level"] == "conversation", version
-                collected.bounds[place] = Bounds(low, high)
+                what = row["criterion"], row["level"] == "conversation", version
+                collected.bounds[what] = Bounds(low, high)
         # Nobody asked for the criteria of the default config.
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
@@ -427,7 +435,10 @@ def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[report.FailureG
         for row in shown:  # a record fits on a screen
             if record := row.pop("record", ""):
                 row |= {"record": record[:LONGEST_RECORD], "record_cut": max(0, len(record) - LONGEST_RECORD)}
-        groups.append(report.FailureGroup(*key, len(rows), failure_sentence(*key, len(rows)), shown))
+        noun, what = STAGES.get(key[0], ("failure", f"in {key[0]}"))
+        kind, sentence = ": ".join(key), f"{counted(len(rows), noun)} {what} ({key[1]})"
+        sentence = with_step(kind, len(rows)) if kind in NEXT_STEPS else sentence
+        groups.append(report.FailureGroup(*key, len(rows), sentence, shown))
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
 
 
