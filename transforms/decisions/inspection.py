@@ -156,7 +156,11 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         is_comparable = bool(stated) and (kinds == {str} or kinds <= {int, float})
         falls = is_comparable and all(before >= after for held in stated for before, after in pairwise(held))
         ordered = f"reverse({path})" if falls else path
-        if _are_messages(items):
+        # Messages as a format has them need no expression.
+        dialects = dialects_of({"messages": items})
+        has_roles = not any("parts" in i and i.keys().isdisjoint({"role", "kind"}) for i in items)
+        is_plain = all(role_of(i.get("role")) and i.keys() & {"content", "parts"} for i in items)
+        if has_roles and (len(dialects) == 1 or (is_plain and not dialects)):
             yield "messages", ordered, []
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
@@ -184,15 +188,6 @@ def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
     spoken = (key for key in keys if (words := snake(key).rpartition("_"))[2] in _SAYINGS
               and _BY_SPEAKER.get(words[0]) == who)  # fmt: skip
     return _named(keys, names) or next(spoken, None)
-
-
-def _are_messages(items: Sequence[JsonObject]) -> bool:
-    """Returns whether objects are messages as a format has them, so that they need no expression."""
-    names = dialects_of({"messages": list(items)})
-    if any("parts" in item and item.keys().isdisjoint({"role", "kind"}) for item in items):
-        return False
-    plain = all(role_of(item.get("role")) and item.keys() & {"content", "parts"} for item in items)
-    return len(names) == 1 or (plain and not names)
 
 
 def _turn(keys: Sequence[str], items: Sequence[JsonObject], shown: Sequence[JsonObject]) -> str | None:

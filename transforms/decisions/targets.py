@@ -497,7 +497,9 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> 
 
 def _step_contents(turn: Turn) -> list[JsonObject]:
     """Returns the calls of a turn and their results as Contents."""
-    calls = [{"function_call": _adk_call(call)} for call in turn.tool_calls]
+    calls = [
+        {"function_call": _stated(id=call.id, name=call.name, args=call.args)} for call in turn.tool_calls
+    ]
     answers = []
     for answer in turn.tool_responses:
         # An answer that is no object stands under `result`, as in google-adk.
@@ -508,7 +510,10 @@ def _step_contents(turn: Turn) -> list[JsonObject]:
 
 def expected_invocation(turn: ExpectedTurn) -> JsonObject:
     """Returns an expected turn as an Invocation."""
-    parts = [{"function_call": _adk_call(call)} for call in turn.tool_calls or ()]
+    parts = [
+        {"function_call": _stated(id=call.id, name=call.name, args=call.args)}
+        for call in turn.tool_calls or ()
+    ]
     steps = [_step("model", *parts)] if parts else []
     steps += [_step("model", {"text": text}) for text in turn.intermediate_responses]
     invocation = _invocation(turn.user, turn.response or "", turn.adk_text, steps)
@@ -535,7 +540,3 @@ def _invocation(user: str | None, agent: str, adk_text: str | None, steps: list[
 
 def _step(role: str, *parts: JsonObject) -> JsonObject:
     return {"author": _AGENT, "content": content(role, *parts)}
-
-
-def _adk_call(call: ToolCall) -> JsonObject:
-    return _stated(id=call.id, name=call.name, args=call.args)

@@ -307,6 +307,10 @@ def corrected_mean(
     return CorrectedEstimate(value, Bounds(value - half, value + half), weight)
 
 
+_UNDECIDED = 2
+"""Stratum of what the judge left without a score; 0: it passed it, 1: it failed it."""
+
+
 class _Stratum(NamedTuple):
     """The conversations of which the judge says the same: what people let pass of them, and their share."""
 
@@ -336,8 +340,8 @@ def corrected_rate(
     The labels, at least one, are of a random part of the conversations: 0..1, the share of raters that let it
     pass. `judged` is of the same in the same order, `others` of all without a label; None: no score.
     """
-    human, machine = np.asarray(labels, dtype=float), _answers(judged)
-    whole = np.concatenate([machine, _answers(others)])
+    human, stratum_of = np.asarray(labels, dtype=float), {True: 0, False: 1, None: _UNDECIDED}
+    whole = np.asarray([stratum_of[is_pass] for is_pass in (*judged, *others)], dtype=np.int64)
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
     answers = range(3 if (whole == _UNDECIDED).any() else 2)
     strata = []
@@ -362,15 +366,6 @@ def corrected_rate(
     wider = 1.0 if is_equal else t_quantile(end, max(0.5, known - 1)) / normal_quantile(end)
     bounds = Bounds(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
-
-
-_UNDECIDED = 2
-
-
-def _answers(judged: Sequence[bool | None]) -> CaseCodes:
-    """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 no score."""
-    stratum_of = {True: 0, False: 1, None: _UNDECIDED}
-    return np.asarray([stratum_of[is_pass] for is_pass in judged], dtype=np.int64)
 
 
 def _design_effect(

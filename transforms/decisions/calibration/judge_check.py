@@ -227,7 +227,28 @@ def criterion_figures(
     """Yields the figures of every judged criterion; one that asks nothing has none."""
     for name in names:
         questions = [(checked, votes) for checked, votes in voted if checked.criterion == name]
-        figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
+        figures: dict[str, CheckFigure | None] = {}
+        for perturbation in PERTURBATIONS:
+            compared = []
+            for checked, votes in questions:
+                if perturbation in votes:
+                    other = None if perturbation == _REPEAT else votes[perturbation]
+                    compared.append((checked.conversation, changes(votes[_REPEAT], other, number)))
+            verdicts = [
+                (conversation, is_changed) for conversation, made in compared for is_changed in made.verdicts
+            ]
+            groups = [GroupSum(len(group), sum(group)) for group in grouped(verdicts).values()]
+            changed = sum(is_changed for _, is_changed in verdicts)
+            figures[perturbation] = None
+            if compared:
+                figures[perturbation] = CheckFigure(
+                    questions=len(compared),
+                    verdicts=len(verdicts),
+                    changed=changed,
+                    share=changed / len(verdicts) if verdicts else None,
+                    interval=grouped_share_interval(groups),
+                    unmeasured=dict(Counter(why for _, made in compared for why in made.unmeasured)),
+                )
         yield CheckedCriterion(
             criterion=name,
             conversations=len({checked.conversation for checked, _ in questions}),
@@ -235,28 +256,6 @@ def criterion_figures(
             errors=errors.get(name, 0),
             **figures,
         )
-
-
-def _figure(questions: Sequence[VotedQuestion], name: str, number: int) -> CheckFigure | None:
-    """Returns the figure of a perturbation; None: it applies to no question."""
-    compared = [
-        (checked.conversation, changes(votes[_REPEAT], votes[name] if name != _REPEAT else None, number))
-        for checked, votes in questions
-        if name in votes
-    ]
-    if not compared:
-        return None
-    verdicts = [(conversation, changed) for conversation, made in compared for changed in made.verdicts]
-    of_conversations = grouped(verdicts).values()
-    number_changed = sum(changed for _, changed in verdicts)
-    return CheckFigure(
-        questions=len(compared),
-        verdicts=len(verdicts),
-        changed=number_changed,
-        share=number_changed / len(verdicts) if verdicts else None,
-        interval=grouped_share_interval([GroupSum(len(group), sum(group)) for group in of_conversations]),
-        unmeasured=dict(Counter(why for _, made in compared for why in made.unmeasured)),
-    )
 
 
 def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None) -> list[str]:
