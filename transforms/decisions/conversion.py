@@ -223,26 +223,23 @@ class Differences:
         left_blank, right_blank = (any(_same(value, blank) for blank in blanks) for value in (left, right))
         if left_blank and right_blank:
             return
+        # How many objects each of them is a list of.
+        listed = [value if isinstance(value, list) else [] for value in (left, right)]
+        size, other_size = (
+            len(items) if all(isinstance(item, msgspec.Struct) for item in items) else 0 for items in listed
+        )
         if left_blank:
-            self.added[path] += _number(right)
+            self.added[path] += other_size or 1
         elif isinstance(left, msgspec.Struct) and type(left) is type(right):
             self.compare(left, right, f"{path}.")
-        elif _is_objects(left) and isinstance(right, list):
+        elif size and isinstance(right, list):
             for before, after in zip(left, right, strict=False):
                 self.compare(before, after, f"{path}.")
             if len(left) != len(right):
                 longer = self.not_held if len(left) > len(right) else self.added
                 longer[path] += abs(len(left) - len(right))
         else:
-            self.not_held[path] += _number(left)
-
-
-def _is_objects(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(v, msgspec.Struct) for v in value)
-
-
-def _number(value: object) -> int:
-    return len(value) if _is_objects(value) and isinstance(value, list) else 1
+            self.not_held[path] += size or 1
 
 
 def _same(left: Any, right: Any) -> bool:

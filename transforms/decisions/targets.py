@@ -176,7 +176,7 @@ register_target(
 # google-adk's eval results as a target, which `adk web` shows.
 
 _SUFFIX = ".evalset_result.json"
-_USER = "user"
+_USER, _AGENT = "user", "agent"
 _STATUS = {"PASS": 1, "FAIL": 2}
 _NOT_EVALUATED, _INFORMATIONAL = 3, 4
 _ADK_RESULTS_MADE = frozenset(
@@ -197,10 +197,9 @@ def _case_result(run: RunOfConversation) -> JsonObject:
             "eval_metric_results": metrics.get(turn.turn_index, []),
         }
         pairs.append(pair)
-        texts = [*earlier_texts(turn), *([turn.agent] if turn.agent else [])]
-        answers = [*_step_contents(turn), *(content("model", {"text": text}) for text in texts)]
         messages = [(_USER, content("user", {"text": turn.user}))] if turn.user else []
-        messages += [("agent", answer) for answer in answers]
+        messages += [(_AGENT, answer) for answer in _step_contents(turn)]
+        messages += [(_AGENT, content("model", {"text": turn.agent}))] if turn.agent else []
         stamp = time_seconds(turn.timestamp) or 0.0
         for index, (author, message) in enumerate(messages):
             event = {"id": f"{name}-{index}", "invocation_id": name, "author": author, "timestamp": stamp}
@@ -453,18 +452,19 @@ register_target(
 
 # google-adk's contents, invocations and rubrics as JSON, in snake case.
 
-_AGENT = "agent"
-
 
 def content(role: str, *parts: JsonObject) -> JsonObject:
     """Returns a Content."""
     return {"role": role, "parts": list(parts)}
 
 
+def _function_calls(calls: Sequence[ToolCall]) -> list[JsonObject]:
+    return [{"function_call": _stated(id=call.id, name=call.name, args=call.args)} for call in calls]
+
+
 def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> JsonObject:
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
     steps: list[JsonObject] = [{"author": _AGENT, "content": content} for content in _step_contents(turn)]
-    steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
     number = turn.inference_calls if turn.inference_calls is not None else int(turn.usage is not None)
     while len(steps) < number:
         steps.append({"author": _AGENT})
@@ -496,26 +496,21 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> 
 
 
 def _step_contents(turn: Turn) -> list[JsonObject]:
-    """Returns the calls of a turn and their results as Contents."""
-    calls = [
-        {"function_call": _stated(id=call.id, name=call.name, args=call.args)} for call in turn.tool_calls
-    ]
-    answers = []
+    """Returns the calls of a turn, their results and its earlier texts as Contents."""
+    calls, answers = _function_calls(turn.tool_calls), []
     for answer in turn.tool_responses:
         # An answer that is no object stands under `result`, as in google-adk.
         value = answer.response if isinstance(answer.response, dict | None) else {"result": answer.response}
         answers.append({"function_response": _stated(id=answer.id, name=answer.name, response=value)})
-    return [content(role, *parts) for role, parts in (("model", calls), ("user", answers)) if parts]
+    contents = [content(role, *parts) for role, parts in (("model", calls), ("user", answers)) if parts]
+    return [*contents, *(content("model", {"text": text}) for text in earlier_texts(turn))]
 
 
 def expected_invocation(turn: ExpectedTurn) -> JsonObject:
     """Returns an expected turn as an Invocation."""
-    parts = [
-        {"function_call": _stated(id=call.id, name=call.name, args=call.args)}
-        for call in turn.tool_calls or ()
-    ]
-    steps = [_step("model", *parts)] if parts else []
-    steps += [_step("model", {"text": text}) for text in turn.intermediate_responses]
+    contents = [content("model", *_function_calls(turn.tool_calls))] if turn.tool_calls else []
+    contents += [content("model", {"text": text}) for text in turn.intermediate_responses]
+    steps: list[JsonObject] = [{"author": _AGENT, "content": step} for step in contents]
     invocation = _invocation(turn.user, turn.response or "", turn.adk_text, steps)
     if turn.rubrics:
         invocation["rubrics"] = rubrics(turn.rubrics)
@@ -536,7 +531,3 @@ def _invocation(user: str | None, agent: str, adk_text: str | None, steps: list[
     parts += [{"text": agent}] if agent else []
     final = {"final_response": content("model", *parts)} if parts else {}
     return invocation | final | {"intermediate_data": {"invocation_events": steps}}
-
-
-def _step(role: str, *parts: JsonObject) -> JsonObject:
-    return {"author": _AGENT, "content": content(role, *parts)}

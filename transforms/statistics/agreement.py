@@ -258,10 +258,6 @@ class SampleDesign(Struct, frozen=True):
     others: Sequence[str]
     weights: Sequence[float] | None = None
 
-    def codes(self) -> CaseCodes:
-        """Returns the numbers of the cases, those of the labelled scores first."""
-        return cluster_codes([*self.labelled, *self.others])
-
 
 def corrected_mean(
     labels: Sequence[float],
@@ -287,7 +283,7 @@ def corrected_mean(
         raise ValueError("a correction needs at least two labels, each with a judgement")
     human, machine = np.asarray(labels, dtype=float), np.asarray(judged, dtype=float)
     whole = np.concatenate([machine, np.asarray(others, dtype=float)])
-    codes = design.codes() if design else np.arange(len(whole))
+    codes = cluster_codes([*design.labelled, *design.others]) if design else np.arange(len(whole))
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
     spread, weight = float(whole.var()), 0.0
     if len(whole) > len(human) and spread:
@@ -350,7 +346,10 @@ def corrected_rate(
         rate = float((human[part] * drawn[part]).sum() / drawn[part].sum()) if part.any() else 0.0
         people = EffectiveShare(rate, effective_size(drawn[part]))
         strata.append(_Stratum(people, part, float(everything.mean()), int(everything.sum())))
-    effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
+    effect = 1.0
+    if design:
+        codes = cluster_codes([*design.labelled, *design.others])
+        effect = _design_effect(strata, human, whole, drawn, codes)
     generator = resampling.generator_of(seed)
     let_pass = [_posterior(generator, stratum.people, effect) for stratum in strata]
     draws, size = let_pass[0], strata[0].size

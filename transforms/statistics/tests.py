@@ -103,8 +103,8 @@ def paired_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
         determinant = max(0.0, determinant - n / 2)
     margins = (both + fixed) * (regressed + neither) * (both + regressed) * (fixed + neither)
     phi = determinant / sqrt(margins) if margins else 0.0
-    below = _side(candidate[0], base[1], phi)
-    above = _side(candidate[1], base[0], phi)
+    limits = (candidate[0], base[1]), (candidate[1], base[0])
+    below, above = (sqrt(max(0.0, a**2 - 2 * phi * a * b + b**2)) for a, b in limits)
     return Bounds(max(-1.0, pairs.difference - below), min(1.0, pairs.difference + above))
 
 
@@ -126,10 +126,6 @@ def _limits(passes: int, count: int, level: float) -> tuple[float, float]:
     if (wilson := wilson_interval(passes, count, level)) is None:
         raise ValueError("an interval needs at least one case")
     return passes / count - wilson.low, wilson.high - passes / count
-
-
-def _side(limit: float, other: float, phi: float) -> float:
-    return sqrt(max(0.0, limit**2 - 2 * phi * limit * other + other**2))
 
 
 # Shares of two groups of conversations: intervals of them and of their difference.

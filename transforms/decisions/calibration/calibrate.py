@@ -379,13 +379,14 @@ class _Correction(NamedTuple):
     def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> calibration.Corrected:
         """Returns the corrected figure of a group, or why there is none."""
         of_group = [score for score in scores if group.holds(score)]
-        decided = [score for score in of_group if self._judged(score) is not None]
+        judged = [score.value if self.is_mean else score.passed for score in of_group]
+        decided = [score for score, value in zip(of_group, judged, strict=True) if value is not None]
         known = of_group if self.covers_all else decided
         labels, unlabelled = self.sample.labels, {*self.sample.missing}
         labelled = [score for score in known if score in labels]
         missing = [score for score in known if score in unlabelled]
         others = [score for score in known if score not in labels and score not in unlabelled]
-        judged = [self._judged(score) or 0.0 for score in decided]
+        known_values = [float(value) for value in judged if value is not None]
         corrected = calibration.Corrected(
             group=group.kind,
             name=group.name,
@@ -395,7 +396,7 @@ class _Correction(NamedTuple):
             labels=len(labelled),
             cases=len({score.case for score in labelled}),
             missing=len(missing),
-            raw=float(np.mean(judged)) if judged else None,
+            raw=float(np.mean(known_values)) if known_values else None,
         )
         ends = self.scale or (0.0, 0.0)
         try:
@@ -419,11 +420,6 @@ class _Correction(NamedTuple):
             passes = sum(bool(score.passed) for score in everything)
             other = agreement.rogan_gladen(passes, len(everything), table)
         return replace(corrected, value=value, interval=Bounds(low, high), rogan_gladen=other)
-
-    def _judged(self, score: JudgedScore) -> float | None:
-        if self.is_mean:
-            return score.value
-        return None if score.passed is None else float(score.passed)
 
     def _check(self, corrected: calibration.Corrected, labelled: Sequence[JudgedScore]) -> None:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""

@@ -294,22 +294,21 @@ def unit_of(row: Mapping[str, object]) -> _Unit:
     return name, None if version is None else str(version), str(case or name)
 
 
-def is_disputed(row: JsonObject) -> bool:
-    """Returns whether votes of the judge, or members of its panel, differ about a score."""
-    panel = (row["details"] or {}).get("panel") or {}
-    return bool((row["judge"] or {}).get("flipped")) or (panel.get("agreement") or 1) < 1
-
-
 def label_queue(
-    rows: Iterable[JsonObject], disputed: set[_Unit], size: int, random: int, seed: str
+    rows: Iterable[JsonObject], scores: Iterable[JsonObject], size: int, random: int, seed: str
 ) -> LabelQueue:
     """Returns which scores of a criterion at a level, of all its `rows` there, to label next.
 
     Of so many conversations (`size`), `random` are a random sample; the others are picked in turn from every
-    app version and outcome, `disputed` ones first. The order of drawing is that of hashes of the seed and the
-    conversation, so that the same logs give the same queue.
+    app version and outcome, those first about whose `scores` the votes of the judge, or members of its panel,
+    differ. The order of drawing is that of hashes of the seed and the conversation, so that the same logs
+    give the same queue.
     """
-    units = grouped((unit_of(row), row) for row in rows)
+    units, disputed = grouped((unit_of(row), row) for row in rows), set[_Unit]()
+    for row in scores:
+        panel = (row["details"] or {}).get("panel") or {}
+        if (row["judge"] or {}).get("flipped") or (panel.get("agreement") or 1) < 1:
+            disputed.add(unit_of(row))
     order = sorted(units, key=lambda unit: blake2b("\0".join(map(str, (seed, *unit))).encode()).digest())
     drawn, rest = order[:random], order[random:]
     in_turn = sorted(rest, key=lambda unit: unit not in disputed)
@@ -412,40 +411,39 @@ def merged_labels(labels: Sequence[HumanLabel]) -> list[HumanLabel]:
 
 def people_agreement(labels: Sequence[HumanLabel]) -> list[PeopleAgreement]:
     """Returns how far people agree, by criterion and level; who contradicts himself has no say."""
-    groups: dict[CriterionKey, list[list[HumanLabel]]] = defaultdict(list)
+    by_key: dict[CriterionKey, list[list[HumanLabel]]] = defaultdict(list)
     for group in _by_score(labels).values():
-        given = [label for label in group if label.label is not None]
-        if given:
+        if given := [label for label in group if label.label is not None]:
             level: MeasuredLevel = "conversation" if given[0].turn_index is None else "turn"
-            groups[CriterionKey(given[0].criterion, level)].append(given)
-    return [_agreement(key, group) for key, group in sorted(groups.items())]
-
-
-def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> PeopleAgreement:
-    raters = sorted({label.rater or "" for group in scores for label in group})
-    answers = []
-    for group in scores:
-        by_rater = grouped((label.rater or "", label_number(label.label)) for label in group)
-        answers.append({rater: values[0] for rater, values in by_rater.items() if len({*values}) == 1})
-    shared = [(group, given) for group, given in zip(scores, answers, strict=True) if len(given) > 1]
-    is_number = any(isinstance(label.label, float) for group in scores for label in group)
-    pairs = [(given[raters[0]], given[raters[1]]) for _, given in shared] if len(raters) == 2 else []
-    differ = []
-    for group in (group for group, given in shared if len(set(given.values())) > 1):
-        version = next((label.app_version for label in group if label.app_version), None)
-        stated: dict[str, str | float] = {}
-        stated |= {label.rater or "": label.label for label in group if label.label is not None}
-        differ.append(Disagreement(group[0].conversation_id, group[0].turn_index, version, stated))
-    return PeopleAgreement(
-        *key,
-        raters=raters,
-        labelled=len(scores),
-        shared=len(shared),
-        agreed=len(shared) - len(differ),
-        kappa=None if is_number else cohens_kappa(pairs),
-        alpha=krippendorffs_alpha([list(given.values()) for _, given in shared]) if shared else None,
-        disagreements=differ,
-    )
+            by_key[CriterionKey(given[0].criterion, level)].append(given)
+    agreements = []
+    for key, scores in sorted(by_key.items()):
+        raters = sorted({label.rater or "" for group in scores for label in group})
+        is_number = any(isinstance(label.label, float) for group in scores for label in group)
+        shared: list[dict[str, float]] = []
+        differ = []
+        for group in scores:
+            by_rater = grouped((label.rater or "", label_number(label.label)) for label in group)
+            answers = {rater: values[0] for rater, values in by_rater.items() if len({*values}) == 1}
+            shared += [answers] if len(answers) > 1 else []
+            if len(set(answers.values())) > 1:
+                version = next((label.app_version for label in group if label.app_version), None)
+                stated: dict[str, str | float] = {}
+                stated |= {label.rater or "": label.label for label in group if label.label is not None}
+                differ.append(Disagreement(group[0].conversation_id, group[0].turn_index, version, stated))
+        pairs = [(given[raters[0]], given[raters[1]]) for given in shared] if len(raters) == 2 else []
+        agreement = PeopleAgreement(
+            *key,
+            raters=raters,
+            labelled=len(scores),
+            shared=len(shared),
+            agreed=len(shared) - len(differ),
+            kappa=None if is_number else cohens_kappa(pairs),
+            alpha=krippendorffs_alpha([[*given.values()] for given in shared]) if shared else None,
+            disagreements=differ,
+        )
+        agreements.append(agreement)
+    return agreements
 
 
 def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[HumanLabel]]:

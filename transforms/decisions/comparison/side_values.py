@@ -95,14 +95,6 @@ class CriterionMeasure(Struct, frozen=True):
         return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
 
-def _are_binary(values: Numbers) -> bool:
-    return bool(np.isin(values, (0.0, 1.0)).all())
-
-
-def _shares(outcomes: Sequence[str | None], places: sides.Integers) -> Numbers:
-    return np.asarray([SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
-
-
 def measure_of(
     criterion: str, columns: Sequence[sides.CriterionColumn], has_threshold: bool
 ) -> CriterionMeasure:
@@ -116,7 +108,8 @@ def measure_of(
     can_fail = criterion == STATUS or (has_threshold and not only_informs)
     has_outcomes = can_fail or any(kind.outcome for kind in kinds)
     values = np.concatenate([column.values[column.has_value] for column in columns])
-    is_share = has_outcomes or (unit == "score" and bool(len(values)) and _are_binary(values))
+    is_binary = bool(len(values)) and bool(np.isin(values, (0.0, 1.0)).all())
+    is_share = has_outcomes or (unit == "score" and is_binary)
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
     side = "more" if has_outcomes else better_side(criterion)
@@ -163,8 +156,9 @@ class _ObservedColumns:
                 values = np.where(column.has_value, column.values, np.nan)
             else:
                 counts &= column.where(lambda kind: kind.threshold is not None)
-                outcomes = [None if kind is None else kind.outcome for kind in column.kinds.values]
-                values = _shares(outcomes, column.kinds.places)
+                outcomes = (None if kind is None else kind.outcome for kind in column.kinds.values)
+                shares = [SHARES.get(outcome, np.nan) for outcome in outcomes]
+                values = np.asarray(shares, np.float64)[column.kinds.places]
             is_seen = counts | column.where(lambda kind: kind.outcome is not None or not kind.has_value)
             is_decided = is_seen & ~np.isnan(values)
             self._values[measure] = _RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
@@ -173,7 +167,7 @@ class _ObservedColumns:
     def is_binary(self, measure: CriterionMeasure) -> bool:
         """Returns whether all values of a criterion are 0 or 1, where it applies."""
         column = self.column(measure)
-        return _are_binary(column.values[self.values(measure).is_seen])
+        return bool(np.isin(column.values[self.values(measure).is_seen], (0.0, 1.0)).all())
 
     def column(self, measure: CriterionMeasure) -> sides.CriterionColumn:
         """Returns what a criterion gave every conversation."""
@@ -222,7 +216,8 @@ class SideValues:
             low, high = ((0.0, 1.0) if measure.measure == "pass_rate" else measure.scale) or (-np.inf, np.inf)
             values = np.where((turns.values >= low) & (turns.values <= high), turns.values, np.nan)
         else:
-            values = _shares(turns.outcomes.values, turns.outcomes.places)
+            shares = [SHARES.get(outcome, np.nan) for outcome in turns.outcomes.values]
+            values = np.asarray(shares, np.float64)[turns.outcomes.places]
         by_turn = {}
         for index in np.unique(turns.indices).tolist():
             kept = (turns.indices == index) & ~np.isnan(values)

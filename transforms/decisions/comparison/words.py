@@ -214,7 +214,9 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
         parts.append(("judge.generation_config", *generation, used))
     for start, before, after, concerned in parts:
         for path, value, other_value in _differences(before, after, start):
-            changes.append(_change(path, _shown(value), _shown(other_value), concerned))
+            texts = ("not set" if v is None else dump_json(v).decode() for v in (value, other_value))
+            shown, other_shown = (t if len(t) <= _LONGEST else f"{t[:_LONGEST]}..." for t in texts)
+            changes.append(_change(path, shown, other_shown, concerned))
     return changes
 
 
@@ -238,11 +240,6 @@ def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[s
 
 def _change(what: str, a: str, b: str, criteria: Sequence[str]) -> SettingsChange:
     return SettingsChange(what=what, baseline=a, candidate=b, criteria=[*criteria])
-
-
-def _shown(value: JsonValue) -> str:
-    text = "not set" if value is None else dump_json(value).decode()
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 # Lists the cases whose outcome differs between two versions, with the reason.

@@ -23,6 +23,7 @@ from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import PairedCalls, check_directives, parameter_score
+from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.review.problems import reading_key, to_read
 
 
@@ -60,7 +61,13 @@ def build_report(
     scores_of_run = grouped((entry.version.run, score) for entry in entries for score in entry.scores)
     problems, coverage = list[report.Sentence](), list[report.Sentence]()
     for i, run in enumerate(infos):
-        problems += [report.Sentence(text, i) for text in figures.problem_sentences(run)]
+        # Why the run cannot be relied on: gates, gaps, no transcripts; counts say what was rejected.
+        why, texts = "; ".join(run.problems) or "it does not say why", [*run.gaps]
+        if run.exit_status:
+            texts.insert(0, f"{run.name} ended with exit status {run.exit_status}: {why}.")
+        if not run.has_transcripts:
+            texts.append(f"{run.name} wrote no transcripts, so that no conversation of it can be read here.")
+        problems += [report.Sentence(text, i) for text in texts]
         scores, of_run = scores_of_run.get(i, []), [version for version in versions if version.run == i]
         no_score = sum("value" not in score for score in scores)
         coverage.append(report.Sentence(figures.coverage_sentence(run, of_run, no_score, len(scores)), i))
@@ -347,7 +354,7 @@ def tool_figures(collected: figures.CollectedRuns) -> Iterator[report.ToolFigure
     for (name, version), of_tool in sorted(grouped(calls).items(), key=itemgetter(0)):
         stated = (call.get("seconds") for call in of_tool)
         seconds = sorted(value for value in stated if isinstance(value, int | float))
-        p50, p95 = (figures.quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
+        p50, p95 = (seconds[rank_of(share, len(seconds))] if seconds else None for share in (0.5, 0.95))
         errors = sum(bool(call.get("error")) for call in of_tool)
         effects = dict(Counter(str(call.get("effect") or "unknown") for call in of_tool))
         most_wrong = wrong[name, version].most_common(_MOST_WRONG)

@@ -219,17 +219,6 @@ _IDS_SHOWN = 3
 _OF_DOCUMENT = ("run_id", "date", "create_time", "exit_status", "problems", "counts", "criteria", "judge")
 
 
-def problem_sentences(run: report.ReportRun) -> Iterator[str]:
-    """Yields why a run cannot be relied on: gates, gaps, no transcripts; counts say what was rejected."""
-    name = run.name
-    if run.exit_status:
-        why = "; ".join(run.problems) or "it does not say why"
-        yield f"{name} ended with exit status {run.exit_status}: {why}."
-    yield from run.gaps
-    if not run.has_transcripts:
-        yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
-
-
 class Compared(Struct, frozen=True):
     """Comparisons of pairs of versions with first pages, and why others are refused, a sentence each."""
 
@@ -465,14 +454,10 @@ def curves(collected: CollectedRuns) -> Iterator[report.Curve]:
     measured = {quantity for (quantity, _, _), values in known.items() if values}
     for key in sorted(key for key in by_place if key[0] in measured):
         (quantity, version, unit), ordered = key, known[key]
-        quantiles = [quantile(ordered, i / STEPS) for i in range(STEPS + 1)] if ordered else []
+        ranks = (rank_of(i / STEPS, len(ordered)) for i in range(STEPS + 1))
+        quantiles = [ordered[rank] for rank in ranks] if ordered else []
         missing = len(by_place[key]) - len(ordered)
         yield report.Curve(quantity, unit, version, len(ordered), missing, quantiles)
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Returns the smallest of sorted values that a share (0..1) of them does not exceed, as metrics do."""
-    return values[rank_of(share, len(values))]
 
 
 # The table of criteria: figures by version, with intervals.
