@@ -168,7 +168,7 @@ def joined_labels(
                 else:
                     unused["repeated"] += of_rater[1:]
                     labelled.answers[rater] = values[0]
-        last = _last_number(group)
+        last = max((s.number for s in group if s.number is not None and s.answers), default=None)
         for labelled in group:
             missing = [line for line in labelled.lines if line.label.label is None]
             if missing and not labelled.answers:
@@ -204,12 +204,6 @@ def label_number(label: str | float | None) -> float:
     return _ANSWERS[label] if isinstance(label, str) else float(label or 0.0)
 
 
-def _last_number(group: Iterable[LabelledScore]) -> int | None:
-    """Returns the last place in the order of drawing that has a label; None without such places."""
-    numbers = (judged.number for judged in group if judged.number is not None and judged.answers)
-    return max(numbers, default=None)
-
-
 # Whether labels are of a random sample of all scores, and of which.
 
 FEWEST_CASES = 30
@@ -235,7 +229,8 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
     if not drawn:
         step = "only labels of a random sample speak for all conversations"
         raise ValueError(f"the labels are hand-picked; {step}")
-    last = _last_number(drawn)
+    # The order of drawing ends with the last label.
+    last = max((judged.number for judged in drawn if judged.number and judged.answers), default=None)
     draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
         raise ValueError(f"the labels are of {len(draws)} random samples; give those of one")
