@@ -26,7 +26,6 @@ from turnwise.schemas.calibration import (
     CriterionCalibration,
     JudgeCheck,
     LabelFigure,
-    OutcomeAgreement,
     ThresholdAdvice,
     parse_label,
 )
@@ -94,8 +93,21 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
     level = "turns" if calibrated.level == "turn" else "whole conversations"
     labelled = f"{calibrated.labelled} of {calibrated.scores} scores are labelled{raters}"
     yield f"{calibrated.criterion}, {level}: {labelled}, {chosen}"
-    if calibrated.outcomes is not None:
-        yield from _outcomes(calibrated.outcomes)
+    if outcomes := calibrated.outcomes:
+        tied = f"; {outcomes.tied} with equally divided raters are left out" if outcomes.tied else ""
+        agreement = f"{_percent(outcomes.agreement)} of {outcomes.agreement.count}"
+        yield f"agreement {agreement}{tied}; Cohen's kappa {_number(outcomes.kappa)}"
+        table = outcomes.confusion
+        no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
+        precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
+        rows = [
+            ["", "people PASS", "people FAIL", "precision"],
+            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
+            *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
+            ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
+        ]
+        yield from (f"  {line}" for line in aligned(rows))
     if calibrated.numbers is not None:
         numbers = calibrated.numbers
         yield f"value minus label: {_number(numbers.bias)}; distance: {_number(numbers.distance)}"
@@ -112,23 +124,6 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
     elif calibrated.corrected:
         yield corrected_text(calibrated.corrected[0], calibrated.measure == "pass_rate")
     yield from _groups(calibrated)
-
-
-def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
-    tied = f"; {outcomes.tied} with equally divided raters are left out" if outcomes.tied else ""
-    agreement = f"{_percent(outcomes.agreement)} of {outcomes.agreement.count}"
-    yield f"agreement {agreement}{tied}; Cohen's kappa {_number(outcomes.kappa)}"
-    table = outcomes.confusion
-    no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
-    precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
-    rows = [
-        ["", "people PASS", "people FAIL", "precision"],
-        ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
-        ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
-        *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
-        ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
-    ]
-    yield from (f"  {line}" for line in aligned(rows))
 
 
 def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
@@ -306,7 +301,11 @@ def check_text(check: JudgeCheck) -> str:
         cells = []
         for name in PERTURBATIONS:
             figure: CheckFigure | None = getattr(checked, name)
-            cells.append(_cell(figure) if checked.questions else "no question")
+            cell = "n/a" if figure is None else "not measured"
+            if figure and figure.share is not None and figure.interval is not None:
+                interval = f"{figure.interval.low:.1%} to {figure.interval.high:.1%}"
+                cell = f"{figure.share:.1%} ({interval}; {figure.changed} of {figure.verdicts})"
+            cells.append(cell if checked.questions else "no question")
             if figure is None:
                 continue
             start = f"{checked.criterion}, {name}:"
@@ -318,15 +317,6 @@ def check_text(check: JudgeCheck) -> str:
     head = "share of verdicts that change (95 % interval; changed of measured)"
     table = aligned([[printable(cell) for cell in line] for line in lines])
     return "\n".join([head, *table, *notes, *([f"used: {_cost(check.used)}"] if check.used else [])])
-
-
-def _cell(figure: CheckFigure | None) -> str:
-    if figure is None:
-        return "n/a"
-    if figure.share is None or figure.interval is None:
-        return "not measured"
-    low, high = figure.interval.low, figure.interval.high
-    return f"{figure.share:.1%} ({low:.1%} to {high:.1%}; {figure.changed} of {figure.verdicts})"
 
 
 # The check itself: draws conversations about which something is asked, estimates, asks, and computes.

@@ -138,9 +138,13 @@ def _joined(start: str, title: str, data: Mapping[str, str], home: str, loads: b
     """Returns a page that begins with a module, and holds packed data by the ids of their elements."""
     scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), start)]
     styles = [_text("vendor/uplot.css"), _text("page.css")]
-    of_scripts = _hashes(scripts) + (" 'strict-dynamic'" if loads else "")
+    of_scripts, of_styles = (
+        " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+        for texts in (scripts, styles)
+    )
+    of_scripts += " 'strict-dynamic'" if loads else ""
     return _text("page.html").format(
-        policy=escape(_POLICY.format(scripts=of_scripts, styles=_hashes(styles))),
+        policy=escape(_POLICY.format(scripts=of_scripts, styles=of_styles)),
         title=escape(title.encode("utf-8", "replace").decode()),
         brand=f'<a href="{escape(home)}">turnwise</a>' if home else "turnwise",
         styles="\n".join(f"<style>{style}</style>" for style in styles),
@@ -155,10 +159,6 @@ def _joined(start: str, title: str, data: Mapping[str, str], home: str, loads: b
 
 def _text(name: str) -> str:
     return (_FRONT_END / name).read_text(encoding="utf-8")
-
-
-def _hashes(texts: Sequence[str]) -> str:
-    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
 
 
 # Joins ES modules into one script, so that a page needs no other file and no build step.
