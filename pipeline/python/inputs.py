@@ -307,11 +307,14 @@ class RunResult(Struct, frozen=True):
                 shift = 0.4 * (i - (len(names) - 1) / 2) / len(names)
                 points = []  # a value, its row, and how far its interval reaches below and above
                 for index, figure in enumerate(row.figures[i] for row in rows):
-                    value = figure and (figure.share if unit == _SHARE else figure.mean)
-                    if figure is not None and value is not None:
-                        low, high = (value if end is None else end for end in (figure.low, figure.high))
-                        reach = scale * max(0.0, value - low), scale * max(0.0, high - value)
-                        points.append((scale * value, index + shift, *reach))
+                    value = None
+                    if figure is not None:
+                        value = figure.share if unit == _SHARE else figure.mean
+                    if figure is None or value is None:
+                        continue
+                    low, high = (value if end is None else end for end in (figure.low, figure.high))
+                    reach = scale * max(0.0, value - low), scale * max(0.0, high - value)
+                    points.append((scale * value, index + shift, *reach))
                 middles, places, below, above = zip(*points, strict=True) if points else ((), (), (), ())
                 panel.errorbar(middles, places, xerr=[below, above], fmt="o", capsize=3, label=name)
             panel.set_yticks(range(len(rows)), [row.name for row in rows])

@@ -35,7 +35,6 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import counted, indented_json, is_local, listed
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.judge_check import (
     PERTURBATIONS,
     AskedQuestions,
@@ -46,7 +45,7 @@ from turnwise.transforms.decisions.calibration.judge_check import (
     questions_about,
     vote_on,
 )
-from turnwise.transforms.decisions.calibration.labels import LabelLine, Scale
+from turnwise.transforms.decisions.calibration.labels import LabelLine
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.judges import JUDGING
@@ -213,13 +212,6 @@ def write_calibration(run: Run, calibration: Calibration) -> str:
     partial = write_partial(run.directory, CALIBRATION_FILE, text.encode())
     publish(run.directory, [(partial, CALIBRATION_FILE)])
     return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
-
-
-def run_scales(names: Collection[str]) -> dict[str, Scale]:
-    """Returns criterion -> what it measures with; criteria that are not known here are left out."""
-    kinds = ((name, CRITERIA.get(name)) for name in names)
-    scales = {name: Scale(kind.scale, kind.gate == "at_least") for name, kind in kinds if kind is not None}
-    return scales | {STATUS: Scale(bounds=(0.0, 1.0), has_values=False)}
 
 
 def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:

@@ -113,22 +113,17 @@ def fit_workers(
     extras = (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted(of_judges))
     check_package(options, kind, extras)
     cache = settings.judge.config.cache
-    shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
+    fields = {"cache": cache if cache and is_postgresql_url(cache) else None}
     judge = settings.judge.kind
     for other in asked:
         if other.name != judge.name:
             what = f"is in this machine's environment, which workers of {kind} do not have"
             step = f"name {other.name} as judge.backend, with judge.api_key_secret"
             raise ConfigError(f"judge: the key of {other.name} {what}; {step}")
-    if judge.access is None or judge not in asked:  # nothing is needed for it
-        return _with_judge(settings, **shared)
-    access = judge.access(settings.judge.config, environ)
-    _check_credentials(access, settings.judge.config, kind, environ)
-    stated = {"project": access.project, "location": access.location, "base_url": access.base_url}
-    return _with_judge(settings, **shared, **stated)
-
-
-def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
+    if judge.access is not None and judge in asked:  # else nothing is needed for it
+        access = judge.access(settings.judge.config, environ)
+        _check_credentials(access, settings.judge.config, kind, environ)
+        fields |= {"project": access.project, "location": access.location, "base_url": access.base_url}
     config = settings.judge.config.model_copy(update=fields)
     return replace(settings, judge=replace(settings.judge, config=config))
 

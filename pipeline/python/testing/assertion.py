@@ -176,12 +176,12 @@ def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
     calls: list[tuple[str, Sequence[ToolCall], Sequence[ToolCall]]] = []
     for pair in sample.pairs:
         if pair.expected.tool_calls is not None if pair.expected else pair.label is not None:
-            expected = (pair.expected.tool_calls if pair.expected else None) or ()
-            calls.append((turn_name(pair.index), expected, pair.actual.tool_calls if pair.actual else ()))
+            stated = (pair.expected.tool_calls if pair.expected else None) or ()
+            calls.append((turn_name(pair.index), stated, pair.actual.tool_calls if pair.actual else ()))
     actions = sample.eval_case.actions if sample.eval_case else None
     if actions is not None:
-        made = [call for turn in sample.conversation.turns for call in turn.tool_calls]
-        calls.append(("the whole conversation", actions, made))
+        called = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        calls.append(("the whole conversation", actions, called))
     differing: list[tuple[str, list[ShownText], list[ShownText]]] = []
     for where, expected, made in calls:
         # Those that are met stand as the call that meets them; in order, if it counts.
