@@ -1,6 +1,6 @@
 """One CES EvaluationResult for every scored conversation, as canonical proto3 JSON."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -160,13 +160,15 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
         if pair.label:
             message["errorInfo"] = {"errorMessage": why_unpaired(pair)}
         if pair.actual is not None and pair.actual.latency_ms is not None:
-            message["turnLatency"] = _length(pair.actual.latency_ms / 1000)
+            message["turnLatency"] = nanos_duration(round(pair.actual.latency_ms / 1000 * 1e9))
         if pair.actual is not None and pair.actual.spans:
             add_spans(message, pair.actual.spans)
         if judgements or engine:
             similarity = judgements.similarity(sample, pair) if judgements else None
             if similarity is not None:
-                message["semanticSimilarityResult"] = similarity_result(*similarity)
+                score, outcome = similarity
+                more = {"label": ces.SIMILARITY_LABELS[int(score.value or 0)], "outcome": outcome}
+                message["semanticSimilarityResult"] = judgement(score) | more
             # What a judge says of a turn goes before an answer engine's own scores.
             hallucination = judged_hallucination(pair, judgements) if judgements else None
             hallucination = hallucination or (engine[number] if engine else None)
@@ -478,17 +480,8 @@ def judgement(score: Score | None) -> JsonObject:
         return {}
     if score.value is None:
         return {"explanation": f"not judged: {score.reason or 'an error'}"}
-    return {"score": int(score.value), "label": score.label, **_explained(score)}
-
-
-def _explained(score: Score) -> JsonObject:
-    return {"explanation": score.explanation} if score.explanation else {}
-
-
-def similarity_result(score: Score, outcome: Outcome) -> JsonObject:
-    """Returns a SemanticSimilarityResult of a score with a value."""
-    value = int(score.value or 0)
-    return {"score": value, "label": ces.SIMILARITY_LABELS[value], **_explained(score), "outcome": outcome}
+    message: JsonObject = {"score": int(score.value), "label": score.label}
+    return message | ({"explanation": score.explanation} if score.explanation else {})
 
 
 @lru_cache(maxsize=1024)
@@ -513,10 +506,6 @@ def case_thresholds(thresholds: CaseThresholds) -> JsonObject:
 # Timed steps of a turn: latencies as CES messages, and what they add to the sums.
 
 
-def _length(seconds: float) -> str:
-    return nanos_duration(round(seconds * 1e9))
-
-
 def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
     """Adds `toolCallLatencies` and `spanLatencies` to a message."""
     calls = [{"tool": tool_identity(span), **_span_times(span)} for span in spans if span.type == "TOOL"]
@@ -536,7 +525,7 @@ def _timestamp(text: str) -> str | None:
 
 def _span_times(span: TimedSpan) -> JsonObject:
     """Returns the fields that ToolCallLatency and SpanLatency share."""
-    message: JsonObject = {"executionLatency": _length(span.seconds)}
+    message: JsonObject = {"executionLatency": nanos_duration(round(span.seconds * 1e9))}
     if span.name:
         message["displayName"] = span.name
     for name, text in (("startTime", span.start_time), ("endTime", span.end_time)):
@@ -565,51 +554,35 @@ def _span_latency(span: TimedSpan) -> JsonObject:
 
 def result_parts(result: JsonObject) -> list[SumPart]:
     """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
+    parts: list[SumPart] = []
     if result.get("executionState") != "COMPLETED":
-        return []
-    parts: list[SumPart] = []
-    if "goldenResult" in result:
-        for index, turn in enumerate(result["goldenResult"].get("turnReplayResults", ())):
-            parts += _turn_parts(index, turn)
         return parts
-    scenario = result.get("scenarioResult", {})
-    parts += _latency_parts(None, scenario.get("toolCallLatencies", ()))
-    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
-        parts += _score_parts(index, "hallucination", judged)
-    return parts
-
-
-def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
-    parts: list[SumPart] = []
-    for outcome in turn.get("expectationOutcome", ()):
-        state = outcome.get("outcome")
-        if state in ("PASS", "FAIL"):
-            expectation = outcome.get("expectation")
+    if "goldenResult" not in result:
+        scenario = result.get("scenarioResult", {})
+        _add_latencies(parts, None, scenario)
+        for index, judged in enumerate(scenario.get("hallucinationResult", ())):
+            if judged.get("score", -1) >= 0:
+                parts.append(((index, "hallucination", ""), 1, judged["score"]))
+        return parts
+    for index, turn in enumerate(result["goldenResult"].get("turnReplayResults", ())):
+        for outcome in turn.get("expectationOutcome", ()):
+            expectation, state = outcome.get("expectation"), outcome.get("outcome")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
-            if call is not None:
-                parts.append(((index, "tool", _tool_name(call)), int(state == "PASS"), int(state == "FAIL")))
-    if "semanticSimilarityResult" in turn:
-        parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
-    if "hallucinationResult" in turn:
-        parts += _score_parts(index, "hallucination", turn["hallucinationResult"])
-    if "toolCallLatencies" in turn:
-        parts += _latency_parts(index, turn["toolCallLatencies"])
-    if "turnLatency" in turn:
-        parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
+            if call is not None and state in ("PASS", "FAIL"):
+                toolset, tool = call.get("toolsetTool"), str(call.get("tool", ""))
+                if toolset is not None:
+                    tool = f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
+                parts.append(((index, "tool", tool), int(state == "PASS"), int(state == "FAIL")))
+        for kind, key in (("semantic", "semanticSimilarityResult"), ("hallucination", "hallucinationResult")):
+            if key in turn and turn[key].get("score", -1) >= 0:
+                parts.append(((index, kind, ""), 1, turn[key]["score"]))
+        _add_latencies(parts, index, turn)
+        if "turnLatency" in turn:
+            parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
     return parts
 
 
-def _tool_name(call: JsonObject) -> str:
-    toolset = call.get("toolsetTool")
-    if toolset is None:
-        return str(call.get("tool", ""))
-    return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
-
-
-def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[SumPart, ...]:
-    return () if judged.get("score", -1) < 0 else (((turn, kind, ""), 1, judged["score"]),)
-
-
-def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[SumPart]:
-    steps = [(step.get("tool", ""), step.get("executionLatency", "0s")) for step in latencies]
-    return [((turn, "tool_latency", tool), 1, duration_nanos(length)) for tool, length in steps]
+def _add_latencies(parts: list[SumPart], turn: int | None, message: JsonObject) -> None:
+    for step in message.get("toolCallLatencies", ()):
+        nanos = duration_nanos(step.get("executionLatency", "0s"))
+        parts.append(((turn, "tool_latency", step.get("tool", "")), 1, nanos))

@@ -143,32 +143,22 @@ def gap_of(criterion: Criterion, score: Score) -> float:
 
 def _destructive(scored: ScoredConversation, effects: ToolEffects) -> Iterator[ReviewProblem]:
     """Yields a problem for every destructive call that was not expected."""
+    sample = scored.sample
     compared = [entry for entry in scored.scores if isinstance(entry.criterion, ToolEffects)]
-    name: str | None = ToolEffects.name
+    criterion: str | None = ToolEffects.name
     if not any(entry.overall and entry.overall.value is not None for entry in compared):
-        compared, name = _compared(scored.sample, effects), None
+        # Changes are compared here, where all that are expected are known.
+        compared, criterion = [], None
+        if sample.eval_case is not None and not conversation_gap(effects, sample):
+            scores = [(pair.index, effects.score(sample, pair)) for pair in sample.evaluable]
+            turns = [(turn, score) for turn, score in scores if score is not None]
+            compared = [CriterionScores(effects, turns, effects.score_conversation(sample))]
     for entry in compared:
-        of_turns = any(_of_score(score) for _, score in entry.turns)
-        for turn, score in entry.turns if of_turns else entry.scores():
-            for _ in _of_score(score):
-                yield ReviewProblem(DESTRUCTIVE, 1.0, name, turn, score)
-
-
-def _of_score(score: Score) -> list[str]:
-    """Returns the texts of the destructive calls that were not expected."""
-    return (score.details or {}).get(DESTRUCTIVE, [])
-
-
-def _compared(sample: Sample, effects: ToolEffects) -> list[CriterionScores]:
-    """Compares the changes of a conversation with the expected ones, where all of them are known."""
-    if sample.eval_case is None or conversation_gap(effects, sample):
-        return []
-    entry = CriterionScores(effects, overall=effects.score_conversation(sample))
-    for pair in sample.evaluable:
-        score = effects.score(sample, pair)
-        if score is not None:
-            entry.turns.append((pair.index, score))
-    return [entry]
+        calls = [(turn, score, (score.details or {}).get(DESTRUCTIVE, [])) for turn, score in entry.scores()]
+        of_turns = any(texts for turn, _, texts in calls if turn is not None)
+        for turn, score, texts in calls:
+            if turn is not None or not of_turns:
+                yield from [ReviewProblem(DESTRUCTIVE, 1.0, criterion, turn, score)] * len(texts)
 
 
 # How much a conversation needs to be read, as one number.
@@ -213,30 +203,26 @@ def unclear_tools(sample: Sample, made: MadeCalls, effects: ToolCatalog, criteri
     else:
         recorded = [pair for pair in sample.pairs if pair.actual is not None]
         for pair, calls in zip(recorded, made.changing, strict=True):
-            if calls and not _is_compared(sample, pair):
-                unclear += calls
-            elif calls and not _has_expected_calls(sample, pair):
-                unclear += _not_wanted(calls, _wanted(pair.expected), effects)
+            if calls:
+                unclear += _not_wanted_of_turn(sample, pair, calls, effects)
     return tool_names(map(called_tool, unclear))
 
 
-def _is_compared(sample: Sample, pair: TurnPair) -> bool:
-    """Returns whether a turn can be scored, and the case states which calls the agent makes in it."""
-    if unanswered_state(pair) is not None:
-        return False
-    if pair.expected is not None and pair.expected.tool_calls is not None:
-        return True
-    return pair.label == EXTRA_TURN and states_calls(sample.eval_case.turns if sample.eval_case else ())
-
-
-def _has_expected_calls(sample: Sample, pair: TurnPair) -> bool:
-    """Returns whether the calls of a turn are the expected ones, one by one."""
-    if pair.actual is None:
-        return False
-    if pair.expected is not None and pair.expected.expectations:
-        return equal_calls(pair.expected.tool_calls or (), pair.actual.tool_calls)
-    paired = sample.calls(pair)
-    return paired.are_equal and len(paired.made) == len(pair.actual.tool_calls)
+def _not_wanted_of_turn(
+    sample: Sample, pair: TurnPair, changing: list[ToolCall], effects: ToolCatalog
+) -> list[ToolCall]:
+    golden, calls = pair.expected, pair.actual.tool_calls if pair.actual else []
+    states_them = golden is not None and golden.tool_calls is not None
+    if not states_them and pair.label == EXTRA_TURN and sample.eval_case:
+        states_them = states_calls(sample.eval_case.turns)
+    if not states_them or unanswered_state(pair) is not None:
+        return changing
+    if golden is not None and golden.expectations:
+        are_expected = equal_calls(golden.tool_calls or (), calls)
+    else:
+        paired = sample.calls(pair)
+        are_expected = paired.are_equal and len(paired.made) == len(calls)
+    return [] if are_expected else _not_wanted(changing, _wanted(golden), effects)
 
 
 def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
@@ -311,7 +297,8 @@ def call_problem(problem: ReviewProblem, sample: Sample) -> CallProblem | None:
         if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
             tool = wrong[0]["expected"].partition("(")[0]
             differences = [Difference(**item) for item in wrong[0]["arguments"]]
-            return _wrong(tool, differences, wrong[0]["actual"])
+            text = f"{tool}: {differing_text(differences)}" if differences else f"called {wrong[0]['actual']}"
+            return CallProblem(_WRONG, tool, text)
         if extra:
             return _problem_of(_EXTRA, extra, "not expected: ")
     if problem.turn is None:
@@ -333,11 +320,6 @@ def _entries(details: JsonObject, key: str) -> list[JsonValue]:
     """Returns a list of the details; empty: there is none."""
     entries = details.get(key)
     return entries if isinstance(entries, list) else []
-
-
-def _wrong(tool: str, differences: Sequence[Difference], made: str) -> CallProblem:
-    text = f"{tool}: {differing_text(differences)}" if differences else f"called {made}"
-    return CallProblem(_WRONG, tool, text)
 
 
 def _by_calls(
@@ -363,7 +345,8 @@ def _by_calls(
             is_one = len(names) == 1 and wanted_args.keys() ^ args.keys() <= names
             if not is_one or isinstance(differences[0].expected, list):
                 differences = _COMPARE.differences(want, same[0]) or differences
-            return _wrong(want.name or "", differences, "" if differences else call_text(same[0]))
+            text = f"{want.name or ''}: {differing_text(differences)}" if differences else ""
+            return CallProblem(_WRONG, want.name or "", text or f"called {call_text(same[0])}")
     extra = next((call for call in made if call.name not in asked), None)
     return CallProblem(_EXTRA, extra.name or "", f"not expected: {call_text(extra)}") if extra else None
 
