@@ -3,7 +3,6 @@
 None imports Beam, unless a directory is remote, nor numpy before its options are checked.
 """
 
-import argparse
 import json
 import sys
 from argparse import Namespace
@@ -322,7 +321,17 @@ def compare_runs(argv: Sequence[str]) -> int:
     Returns 1 if `--fail_on` holds, else 0. Raises ConfigError, also if there is nothing to compare, or
     baseline and candidate were not measured in the same way.
     """
-    options = _parse(argv)
+    options = COMPARE_PARSER.parse_args(argv)
+    places = len(options.runs) + (options.store is not None)
+    if options.store is not None and options.runs:
+        raise ConfigError("--store: goes without directories")
+    if not 1 <= places <= 2:
+        raise ConfigError("name one or two output directories of runs, or --store")
+    if options.store is not None and None in (options.baseline, options.candidate):
+        raise ConfigError("--store: name both sides, by --baseline and --candidate")
+    for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
+        if not least < value < 1:
+            raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
     runs = [open_run(directory) for directory in options.runs]
     page: Callable[[Comparison], FirstPage]
     if options.store is None:
@@ -364,21 +373,6 @@ def compare_runs(argv: Sequence[str]) -> int:
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
-
-
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    options = COMPARE_PARSER.parse_args(argv)
-    places = len(options.runs) + (options.store is not None)
-    if options.store is not None and options.runs:
-        raise ConfigError("--store: goes without directories")
-    if not 1 <= places <= 2:
-        raise ConfigError("name one or two output directories of runs, or --store")
-    if options.store is not None and None in (options.baseline, options.candidate):
-        raise ConfigError("--store: name both sides, by --baseline and --candidate")
-    for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
-        if not least < value < 1:
-            raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
-    return options
 
 
 COMPARE_PARSER = OptionParser(

@@ -35,7 +35,6 @@ from turnwise.schemas.registry import error_text, is_file
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
 _OTHERS_SHOWN = 5
-_NOT_BEGUN = "interrupted, or not begun"
 _STREAMS_IN_PROCESS = "DirectRunner"
 """Beam's name; a stream in this process is a loop of turnwise, without a runner."""
 
@@ -159,18 +158,15 @@ def own_options(argv: Sequence[str]) -> dict[str, Any]:
 
 def _reject_unknown(argv: Sequence[str]) -> None:
     parser = OptionParser(add_help=False, conflict_handler="resolve")
-    for group in _all_subclasses(PipelineOptions):
+    groups: list[type[PipelineOptions]] = PipelineOptions.__subclasses__()
+    for group in groups:  # which grows by the subclasses of each
+        groups += group.__subclasses__()
         group._add_argparse_args(parser)  # type: ignore[arg-type]
     unknown = parser.parse_known_args(list(argv))[1]
     if unknown:
         known = [name for action in parser._actions for name in action.option_strings]
         hint = did_you_mean(unknown[0].split("=")[0], known)
         raise ConfigError(f"unknown option {unknown[0]}{hint}")
-
-
-def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
-    direct: list[type[PipelineOptions]] = kind.__subclasses__()
-    return direct + [deeper for sub in direct for deeper in _all_subclasses(sub)]
 
 
 Command = Callable[[Sequence[str]], int]
@@ -238,7 +234,8 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
         say("")
         for day in sorted(lines):
             ended = endings.get(day)
-            line = f"exit status {ended.status}  {printable(ended.problem)}" if ended else _NOT_BEGUN
+            line = "interrupted, or not begun"
+            line = f"exit status {ended.status}  {printable(ended.problem)}" if ended else line
             say(f"{day}  {line}")
     return max(ending.status for ending in endings.values())
 

@@ -335,10 +335,6 @@ async def _kept_conversations(
     return [drawn_sample for _, _, drawn_sample in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
 
 
-ONE_MODEL = "judge-check checks one model: name it with --judge_model"
-NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
-
-
 def checked(
     settings: RunSettings,
     tell: Callable[[str], None],
@@ -362,7 +358,7 @@ def checked(
     config, selection = settings.judge.config, settings.selection
     asked = (*selection.judged, *selection.of_dialects)
     if config.panel or config.cascade or any(len(question.options.by_model()) > 1 for question in asked):
-        raise ConfigError(ONE_MODEL)
+        raise ConfigError("judge-check checks one model: name it with --judge_model")
     collected = Collected(settings)
     logs = sort_inputs("--input", settings.input, Conversation)
     cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
@@ -386,7 +382,9 @@ def checked(
         estimate=estimate,
         used=None,
         criteria=[],
-        problems=[NOT_ASKED] if questions else check_problems([], max_flip),
+        problems=["nothing was asked, so nothing is measured; --yes asks"]
+        if questions
+        else check_problems([], max_flip),
     )
     asked_about = f"{counted(len(questions), 'question')} about {counted(len(drawn), 'conversation')}"
     tell(f"estimate: {asked_about}, {votes} votes a form: about {_cost(estimate)}")

@@ -361,7 +361,6 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
 
 
 _OPTIONS = "--baseline", "--candidate"
-_CHOSEN_ENDS = ("baseline", "candidate", "last"), ("candidate", "baseline", "first")
 
 
 def sides_of_runs(
@@ -387,7 +386,9 @@ def sides_of_runs(
         chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
         if len(order.versions) > 2:
-            role, other_role, end = _CHOSEN_ENDS[named[0] is None]
+            role, other_role, end = "baseline", "candidate", "last"
+            if named[0] is None:
+                role, other_role, end = "candidate", "baseline", "first"
             how = f"the {role} is as it was named, the {other_role} is the {end} other version {order.by}"
         chosen = [None, None]
         for i, (run, name) in enumerate(zip((base_run, other), named, strict=True)):

@@ -198,10 +198,6 @@ def join_modules(read: Callable[[str], str], start: str) -> str:
 
 
 MOST_COMPARED = 4
-_OF_RUNS = "baseline and candidate are the first and the last version of the runs in their order"
-_OF_LAST = "baseline and candidate are the last two versions in their order"
-_OF_LAST_RUNS = "baseline and candidate are of the last two runs"
-_CHOSEN = "baseline and candidate were chosen above"
 
 
 def compare_versions(
@@ -224,7 +220,8 @@ def compare_versions(
     is_stated = any(key.app_version for key in keys) and NO_VERSION not in (baseline, candidate)
     named = ((key, name) for key, name in names if key.app_version or not is_stated)
     keyed = [(key, read[key.run].side(key.app_version or None, name)) for key, name in named]
-    how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
+    how = "baseline and candidate are the first and the last version of the runs in their order"
+    how = version_order(read[0].first_times).how if len(runs) == 1 else how
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
             wanted = versions_named(name, [key.app_version or None for key, _ in keyed])
@@ -266,10 +263,10 @@ def _pairs(keys: Sequence[figures.VersionKey], how: str) -> dict[tuple[int, int]
     if len(earlier) > 1 and how != NAMED:
         before = [index for index, key in enumerate(keys) if key.run == max(earlier)]
         same = [index for index in before if keys[index].app_version == keys[last].app_version]
-        pairs = {((same or before)[-1], last): _OF_LAST_RUNS} | pairs
+        pairs = {((same or before)[-1], last): "baseline and candidate are of the last two runs"} | pairs
     elif others and how != NAMED:
-        pairs[last - 1, last] = _OF_LAST
-    return pairs | {(0, other): _CHOSEN for other in others}
+        pairs[last - 1, last] = "baseline and candidate are the last two versions in their order"
+    return pairs | {(0, other): "baseline and candidate were chosen above" for other in others}
 
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:

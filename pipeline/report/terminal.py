@@ -37,12 +37,9 @@ MetricRows = Iterable[MetricsByAppVersionRow]
 
 
 def judge_document(
-    settings: RunSettings, usage: UsageByModel, rows: MetricRows, joint: JsonObject | None = None
+    settings: RunSettings, usage: UsageByModel, rows: MetricRows, counted: Mapping[str, int] | None = None
 ) -> JsonObject:
-    """Returns the `judge` object of `run.json`.
-
-    `joint`: verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
-    """
+    """Returns the `judge` object of `run.json`; `counted`: by name of the counter, None: nothing yet."""
     judge, config = settings.judge, settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if judge.kind.connect:
@@ -66,9 +63,25 @@ def judge_document(
             **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
             "usage": figures,
-            **{name: figures for name, figures in (joint or {}).items() if name != scoring.INAPPLICABLE},
         }
-    document[scoring.INAPPLICABLE] = (joint or {}).get(scoring.INAPPLICABLE, {})
+    if counted is not None and judge.kind.connect:
+        options = {criterion.name: criterion.options for criterion in settings.judged}
+        panels = {
+            name: scoring.panel_figures(options[name].panel, of_panel)
+            for name, of_panel in scoring.by_criterion(counted, scoring.JOINT_PANEL).items()
+            if name in options
+        }
+        cascades = {
+            name: scoring.cascade_figures(cascade.model, of_cascade, config.prices, config.candidates)
+            for name, of_cascade in scoring.by_criterion(counted, scoring.JOINT_CASCADE).items()
+            if name in options and (cascade := options[name].cascade)
+        }
+        document |= {"panels": panels, "cascades": cascades}
+    document[scoring.INAPPLICABLE] = inapplicable = {}
+    for name, judged in scoring.by_criterion(counted or {}, scoring.JUDGED).items():
+        number, verdicts = judged[scoring.INAPPLICABLE], judged[scoring.VERDICTS]
+        stated = {scoring.VERDICTS: verdicts, scoring.INAPPLICABLE: number}
+        inapplicable[name] = stated | {"share": number / verdicts}
     flips: dict[str, Flips] = {}  # over all app versions
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
@@ -207,25 +220,6 @@ def show_progress() -> Iterator[None]:
 def progress_line(conversations: int, turns: int, seconds: float) -> str:
     """Returns the progress line: conversations, turns, and turns per second."""
     return f"{conversations:,} conversations, {turns:,} turns, {turns / max(seconds, 1e-9):,.0f} turns/s"
-
-
-def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObject:
-    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion."""
-    options = {criterion.name: criterion.options for criterion in settings.judged}
-    config = settings.judge.config
-    of_panels = scoring.by_criterion(counts, scoring.JOINT_PANEL)
-    known = (name for name in of_panels if name in options)
-    panels = {name: scoring.panel_figures(options[name].panel, of_panels[name]) for name in known}
-    cascades = {
-        name: scoring.cascade_figures(cascade.model, figures, config.prices, config.candidates)
-        for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()
-        if name in options and (cascade := options[name].cascade)
-    }
-    inapplicable = {}
-    for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items():
-        stated = {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
-        inapplicable[name] = stated | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
-    return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
 
 
 def joint_text(joint: JsonObject) -> str:
