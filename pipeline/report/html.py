@@ -4,7 +4,6 @@ import gzip
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -35,29 +34,6 @@ from turnwise.transforms.decisions.run import Run, read_versions
 INLINE_CHARACTERS = 5_000_000
 
 
-def _place_chunks(
-    inline: list[str],
-    directory: Path | None,
-    limit: int,
-    report_id: str,
-    chunks: Iterable[tuple[list[int], str]],
-) -> PlacedChunks:
-    """Keeps the first chunks for the page, and writes the others beside it or leaves them out."""
-    chunk_of: dict[int, int] = {}
-    size = number = 0
-    for number, (places, text) in enumerate(chunks):
-        chunk = packed(text)
-        size += len(chunk)
-        if size <= limit:
-            inline.append(chunk)
-        elif directory is None:
-            return PlacedChunks(number, number, chunk_of)
-        else:
-            write_whole(directory / f"{number:03}.js", f'reportChunk("{report_id}", {number}, "{chunk}");\n')
-        chunk_of |= dict.fromkeys(places, number)
-    return PlacedChunks(len(inline), number + 1 if chunk_of else 0, chunk_of)
-
-
 def write_report(
     path: Path,
     runs: Sequence[Run],
@@ -76,10 +52,8 @@ def write_report(
         if not (file.suffix == ".js" and file.stem.isdigit()):
             raise ConfigError(f"{file}: is no file of an earlier report; name another directory")
         file.unlink()
-    inline: list[str] = []
-    put = partial(_place_chunks, inline, None if single_file else directory, inline_characters)
-    report = build_report(runs, compared, put, keeps_few=single_file)
-    write_whole(path, page(report, inline))
+    report, text = _built(runs, compared, None if single_file else directory, inline_characters)
+    write_whole(path, text)
     return report
 
 
@@ -88,9 +62,40 @@ def report_page(runs: Sequence[Run], compared: figures.Compared, home: str = "")
 
     `home` is the address that its name leads to; "": nowhere.
     """
+    return _built(runs, compared, None, INLINE_CHARACTERS, home)[1]
+
+
+def _built(
+    runs: Sequence[Run], compared: figures.Compared, directory: Path | None, limit: int, home: str = ""
+) -> tuple[Report, str]:
+    """Returns a report and its page, which keeps the first chunks of transcripts.
+
+    The others are written into the directory; None: they are left out.
+    """
     inline: list[str] = []
-    put = partial(_place_chunks, inline, None, INLINE_CHARACTERS)
-    return page(build_report(runs, compared, put, keeps_few=True), inline, home)
+
+    def place(report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
+        chunk_of: dict[int, int] = {}
+        size = number = 0
+        for number, (places, text) in enumerate(chunks):
+            chunk = packed(text)
+            size += len(chunk)
+            if size <= limit:
+                inline.append(chunk)
+            elif directory is None:
+                return PlacedChunks(number, number, chunk_of)
+            else:
+                content = f'reportChunk("{report_id}", {number}, "{chunk}");\n'
+                write_whole(directory / f"{number:03}.js", content)
+            chunk_of |= dict.fromkeys(places, number)
+        return PlacedChunks(len(inline), number + 1 if chunk_of else 0, chunk_of)
+
+    report = build_report(runs, compared, place, keeps_few=directory is None)
+    names = ", ".join(version.name for version in report.versions)
+    data = {"report": packed(figures.exact_json(msgspec.to_builtins(report)))}
+    data |= {f"chunk-{i}": chunk for i, chunk in enumerate(inline)}
+    has_more = report.chunks > report.inline_chunks
+    return report, _joined("main", f"{_TITLE}{names}", data, home, loads=has_more)
 
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"
@@ -119,14 +124,6 @@ def is_report(path: Path) -> bool:
 def packed(text: str) -> str:
     """Returns a text compressed by gzip, in base64, which no markup can be in."""
     return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
-
-
-def page(report: Report, chunks: Sequence[str], home: str = "") -> str:
-    """Returns the page as HTML, with the packed chunks that it holds; `home`: what its name leads to."""
-    names = ", ".join(version.name for version in report.versions)
-    data = {"report": packed(figures.exact_json(msgspec.to_builtins(report)))}
-    data |= {f"chunk-{i}": chunk for i, chunk in enumerate(chunks)}
-    return _joined("main", f"{_TITLE}{names}", data, home, loads=report.chunks > report.inline_chunks)
 
 
 def service_page(title: str, data: JsonObject) -> str:
