@@ -3,7 +3,7 @@
 import argparse
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
 from typing import Any
@@ -51,7 +51,7 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     """Returns the settings of a command line, and Beam's options; raises ConfigError if one is wrong."""
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
-    stated = own_options(argv)
+    raw, stream = raw_options(argv)
     standard = options.view_as(beam_options.StandardOptions)
     name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
@@ -60,7 +60,6 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     direct = options.view_as(beam_options.DirectOptions)
     if is_here and (direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory"):
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
-    raw, stream = raw_options(stated)
     raw = run_settings.dated(raw, content_digest)
     service = SINKS.load().get(raw.output_format)
     if service is not None and service.schemes:
@@ -113,8 +112,14 @@ def other_files_text(settings: run_settings.RunSettings) -> str:
     return f"not looked at, by their names: {counted(len(others), 'file')} ({names})" if others else ""
 
 
-def raw_options(stated: Mapping[str, Any]) -> tuple[RawOptions, dict[str, float | str]]:
-    """Returns the options that are given, or have a default: those of all runs, and those of streams."""
+def raw_options(argv: Sequence[str]) -> tuple[RawOptions, dict[str, float | str]]:
+    """Returns turnwise's own options that are given, or have a default: of all runs, and of streams.
+
+    Raises ConfigError for a wrong value.
+    """
+    parser = OptionParser(add_help=False)
+    add_arguments(parser)
+    stated = vars(parser.parse_known_args(list(argv))[0])
     given = {name: value for name, value in stated.items() if value is not None}
     stream, judging = (
         {name: given.pop(name) for name in names if name in given}
@@ -149,13 +154,6 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
         raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
 
 
-def own_options(argv: Sequence[str]) -> dict[str, Any]:
-    """Returns turnwise's own options of a command line, by name; raises ConfigError for a wrong value."""
-    parser = OptionParser(add_help=False)
-    add_arguments(parser)
-    return vars(parser.parse_known_args(list(argv))[0])
-
-
 def _reject_unknown(argv: Sequence[str]) -> None:
     parser = OptionParser(add_help=False, conflict_handler="resolve")
     groups: list[type[PipelineOptions]] = PipelineOptions.__subclasses__()
@@ -174,7 +172,7 @@ Command = Callable[[Sequence[str]], int]
 
 def dates_of(argv: Sequence[str]) -> tuple[list[date], list[date]]:
     """Returns the dates of `--date` and `--lookback`, in order (none: it runs once); raises ConfigError."""
-    raw = raw_options(own_options(argv))[0]
+    raw = raw_options(argv)[0]
     if raw.date is None:
         if raw.lookback is not None:
             raise ConfigError("--lookback needs --date")
@@ -200,7 +198,7 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
     named, before = dates_of(argv)
     if not named:
         return run(argv)
-    raw = raw_options(own_options(argv))[0]
+    raw = raw_options(argv)[0]
     parser = OptionParser(add_help=False)
     parser.add_argument("--date")
     others = parser.parse_known_args(list(argv))[1]
@@ -235,7 +233,8 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
         for day in sorted(lines):
             ended = endings.get(day)
             line = "interrupted, or not begun"
-            line = f"exit status {ended.status}  {printable(ended.problem)}" if ended else line
+            if ended is not None:
+                line = f"exit status {ended.status}  {printable(ended.problem)}"
             say(f"{day}  {line}")
     return max(ending.status for ending in endings.values())
 

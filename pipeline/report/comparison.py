@@ -394,8 +394,9 @@ def sides_of_runs(
         for i, (run, name) in enumerate(zip((base_run, other), named, strict=True)):
             matches = [] if name is None else versions_named(name, run.conversations.keys())
             if name is not None and len(matches) != 1:
-                what = "names several app versions"
-                what = what if matches else "is no app version with scored conversations"
+                what = "is no app version with scored conversations"
+                if matches:
+                    what = "names several app versions"
                 known = f"in {run.run.directory} (there are: {_listed(run)})"
                 raise ConfigError(f"{options[i]} {name}: {what} {known}")
             chosen[i] = next(iter(matches), None)

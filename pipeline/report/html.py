@@ -218,7 +218,8 @@ def compare_versions(
     named = ((key, name) for key, name in names if key.app_version or not is_stated)
     keyed = [(key, read[key.run].side(key.app_version or None, name)) for key, name in named]
     how = "baseline and candidate are the first and the last version of the runs in their order"
-    how = version_order(read[0].first_times).how if len(runs) == 1 else how
+    if len(runs) == 1:
+        how = version_order(read[0].first_times).how
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
             wanted = versions_named(name, [key.app_version or None for key, _ in keyed])

@@ -541,19 +541,16 @@ def check_range(options: RawOptions, days: Sequence[date]) -> None:
     """
     inputs = [declared.with_query_text(path) for path in options.input]
     # Beside inputs of a date, there may be one that all dates share.
-    for path in list(filter(names_date, inputs)) or inputs:
-        _check_distinct("--input", path, days, "would read the same")
+    of_dates = list(filter(names_date, inputs)) or inputs
+    texts = [("--input", path, "would read the same") for path in of_dates]
     if options.output and not options.judging.estimate:
-        _check_distinct("--output", options.output, days, "would have one output directory")
+        texts.append(("--output", options.output, "would have one output directory"))
     if options.run_id:
-        _check_distinct("--run_id", options.run_id, days, "would be one run, which replaces itself")
-
-
-def _check_distinct(option: str, text: str, days: Sequence[date], what: str) -> None:
-    """Raises ConfigError if an option is the same for two dates, given as dates in any order."""
-    seen: dict[str, date] = {}
-    for day in days:
-        other = seen.setdefault(filled(option, text, day), day)
-        if other != day:
-            shown = declared.shown_address(text)
-            raise ConfigError(f"{option} {shown}: {other} and {day} {what}: put the whole {{date}} into it")
+        texts.append(("--run_id", options.run_id, "would be one run, which replaces itself"))
+    for option, text, what in texts:
+        seen: dict[str, date] = {}
+        for day in days:
+            other = seen.setdefault(filled(option, text, day), day)
+            if other != day:
+                both = f"{declared.shown_address(text)}: {other} and {day} {what}"
+                raise ConfigError(f"{option} {both}: put the whole {{date}} into it")
