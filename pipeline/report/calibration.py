@@ -26,7 +26,6 @@ from turnwise.schemas.calibration import (
     CriterionCalibration,
     JudgeCheck,
     LabelFigure,
-    ThresholdAdvice,
     parse_label,
 )
 from turnwise.schemas.case import EvalCase
@@ -113,8 +112,22 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
         yield f"correlation {_number(numbers.correlation)}; Krippendorff's alpha {_number(numbers.alpha)}"
     if calibrated.between_people is not None:
         yield f"between raters: Krippendorff's alpha {_number(calibrated.between_people)}"
-    if calibrated.threshold is not None:
-        yield f"threshold: {threshold_text(calibrated.threshold, calibration)}"
+    if advice := calibrated.threshold:
+        false_pass, false_fail = calibration.false_pass_cost, calibration.false_fail_cost
+        present = "the run has no threshold to compare with"
+        if advice.present is not None and advice.present_cost is not None:
+            present = (
+                f"the present one, {advice.present:g}, costs {_number(advice.present_cost)}: {advice.word}"
+            )
+            if advice.word == "the present one":
+                present = "it is the present threshold"
+        yield (
+            f"threshold: {advice.threshold:g} ({advice.range.low:g} to {advice.range.high:g}) has the lowest "
+            f"cost of errors on {advice.labels} labels of {counted(advice.cases, 'case')} "
+            f"(a false PASS costs {false_pass:g}, a false FAIL {false_fail:g}): "
+            f"{_number(advice.validated_cost)} a score in cross-validation, {advice.cost:.3f} on the same "
+            f"labels; {present}"
+        )
     elif calibrated.no_threshold is not None and calibrated.kind == "outcomes":
         yield f"threshold: none is suggested: {calibrated.no_threshold}"
     measure = "pass rate" if calibrated.measure == "pass_rate" else "mean"
@@ -123,23 +136,6 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
     elif calibrated.corrected:
         yield corrected_text(calibrated.corrected[0], calibrated.measure == "pass_rate")
     yield from _groups(calibrated)
-
-
-def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
-    """Returns what is said of the threshold."""
-    false_pass, false_fail = calibration.false_pass_cost, calibration.false_fail_cost
-    costs = f"a false PASS costs {false_pass:g}, a false FAIL {false_fail:g}"
-    basis = (
-        f"{advice.threshold:g} ({advice.range.low:g} to {advice.range.high:g}) has the lowest cost of errors "
-        f"on {advice.labels} labels of {counted(advice.cases, 'case')} ({costs}): "
-        f"{_number(advice.validated_cost)} a score in cross-validation, {advice.cost:.3f} on the same labels"
-    )
-    if advice.present is None or advice.present_cost is None:
-        return f"{basis}; the run has no threshold to compare with"
-    if advice.word == "the present one":
-        return f"{basis}; it is the present threshold"
-    present = f"{advice.present:g}, costs {_number(advice.present_cost)}"
-    return f"{basis}; the present one, {present}: {advice.word}"
 
 
 def corrected_text(corrected: Corrected, is_rate: bool) -> str:

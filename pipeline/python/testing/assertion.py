@@ -80,8 +80,10 @@ def assert_conversation(
         has_none = is_gate and result.overall is not None and result.overall.outcome is None
         has_none |= any(score.value is None and score.outcome is None for _, score in result.scores())
         is_allowed = has_none and not result.errors and result.criterion.name in allow_no_score
-        no_score += [result] if (has_none or result.errors) and not is_allowed else []
-        counting += [result] if not is_allowed or _fails(result) else []
+        if (has_none or result.errors) and not is_allowed:
+            no_score.append(result)
+        if not is_allowed or _fails(result):
+            counting.append(result)
     scored.scores = counting
     verdict = scoring.conversation_verdict(scored, RULES)
     gates = [result for result in scored.scores if result.criterion.threshold is not None]
