@@ -143,7 +143,7 @@ def derived_numbers(text: str, stated: Set[float]) -> DerivedNumbers:
             numbers = sorted(abs(number) for item in value.values() if (number := _number(item)))
             of_pairs = [100 * low / high for low, high in combinations(numbers[:_MOST_SIBLINGS], 2)]
             shares |= {*of_pairs, *(100 - share for share in of_pairs)}
-            has_one = has_one or 1 in value.values()
+            has_one = has_one or 1.0 in map(_number, value.values())
             waiting += value.values()
         elif isinstance(value, list):
             computed |= _of_list(value)
