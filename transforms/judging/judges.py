@@ -172,7 +172,7 @@ NONE = register_judge(
     )
 )
 
-LOCAL_MODEL = "turnwise-local-5"
+LOCAL_MODEL = "turnwise-local-6"
 _LOCAL_CANNOT = "the local judge cannot answer this; a model can (see --judge)"
 
 

@@ -11,7 +11,8 @@ from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge import named_values
-from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
+from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, read_claim, says_absence
+from turnwise.transforms.local_judge.derived import DerivedNumbers, derived_numbers
 from turnwise.transforms.local_judge.meanings import meant_words, words
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import Word, dates_in_words, starts_of, tokenize, weigh, word_set
@@ -151,6 +152,13 @@ class _Piece:
     @cached_property
     def spelled(self) -> named_values.SpelledText:
         return named_values.SpelledText(self.text)
+
+    @cached_property
+    def derived(self) -> DerivedNumbers:
+        """What may follow from it."""
+        return derived_numbers(
+            self.text, {float(key[1:]) for key in self.keys if PLAIN_NUMBER.fullmatch(key)}
+        )
 
     @cached_property
     def parts(self) -> str:

@@ -25,6 +25,7 @@ from turnwise.transforms.local_judge.claims import (
     missing_numbers,
     missing_words,
     nothing_claimed,
+    plain_numbers,
     quoted_names,
     read_claim,
     says_absence,
@@ -33,6 +34,7 @@ from turnwise.transforms.local_judge.claims import (
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
+from turnwise.transforms.local_judge.derived import claimed_numbers, may_follow
 from turnwise.transforms.local_judge.evidence import (
     UNKNOWN,
     WINDOW,
@@ -67,6 +69,7 @@ OTHER_LANGUAGE = f"{_UNSURE}the evidence is no prose in the language of the answ
 IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer may paraphrase them"
 ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
 OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
+FOLLOWING = f"{_UNSURE}a number may follow from the evidence, which does not state it"
 FAILED = f"{_UNSURE}only a call that failed holds what the answer says"
 """Why words alone do not refute an answer."""
 
@@ -103,11 +106,12 @@ def ground(
     known, mentioned = Evidence(evidence), Evidence([*asked, *failed])
     claims = [read_claim(sentence) for sentence in without_labels(sentences)]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
-    verdicts = [_verdict(claim, known, mentioned, computed) for claim in claims]
+    following = _following_numbers(claims, known, mentioned, computed)
+    verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
     if failed and any(verdict.label == "unsupported" for verdict in verdicts):
         with_failed = Evidence([*evidence, *failed])
         for i, claim in enumerate(claims):
-            other = _verdict(claim, with_failed, mentioned, computed)
+            other = _verdict(claim, with_failed, mentioned, computed, following)
             if (verdicts[i].label, other.label) == ("unsupported", "supported"):
                 is_denial = says_absence(claim.text) or named_values.is_denied(claim.text)
                 verdicts[i] = other if is_denial else verdicts[i]._replace(unsure=FAILED, is_certain=False)
@@ -121,7 +125,26 @@ def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
     return probability(parts), probability(best)
 
 
-def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]) -> GroundingVerdict:
+_SMALL = frozenset(f"#{number}" for number in range(2, 13))
+
+
+def _following_numbers(
+    claims: Sequence[Claim], known: Evidence, mentioned: Evidence, computed: Set[str]
+) -> Set[str]:
+    """Returns the keys of missing numbers that may follow from evidence, or from others that may."""
+    following, pieces = set[str](), [*known.pieces, *mentioned.pieces]
+    for claim in claims:
+        keys = plain_numbers(claim, known.keys, mentioned.keys, computed)
+        if keys:
+            factors = {float(key[1:]) for word in claim.words for key in word.keys if key in _SMALL}
+            numbers = claimed_numbers(claim.text, [*keys], factors)
+            following |= {keys[value] for value in may_follow(numbers, [piece.derived for piece in pieces])}
+    return following and following | computed_numbers(claims, known.keys, mentioned.keys, following)
+
+
+def _verdict(
+    sentence: Claim, known: Evidence, mentioned: Evidence, computed: Set[str], following: Set[str]
+) -> GroundingVerdict:
     if reason := nothing_claimed(sentence):
         return GroundingVerdict("not_applicable", "", reason)
     whole, sentence = sentence, without_talk(sentence)
@@ -131,7 +154,7 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     passages = known.passages(claim.content)
     best = passages[0] if passages else None
     quote = best.span.quote if best else ""
-    if reason := _refuting(claim, known, best):
+    if reason := _refuting(claim, known, best, following):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     is_absence = says_absence(whole.text)
     is_contrary = is_absence and _holds_what_is_absent(claim, passages)
@@ -140,8 +163,10 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
         reason = f"The evidence has no value of “{flag.name}”."
         return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
-        reason = f"No evidence holds {quoted_names(missing)}."
-        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not absence, unsure=absence)
+        reason, unsure = f"No evidence holds {quoted_names(missing)}.", absence
+        if not unsure and not _as_spelled(sentence, known, mentioned, computed | following)[1]:
+            unsure = FOLLOWING
+        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not unsure, unsure=unsure)
     if best and (most := overstated(claim.text, best.span)):
         reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
@@ -209,7 +234,7 @@ def _as_spelled(
     return claim, missing or named_values.missing_endings(claim.text, texts)
 
 
-def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
+def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None, following: Set[str]) -> str | None:
     if best and (reason := contradiction(claim, best.span, "The evidence")):
         return reason
     flag = denying_flag(claim, known.flags, known.stated)
@@ -217,7 +242,8 @@ def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> st
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
         return f"The evidence says “{status.name}”: {status.value}."
-    if best and (reason := replaced_number(claim, best)):
+    may_follow_from_it = not following.isdisjoint(plain_numbers(claim, known.keys).values())
+    if best and not may_follow_from_it and (reason := replaced_number(claim, best)):
         return reason
     texts = (piece.text for piece in known.pieces)
     if currencies := named_values.other_currency(claim.text, known.currencies, texts):
