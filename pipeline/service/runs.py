@@ -363,7 +363,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
         unread = list[str]()
         if not request.evaluation_run:  # executions that wrote later, and have not ended or broke off
-            names = [stored_runs.run_key(place, run.rsplit("/", 1)[-1]) for place in (app, LOCAL_APP)]
+            names = [stored_runs.run_key(of_app, run.rsplit("/", 1)[-1]) for of_app in (app, LOCAL_APP)]
             all_states = stored_runs.run_states(connection, {app, LOCAL_APP})
             last = max((all_states[name].update_nanos for name in names if name in all_states), default=0)
             later = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
