@@ -575,8 +575,8 @@ def _compare_rows(wanted: JsonObject, given: JsonObject, prose: Prose) -> tuple[
     sizes = ((name, size(value)) for name, value in wanted.items())
     parallel = ((n, name) for name, n in sizes if n > 1 and order_of(name, wanted[name]) != "fixed")
     for group in grouped(parallel).values():
-        given_sizes = {size(given.get(name)) for name in group}
-        if len(group) < 2 or len(given_sizes) != 1 or -1 in given_sizes:
+        given_sizes = {size(given.get(name)) for name in group if len(group) > 1}
+        if len(given_sizes) != 1 or -1 in given_sizes:
             continue
         done.update(group)
         rows, made = (
