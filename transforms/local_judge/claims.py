@@ -38,7 +38,7 @@ def read_claim(sentence: str) -> Claim:
     return Claim(text, read, content, demands + list(dates_in_words(read)))
 
 
-_PLAIN_NUMBER = re.compile(r"#\d+(?:\.\d+)?")
+PLAIN_NUMBER = re.compile(r"#\d+(?:\.\d+)?")
 _FACTORS = frozenset(map(float, range(2, 13)))
 _MOST_TERMS = 60
 
@@ -46,6 +46,12 @@ _MOST_TERMS = 60
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
     """Returns the numbers, dates and identifiers of a claim that none of some sets of keys holds."""
     return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
+
+
+def plain_numbers(claim: Claim, *known: Set[str]) -> dict[float, str]:
+    """Returns the missing numbers of a claim that are no identifiers, with their keys, in their order."""
+    missing = (keys for _, keys in claim.demands if all(held.isdisjoint(keys) for held in known))
+    return {float(key[1:]): key for keys in missing for key in keys if PLAIN_NUMBER.fullmatch(key)}
 
 
 def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
@@ -60,7 +66,7 @@ def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
     for claim in claims:
         beside: list[float] = []
         for _, keys in claim.demands:
-            values = [(float(key[1:]), key) for key in keys if _PLAIN_NUMBER.fullmatch(key)]
+            values = [(float(key[1:]), key) for key in keys if PLAIN_NUMBER.fullmatch(key)]
             factors |= {value for value, _ in values if value in _FACTORS}
             if any(not held.isdisjoint(keys) for held in known):
                 beside += [value for value, _ in values]

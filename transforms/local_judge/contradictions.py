@@ -12,7 +12,8 @@ from itertools import takewhile
 from math import fsum
 from typing import NamedTuple
 
-from turnwise.transforms.local_judge.claims import Claim, quoted_names
+from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, quoted_names
+from turnwise.transforms.local_judge.derived import DerivedNumbers, claimed_numbers, may_follow
 from turnwise.transforms.local_judge.evidence import EvidenceSpan, alike, keys_of
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.named_values import (
@@ -94,6 +95,7 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
             len(mine) == len(others) == 1
             and _KIND.findall(mine[0].keys[0]) == _KIND.findall(others[0].keys[0])
             and _is_same_content(*([word for word in side if not word.demands] for side in (ours, theirs)))
+            and not _restates(mine[0], others[0], claim.text)
         ):
             return f"{source} says {quoted_names([others[0].lower])}, not {quoted_names([mine[0].lower])}."
     if is_limited:
@@ -109,6 +111,14 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
     if stated:
         return f"{source} says {quoted_names([value])}, not {quoted_names([stated])}."
     return f"{source} says the contrary: “{span.quote}”."
+
+
+def _restates(mine: Word, other: Word, text: str) -> bool:
+    """Returns whether a number of a text may be another one, in another unit or rounded."""
+    values, stated = (
+        [float(key[1:]) for key in word.keys if PLAIN_NUMBER.fullmatch(key)] for word in (mine, other)
+    )
+    return bool(may_follow(claimed_numbers(text, values), [DerivedNumbers({*stated} - {0.0, 1.0})]))
 
 
 def overstated(claimed: str, span: EvidenceSpan) -> str | None:

@@ -11,7 +11,8 @@ from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge import named_values
-from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
+from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, read_claim, says_absence
+from turnwise.transforms.local_judge.derived import DerivedNumbers, derived_numbers
 from turnwise.transforms.local_judge.meanings import meant_words, words
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import Word, dates_in_words, starts_of, tokenize, weigh, word_set
@@ -137,6 +138,12 @@ class _Piece:
         """Whether it has a negation or a value such as `false`, or says that something is missing."""
         is_empty = any(not values.isdisjoint(NOTHING_HELD) for values in self.flags.values())
         return self.is_negated or is_empty or says_absence(self.text.replace("_", " "))
+
+    @cached_property
+    def derived(self) -> DerivedNumbers:
+        """What may follow from it."""
+        stated = {float(key[1:]) for key in self.keys if PLAIN_NUMBER.fullmatch(key)}
+        return derived_numbers(self.text, stated)
 
     @cached_property
     def starts(self) -> list[int]:

@@ -25,6 +25,7 @@ from turnwise.transforms.local_judge.claims import (
     missing_numbers,
     missing_words,
     nothing_claimed,
+    plain_numbers,
     quoted_names,
     read_claim,
     says_absence,
@@ -32,6 +33,7 @@ from turnwise.transforms.local_judge.claims import (
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
+from turnwise.transforms.local_judge.derived import claimed_numbers, may_follow
 from turnwise.transforms.local_judge.evidence import (
     UNKNOWN,
     WINDOW,
@@ -66,6 +68,7 @@ OTHER_LANGUAGE = f"{_UNSURE}the evidence is no prose in the language of the answ
 IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer may paraphrase them"
 ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
 OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
+FOLLOWING = f"{_UNSURE}a number may follow from the evidence, which does not state it"
 FAILED = f"{_UNSURE}only a call that failed holds what the answer says"
 """Why words alone do not refute an answer."""
 
@@ -111,11 +114,12 @@ def ground(
         for sentence, label in zip(sentences, labels, strict=True)
     ]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
-    verdicts = [_verdict(claim, known, mentioned, computed) for claim in claims]
+    following = _following_numbers(claims, known, mentioned, computed)
+    verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
     if failed and any(verdict.label == "unsupported" for verdict in verdicts):
         with_failed = Evidence([*evidence, *failed])
         for i, claim in enumerate(claims):
-            other = _verdict(claim, with_failed, mentioned, computed)
+            other = _verdict(claim, with_failed, mentioned, computed, following)
             if (verdicts[i].label, other.label) == ("unsupported", "supported"):
                 is_denial = says_absence(claim.text) or named_values.is_denied(claim.text)
                 verdicts[i] = other if is_denial else verdicts[i]._replace(unsure=FAILED, is_certain=False)
@@ -129,7 +133,26 @@ def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
     return probability(parts), probability(best)
 
 
-def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]) -> GroundingVerdict:
+_SMALL = frozenset(f"#{number}" for number in range(2, 13))
+
+
+def _following_numbers(
+    claims: Sequence[Claim], known: Evidence, mentioned: Evidence, computed: Set[str]
+) -> Set[str]:
+    """Returns the keys of missing numbers that may follow from evidence, or from others that may."""
+    following, pieces = set[str](), [*known.pieces, *mentioned.pieces]
+    for claim in claims:
+        keys = plain_numbers(claim, known.keys, mentioned.keys, computed)
+        if keys:
+            factors = {float(key[1:]) for word in claim.words for key in word.keys if key in _SMALL}
+            numbers = claimed_numbers(claim.text, [*keys], factors)
+            following |= {keys[value] for value in may_follow(numbers, [piece.derived for piece in pieces])}
+    return following and following | computed_numbers(claims, known.keys, mentioned.keys, following)
+
+
+def _verdict(
+    sentence: Claim, known: Evidence, mentioned: Evidence, computed: Set[str], following: Set[str]
+) -> GroundingVerdict:
     if reason := nothing_claimed(sentence):
         return GroundingVerdict("not_applicable", "", reason)
     whole, sentence = sentence, without_talk(sentence)
@@ -141,7 +164,9 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
     best = passages[0] if passages else None
     quote = best.span.quote if best else ""
     flag = denying_flag(claim, known.flags, known.stated)
-    if reason := _refuting(claim, known, best, flag):
+    # A number that may follow from one of the evidence does not contradict it.
+    follows = not following.isdisjoint(plain_numbers(claim, known.keys).values())
+    if reason := _refuting(claim, known, best, flag, follows):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     is_absence, is_contrary = says_absence(whole.text), False
     if is_absence and claim.demands:
@@ -157,7 +182,11 @@ def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Se
         return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
         reason = f"No evidence holds {quoted_names(missing)}."
-        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not absence, unsure=absence)
+        _, still_missing = named_values.as_spelled(
+            sentence, texts, known.keys, mentioned.keys, computed | following
+        )
+        unsure = absence or (None if still_missing else FOLLOWING)
+        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not unsure, unsure=unsure)
     if best and (most := overstated(claim.text, best.span)):
         reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
@@ -195,7 +224,7 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
 
 
 def _refuting(
-    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None
+    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None, follows: bool
 ) -> str | None:
     if best and (reason := contradiction(claim, best.span, "The evidence")):
         return reason
@@ -203,7 +232,7 @@ def _refuting(
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
         return f"The evidence says “{status.name}”: {status.value}."
-    if best and (reason := replaced_number(claim, best)):
+    if best and not follows and (reason := replaced_number(claim, best)):
         return reason
     texts = (piece.text for piece in known.pieces)
     if currencies := named_values.other_currency(claim.text, known.currencies, texts):

@@ -91,6 +91,15 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
     return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
 
 
+def measured(text: str) -> tuple[bool, bool]:
+    """Returns whether a text has a unit other than a currency, and whether it has a percentage."""
+    names = dict[str, str]()
+    mark_named_values(text, names)
+    units = {token for token in names if token.startswith("zqunit") and token not in _CODES}
+    share = f"zqunit{_OF_NUMBERS['%'].number:02}"
+    return bool(units - {share}), share in units
+
+
 def are_other(value: str, other: str) -> bool:
     """Returns whether two tokens stand for different values."""
     return value != other and not same_currency(_CODES.get(value, value), _CODES.get(other, other))
