@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from itertools import combinations, dropwhile
@@ -39,21 +38,7 @@ def read_claim(sentence: str) -> Claim:
     return Claim(text, read, content, demands + list(dates_in_words(read)))
 
 
-def without_labels(sentences: Sequence[str]) -> list[str]:
-    """Returns sentences without what only numbers them, as `Option 1:` and `Option 2:` of one answer do."""
-    labels = [_LABEL.match(sentence) for sentence in sentences]
-    numbers = defaultdict[str, list[int]](list)
-    for label in filter(None, labels):
-        numbers[label[1].lower()].append(int(label[2]))
-    are_numbered = {word for word, of_word in numbers.items() if len(of_word) > 1 and of_word[0] == 1}
-    return [
-        sentence[label.end() :] if label and label[1].lower() in are_numbered else sentence
-        for sentence, label in zip(sentences, labels, strict=True)
-    ]
-
-
 PLAIN_NUMBER = re.compile(r"#\d+(?:\.\d+)?")
-_LABEL = re.compile(r"\W*([^\W\d_]+) (\d{1,2}):")
 _FACTORS = frozenset(map(float, range(2, 13)))
 _MOST_TERMS = 60
 
@@ -432,21 +417,17 @@ _ABSENT = re.compile(
     r"|no (?:est[áa]n? )?disponibles?|agotad[oa]s?|nenhuma?|não há|indispon[íi]vel|nessun[oa]?|geen)\b"
     r"|ありません|ございません|ない|없습니다|없어요|没有|沒有|無"
 )
-_OF_ABSENCE = word_set("""find found search searched see look looked lookup locate match matched matching
+OF_ABSENCE = word_set("""find found search searched see look looked lookup locate match matched matching
     result results exist available availability left return returned fail failed failing error unable able
     went go work complete completed process currently moment try tried record records system show
     unfortunately finden gefunden ergebnis ergebnisse verfügbar vorhanden derzeit leider trouvé résultat
     disponible encontré encontrado resultado resultados disponibles""")
+"""Words that say that something was looked for or failed, and not of what."""
 
 
 def says_absence(text: str) -> bool:
     """Returns whether an agent says in a sentence that something failed, is missing or was not found."""
     return _ABSENT.search(text) is not None or reports_failure(text, "")
-
-
-def is_word_of_absence(word: Word) -> bool:
-    """Returns whether a word says that something was looked for or failed, and not of what."""
-    return word.is_negation or word.lower in _OF_ABSENCE
 
 
 def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:
