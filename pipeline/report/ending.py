@@ -88,7 +88,7 @@ def end_run(
         if rows and all(row["app_version"] is None for row in rows)
         else None,
         "records_by_worker": records_by_worker(counted),
-        "judge": terminal.judge_document(settings, usage, rows, terminal.joint_document(settings, counted)),
+        "judge": terminal.judge_document(settings, usage, rows, counted),
         "problems": problems,
         "exit_status": 1 if problems else 0,
         "guessed_tools": guesses_by_tool(counted),

@@ -76,12 +76,13 @@ def gate_report(
     lost_cases -= {name for version in gated for name in version.conversations.eval_ids.used()}
     others = [_EVAL_CASE.format(name) for name in names if name not in lost_cases]
     number = max(0, (counts.get("unused_cases") or 0) - len(lost_cases))
-    rejected = gate.rejected_of({**counts, "unused_cases": number}, [*_places(gone), *others])
+    lost = [_where(row) for row in gone if row["source"] is not None]
+    rejected = gate.rejected_of({**counts, "unused_cases": number}, [*lost, *others])
     gated = [version for version in gated if not compared or version.app_version in compared]
     not_allowed = rejected
     if run.document.max_failure_ratio is not None:
-        unread = (row for row in failures if row["stage"] in _READING_CASES)
-        of_cases = [*_places(unread), *map(_EVAL_CASE.format, names)]
+        unread = [row for row in failures if row["stage"] in _READING_CASES and row["source"] is not None]
+        of_cases = [*map(_where, unread), *map(_EVAL_CASE.format, names)]
         not_allowed = gate.rejected_of(counts, of_cases, only_cases=True)
     # The columns of the gate hold the rows already: a second reading would parse all transcripts.
     page = two_versions(comparison, rules.primary, gated[0].rows, chosen) if comparison else None
@@ -304,17 +305,14 @@ def rule_name(rule: RuleResult) -> str:
 def _names_of(rule: RuleResult) -> str:
     """Returns the conversations and cases that a rule names, and what was rejected."""
     kinds = [(*kind, terminal.LONGEST_NAME) for kind in kinds_of(rule)]
-    rejected = ("; missing: ", rule.rejected, rule.more_rejected, terminal.LONGEST_PLACE)
-    return "".join(
-        f"{head}{_distinct(names, longest)}" + (f" and {others} more" if others else "")
-        for head, names, others, longest in (*kinds, *([rejected] if rule.rejected else []))
-    )
-
-
-def _distinct(names: Sequence[str], longest: int) -> str:
-    """Returns the first names, shortened so that no two of them look alike."""
-    short = last_parts(names, longest)
-    return terminal.names_text([short[name] for name in names], terminal.LONGEST_LINE)
+    if rule.rejected:
+        kinds.append(("; missing: ", rule.rejected, rule.more_rejected, terminal.LONGEST_PLACE))
+    text = ""
+    for head, names, others, longest in kinds:
+        short = last_parts(names, longest)  # no two of them look alike
+        shown = terminal.names_text([short[name] for name in names], terminal.LONGEST_LINE)
+        text += f"{head}{shown}" + (f" and {others} more" if others else "")
+    return text
 
 
 def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
@@ -344,10 +342,6 @@ def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
                     turn_index=observed.turn_index,
                     why=None if observed.outcome == "PASS" else observed.why,
                 )
-
-
-def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
-    return (_where(row) for row in rows if row["source"] is not None)
 
 
 def _where(row: FailureRow) -> str:

@@ -215,6 +215,7 @@ class Meanwhile(NamedTuple):
     """A store of which others change the runs before each write."""
 
     store: Store
+    read_only: bool = False
 
     def read(self, work: Callable[[Any], Any]) -> Any:
         return self.store.read(work)
