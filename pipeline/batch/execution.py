@@ -29,7 +29,7 @@ from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import counted
-from turnwise.schemas.run import RUN_FILE, InputFiles, RunDocument, files_changed
+from turnwise.schemas.run import RUN_FILE, InputFiles, files_changed
 from turnwise.transforms.beam.steps import JUDGE_USAGE, NAMESPACE, UNUSABLE
 from turnwise.transforms.judging.backends.base import AuthenticationError, one_line
 from turnwise.transforms.judging.judges import JUDGING
@@ -189,7 +189,7 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     a date without input and run. Raises ConfigError if the input files cannot be listed, so that it is not
     known whether they changed, and OSError if a filesystem does not answer.
     """
-    now = _inputs_now(settings.input)
+    now = list_inputs([path for path in settings.input if not names_nothing(path)])
     if now is None:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     if not _holds_something(now, settings.input):
@@ -211,12 +211,12 @@ def why_again(settings: RunSettings, may_be_empty: bool) -> Again:
     if before.run_id != settings.run.run_id and before.run_id.startswith(f"{settings.date}-"):
         why += "; eval cases, config or judge are others since: "
         why += f"--date {settings.date} --overwrite runs it again"
-    return _stays(why, before)
+    return Again(False, "; ".join((why, *before.problems)), before.exit_status)
 
 
 def why_empty(inputs: Sequence[str], output: str) -> Again | None:
     """Returns why a date without input, of which nothing was due, does not run; None: there is input."""
-    now = _inputs_now(inputs)
+    now = list_inputs([path for path in inputs if not names_nothing(path)])
     if now is None or _holds_something(now, inputs):
         return None
     if any(map(holds_unread, inputs)) and not run_writer.earlier_files(output):
@@ -229,16 +229,13 @@ def _holds_something(now: InputFiles, inputs: Sequence[str]) -> bool:
     return bool(now.bytes or (now.count and any(map(is_bigquery, inputs))))
 
 
-def _inputs_now(inputs: Sequence[str]) -> InputFiles | None:
-    return list_inputs([path for path in inputs if not names_nothing(path)])
-
-
 def _stays_without_input(output: str, may_be_empty: bool, now: InputFiles) -> Again:
     # A file without a byte may be what an export that died has left: it is named.
     named = f" ({now.files[0].name})" if now.files else ""
     gone = f"{counted(now.count, 'input file')} without a byte{named}" if now.count else "there is no input"
     try:
-        return _stays(f"{gone}; its run stays", open_run(output).document)
+        run = open_run(output).document
+        return Again(False, "; ".join((f"{gone}; its run stays", *run.problems)), run.exit_status)
     except ConfigError as error:
         if run_writer.earlier_files(output):
             return Again(False, f"{gone}, and no run: {error}", 2)
@@ -246,10 +243,6 @@ def _stays_without_input(output: str, may_be_empty: bool, now: InputFiles) -> Ag
             return Again(False, f"{gone}, and no run: nothing was due", is_quiet=True)
         step = "--empty_dates warn lets a date of which nothing was due pass"
         return Again(False, f"{gone}, and no run: {error}; {step}", 2)
-
-
-def _stays(why: str, run: RunDocument) -> Again:
-    return Again(False, "; ".join((why, *run.problems)), run.exit_status)
 
 
 def counters(result: PipelineResult) -> dict[str, int]:

@@ -105,36 +105,29 @@ def run_worker(given: Work | bytes, number: int, parent: int, links: Links) -> N
     try:
         work: Work = pickle.loads(given) if isinstance(given, bytes) else given
         tempfile.tempdir = str(work.directory)
-        _score(work, number, links.queue.fileno())
+        settings, judge = work.settings, work.settings.judge
+        # A worker has its part of the calls in flight.
+        judge = replace(judge, concurrency=judge.concurrency // settings.workers)
+        settings = replace(settings, judge=judge)
+        with execution.made_pipeline(work.options) as pipeline:
+            given_sink = settings.output, settings.output_format, None, settings.places
+            sink = RunSink(*given_sink, folder=work.folder, number=number)
+            logs = sources.ShardSource(work.shards, links.queue.fileno())
+            scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
+            hand_over(pipeline, scored, sink, work.handed(number))
+            try:
+                execution.run_to_the_end(pipeline, is_worker=True)
+            except OSError as error:
+                raise name_full_disk(error, settings.output) from None
         _tell(number, links)
     except BaseException as error:
-        links.faults[number].send_bytes(json.dumps(_fault(error)).encode())
+        kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
+        text = str(error) if kind else execution.cause_text(error)
+        if isinstance(error, SystemExit | GeneratorExit):
+            text = error_text(error)
+        fault = kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
+        links.faults[number].send_bytes(json.dumps(fault).encode())
         sys.exit(1)
-
-
-def _fault(error: BaseException) -> tuple[str, str, str]:
-    """Returns the kind of an error that ends the run, its text in one line, and the traceback."""
-    kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
-    text = str(error) if kind else execution.cause_text(error)
-    if isinstance(error, SystemExit | GeneratorExit):
-        text = error_text(error)
-    return kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :]
-
-
-def _score(work: Work, number: int, queue: int) -> None:
-    settings, judge = work.settings, work.settings.judge
-    # A worker has its part of the calls in flight.
-    settings = replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
-    with execution.made_pipeline(work.options) as pipeline:
-        given = settings.output, settings.output_format, None, settings.places
-        sink = RunSink(*given, folder=work.folder, number=number)
-        logs = sources.ShardSource(work.shards, queue)
-        scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
-        hand_over(pipeline, scored, sink, work.handed(number))
-        try:
-            execution.run_to_the_end(pipeline, is_worker=True)
-        except OSError as error:
-            raise name_full_disk(error, settings.output) from None
 
 
 def _accompany(parent: int, number: int, links: Links) -> None:
@@ -164,7 +157,6 @@ def _tell(number: int, links: Links) -> None:
 
 
 _PROCESSES_EVERY = 1.0
-_AGAIN = "several records are joined: the run starts again in one process (--workers 1)"
 
 
 def run_in_workers(
@@ -195,7 +187,7 @@ def run_in_workers(
             taken = handed | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
             build_end(pipeline, Scored([taken[_STATE]], [taken[_TOLD]]), settings, sink)
         else:
-            complain(_AGAIN)
+            complain("several records are joined: the run starts again in one process (--workers 1)")
             judge, counts = settings.judge, Counter[str]()
             for file in files:
                 for kind, value in _CODER.decode(file.read_bytes()):
@@ -326,13 +318,12 @@ def fit_processes(
     if stated is None:
         # Each worker reads all eval cases, and must have as much to read of the logs.
         cases = _listed([path for path in settings.eval_cases if not is_store_url(path)])
-        most = min(most, _bytes(listed) // max(_LEAST_BYTES, _bytes(cases)))
+        of_logs, of_cases = (
+            sum(file.size for file in part if isinstance(file, SizedPath)) for part in (listed, cases)
+        )
+        most = min(most, of_logs // max(_LEAST_BYTES, of_cases))
     most = min(most, len(sources.divided_among(listed, max(1, most))))
     return settings if most < 2 or _holds_events(settings, listed) else replace(settings, workers=most)
-
-
-def _bytes(listed: Listed) -> int:
-    return sum(file.size for file in listed if isinstance(file, SizedPath))
 
 
 def _listed(paths: Sequence[str]) -> Listed:
@@ -374,19 +365,18 @@ def hand_over(root: beam.Pipeline, scored: Scored, sink: RunSink, folder: Path) 
     _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(folder))).with_output_types(Any)
 
 
-def _plain(value: tuple[str, bytes] | Told) -> tuple[str, Any]:
-    """Returns a value without types of turnwise, after its kind; a plain tuple is a version and its sums."""
-    if isinstance(value, Written):
-        return _WRITTEN, tuple(value)
-    return _STATE if isinstance(value, tuple) else _TOLD, value
-
-
 class _HandOverFn(InspectedDoFn):
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def process(self, element: "tuple[str, Iterable[tuple[str, bytes] | Told]]") -> None:
-        Path(self._folder).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
+        handed: list[tuple[str, Any]] = []
+        for value in element[1]:  # without types of turnwise; a plain tuple is a version and its sums
+            if isinstance(value, Written):
+                handed.append((_WRITTEN, tuple(value)))
+            else:
+                handed.append((_STATE if isinstance(value, tuple) else _TOLD, value))
+        Path(self._folder).write_bytes(_CODER.encode(handed))
 
 
 class _TakeOverFn(InspectedDoFn):

@@ -1,6 +1,6 @@
 """Runs the batch job, and applies its alert rules: a night is one window."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -63,6 +63,10 @@ def raise_alerts(
     most = max(rule.drop.baseline if rule.drop else 1 for rule in settings.config.alerts)
     nights, number, gap = _nights(settings.baseline, document, most)
     states = _states(rows)
+    # The window is the date; without one it is the time of the run, which no other one has.
+    is_dated = document.date is not None
+    start = float(time_seconds(f"{document.date}T00:00:00Z" if is_dated else document.create_time) or 0)
+    end = start + _DAY if is_dated else time()
     raised: list[Alert] = []
     untested: dict[str, list[str]] = {}
     for rule in settings.config.alerts:
@@ -70,7 +74,7 @@ def raise_alerts(
         if not versions:
             untested.setdefault("no conversation of such an app version was scored", []).append(rule.name)
         for version in versions:
-            window = WindowMetrics(*_span(document), version, "ON_TIME", 0, states[version])
+            window = WindowMetrics(start, end, version, "ON_TIME", 0, states[version])
             baseline = _state_before(nights[: rule.drop.baseline if rule.drop else 0], version)
             result = evaluate_rule(rule, window, baseline, number, gap)
             if isinstance(result, Alert):
@@ -108,50 +112,36 @@ def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Seq
     number = 1
     try:
         run, named = open_baseline(baseline)
-        number = _night(run.document) + max(1, (_day(document) - _day(run.document)).days)
+        dates = [entry.date or entry.create_time[:10] for entry in (document, run.document)]
+        day, day_before = map(date.fromisoformat, dates)
+        number = _night(run.document) + max(1, (day - day_before).days)
         if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
         of_named = {name: state for name, state in first.items() if named in (None, name, version_id(name))}
-        nights = [of_named, *_further_nights(baseline, run.document, most - 1)]
+        nights, later = [of_named], run.document
+        while len(nights) < most and later.alerts and (before := later.alerts.before) is not None:
+            if before[0] == "#":
+                before = f"{baseline.rsplit('#', 1)[0]}{before}"
+            try:
+                run, _ = open_baseline(before)
+            except (ConfigError, OSError):  # removed, as old nights are
+                break
+            # A run that was made anew may have been compared with a later one.
+            if _night(run.document) >= _night(later):
+                break
+            if run.document.scoring_settings != document.scoring_settings:
+                break
+            nights.append(_states(run.metrics()))
+            later = run.document
         return nights, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
         again = "; the nights are counted from 1 again" if number == 1 else ""
         return [], number, f"the baseline cannot be read: {error}{again}"
 
 
-def _further_nights(pattern: str, document: RunDocument, most: int) -> Iterator[_States]:
-    """Yields the sums of the runs before a baseline that are there and measured in the same way."""
-    settings = document.scoring_settings
-    for _ in range(most):
-        before = document.alerts.before if document.alerts else None
-        if before is None:
-            return
-        try:
-            run, _ = open_baseline(f"{pattern.rsplit('#', 1)[0]}{before}" if before[0] == "#" else before)
-        except (ConfigError, OSError):  # removed, as old nights are
-            return
-        # A run that was made anew may have been compared with a later one.
-        if _night(run.document) >= _night(document) or run.document.scoring_settings != settings:
-            return
-        document = run.document
-        yield _states(run.metrics())
-
-
 def _night(document: RunDocument) -> int:
     return document.alerts.night if document.alerts else 1
-
-
-def _day(document: RunDocument) -> date:
-    return date.fromisoformat(document.date or document.create_time[:10])
-
-
-def _span(document: RunDocument) -> tuple[float, float]:
-    """Returns start and end of a run's date in seconds; without one, of the run, which no other one has."""
-    if document.date is None:
-        return float(time_seconds(document.create_time) or 0), time()
-    start = float(time_seconds(f"{document.date}T00:00:00Z") or 0)
-    return start, start + _DAY
 
 
 def _state_before(nights: Sequence[_States], version: str) -> MetricsState | None:
@@ -172,26 +162,22 @@ def _states(rows: Iterable[MetricsByAppVersionRow]) -> dict[str, MetricsState]:
         if row["criterion"] == STATUS:
             state.passes, state.fails = row["pass_count"], row["fail_count"]
             state.conversations = state.passes + state.fails + row["no_score"]
-        else:
-            state.tallies[row["criterion"], None if row["level"] == "conversation" else 0] = _tally(row)
+            continue
+        count, mean, stddev = row["scored"], row["mean"] or 0.0, row["stddev"] or 0.0
+        total = int(mean * ONE) * count
+        squares = (int(stddev**2 * ONE) * ONE * count * (count - 1) + total**2) // (count or 1)
+        # As many values up to each quantile as have it for their quantile.
+        sketch: dict[int, int] = {}
+        below = 0
+        for share, value in ((0.5, row["p50"]), (0.9, row["p90"]), (0.99, row["p99"]), (1.0, row["p99"])):
+            if value is not None and count:
+                number, upto = bin_of(value), rank_of(share, count) + 1
+                sketch[number] = sketch.get(number, 0) + upto - below
+                below = upto
+        tally = Tally(count, row["no_score"], row["errors"], total, squares, sketch=sketch or None)
+        tally.passes, tally.fails = row["pass_count"], row["fail_count"]
+        state.tallies[row["criterion"], None if row["level"] == "conversation" else 0] = tally
     return states
-
-
-def _tally(row: MetricsByAppVersionRow) -> Tally:
-    count, mean, stddev = row["scored"], row["mean"] or 0.0, row["stddev"] or 0.0
-    total = int(mean * ONE) * count
-    squares = (int(stddev**2 * ONE) * ONE * count * (count - 1) + total**2) // (count or 1)
-    # As many values up to each quantile as have it for their quantile.
-    sketch: dict[int, int] = {}
-    below = 0
-    for share, value in ((0.5, row["p50"]), (0.9, row["p90"]), (0.99, row["p99"]), (1.0, row["p99"])):
-        if value is not None and count:
-            number, upto = bin_of(value), rank_of(share, count) + 1
-            sketch[number] = sketch.get(number, 0) + upto - below
-            below = upto
-    tally = Tally(count, row["no_score"], row["errors"], total, squares, sketch=sketch or None)
-    tally.passes, tally.fails = row["pass_count"], row["fail_count"]
-    return tally
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
@@ -199,7 +185,8 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
 
     Returns the exit status: 0, or 1 if the run failed or missed a gate (`--max_failure_ratio`, a rule).
     """
-    if not execution.only_translates(options):
+    only_translates = execution.only_translates(options)
+    if not only_translates:
         check_access(settings)
     logs = execution.log_source(settings)
     paths = tuple(path for path in settings.eval_cases if not is_store_url(path))
@@ -211,19 +198,30 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
         cases = sinks.deferred("io.store", "with_stores")(cases, settings)
     with execution.made_pipeline(options) as pipeline:
         if settings.judge.only_estimates:
-            return _estimate(pipeline, logs, cases, settings)
+            build(pipeline, logs, cases, settings, run_writer.Sink())
+            with interrupted_by_signal(), show_progress():
+                result = execution.run_to_the_end(pipeline)
+            say(estimate_text(settings, execution.judge_usage(execution.counters(result))))
+            return 0
         if settings.baseline is not None:
-            if settings.baseline == PREVIOUS and execution.only_translates(options):
+            if settings.baseline == PREVIOUS and only_translates:
                 raise ConfigError("--baseline previous: a template would keep it; name an output directory")
             places = settings.date, settings.output, settings.store, settings.store_app
             baseline = find_baseline(settings.baseline, *places, begun_document(settings))
             settings = replace(settings, baseline=baseline)
-        inputs = _listed(settings) if settings.date and not execution.only_translates(options) else None
+        inputs: InputFiles | None = None
+        if settings.date and not only_translates:
+            for path in settings.input:
+                listed = list_inputs([path])
+                if listed is not None and not listed.count:
+                    what = f"there is no input of {settings.date}"
+                    raise ConfigError(f"--input {shown_address(path)}: {what}")
+            inputs = list_inputs(settings.input)
         folder = run_writer.folder_name() if settings.workers > 1 else None
         concluded = partial(conclude, settings, inputs=inputs)
         given = settings.output, settings.output_format, concluded, settings.places
         sink = run_writer.RunSink(*given, folder=folder)
-        if execution.only_translates(options):
+        if only_translates:
             build(pipeline, logs, cases, settings, sink)
             execution.translate(pipeline)
             return 0
@@ -282,7 +280,6 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
 
 
 def _record(settings: RunSettings) -> sinks.RunRecord | None:
-    """Returns what keeps the state of the run in its store."""
     sink_place = settings.store_place
     return sinks.find_service("--store", sink_place.url).record if sink_place else None
 
@@ -297,14 +294,6 @@ def _kept(settings: RunSettings) -> str:
     sink_place = settings.store_place
     left = sinks.find_service("--store", sink_place.url).left(sink_place) if sink_place else ""
     return f"{kept}; {left}" if left else kept
-
-
-def _listed(settings: RunSettings) -> InputFiles | None:
-    for path in settings.input:
-        listed = list_inputs([path])
-        if listed is not None and not listed.count:
-            raise ConfigError(f"--input {shown_address(path)}: there is no input of {settings.date}")
-    return list_inputs(settings.input)
 
 
 def conclude(settings: RunSettings, finished: run_writer.Finished, inputs: InputFiles | None) -> JsonObject:
@@ -346,14 +335,6 @@ def report_batch(settings: RunSettings) -> int:
     for line in (document["alerts"] or {}).get("untested", ()):
         complain(f"alert rules not tested: {line}")
     return status
-
-
-def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings) -> int:
-    build(pipeline, logs, cases, settings, run_writer.Sink())
-    with interrupted_by_signal(), show_progress():
-        result = execution.run_to_the_end(pipeline)
-    say(estimate_text(settings, execution.judge_usage(execution.counters(result))))
-    return 0
 
 
 def open_own_judge(settings: RunSettings) -> None:

@@ -432,8 +432,7 @@ def _queue(options: Namespace) -> int:
     if not rows:
         raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
     scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
-    disputed = {labels.unit_of(row) for row in scores if labels.is_disputed(row)}
-    queue = labels.label_queue(rows, disputed, options.size, random, options.seed)
+    queue = labels.label_queue(rows, scores, options.size, random, options.seed)
     _write(options.output, queue.lines)
     picked = sum(queue.picked.values())
     use = "by which turnwise calibrate corrects figures"

@@ -95,29 +95,24 @@ def _prepare(client: bigquery.Client, name: str, columns: tuple[Column, ...], so
     wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
     client.create_table(wanted, exists_ok=True, **soon)
     table = client.get_table(name, **soon)
-    faults = list(_faults(wanted.schema, table.schema))
+    # It may have further columns that may be null.
+    faults, known = [], {field.name.lower(): field for field in table.schema}
+    for field in wanted.schema:
+        present = known.pop(field.name.lower(), None)
+        kind = f"{field.field_type} {field.mode}"
+        if present is None:
+            faults.append(f"lacks the column {field.name} ({kind}): add it with ALTER TABLE")
+            continue
+        mode = present.mode if present.mode == "REPEATED" else "NULLABLE"
+        present_kind = f"{_SAME.get(present.field_type, present.field_type)} {mode}"
+        if present_kind != kind:
+            faults.append(f"has the column {field.name} as {present_kind}, not {kind}")
+    required = [column for column, field in known.items() if field.mode == "REQUIRED"]
+    faults += [f"has the column {column}, which is required and unknown here" for column in required]
     if table.table_type != "TABLE":
         faults = [f"is a {table.table_type.lower()}"]
     if faults:
         raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
-
-
-def _faults(wanted: list[bigquery.SchemaField], present: list[bigquery.SchemaField]) -> Iterator[str]:
-    """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
-    known = {field.name.lower(): field for field in present}
-    for field in wanted:
-        other = known.pop(field.name.lower(), None)
-        kind = f"{field.field_type} {field.mode}"
-        if other is None:
-            yield f"lacks the column {field.name} ({kind}): add it with ALTER TABLE"
-            continue
-        mode = other.mode if other.mode == "REPEATED" else "NULLABLE"
-        present_kind = f"{_SAME.get(other.field_type, other.field_type)} {mode}"
-        if present_kind != kind:
-            yield f"has the column {field.name} as {present_kind}, not {kind}"
-    for name, field in known.items():
-        if field.mode == "REQUIRED":
-            yield f"has the column {name}, which is required and unknown here"
 
 
 @contextmanager
@@ -176,7 +171,13 @@ class BigQueryChanges:
         lost += (refusal for refusal in refused_rows if refusal.row["change_row"] >= 0)
         # A value of the row, such as an id, may be what is refused: it is left out in the end.
         refused_rows = self._append(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
-        self._append(_FAILURES, [_without_values(refusal.row) for refusal in refused_rows])
+        bare = []
+        for row in (refusal.row for refusal in refused_rows):
+            what = row["message"].partition(": ")[0]
+            bare.append(
+                row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
+            )
+        self._append(_FAILURES, bare)
         if self._append(_CHANGES, change_rows(changes, now)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")
         return [RefusedRow(row.row["change_id"], f"--store {self._url}: {_lost_text(row)}") for row in lost]
@@ -292,12 +293,6 @@ def _failure_row(lost: _Lost) -> JsonObject:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
     return row | {"stage": _STAGE, "error_type": "UnfitRowError", "message": _lost_text(lost)[:1000]}
-
-
-def _without_values(row: JsonObject) -> JsonObject:
-    """Returns a row of `failures` without what came from the row that could not be written."""
-    what = row["message"].partition(": ")[0]
-    return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
 
 
 def _lost_text(lost: _Lost) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as WaitError
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.sinks import plain_row
@@ -137,8 +137,15 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
     with one_line(address.shown, ConfigError):
         if not sql:
             table = find_table(address, patience)
-            if address.partition is not None:
-                where = day_condition(table, address.partition)
+            if day := address.partition:
+                # The rows of that day (UTC).
+                if (partitioning := table.time_partitioning) is None:
+                    why = "is not partitioned by time; select the rows by ?query=SQL"
+                    raise ConfigError(f"{table.reference}: {why}")
+                column = partitioning.field or "_PARTITIONTIME"
+                kinds = (field.field_type for field in table.schema if field.name == column)
+                start_of = _DAYS[next(kinds, "TIMESTAMP")].format
+                where = f"`{column}` >= {start_of(day)} AND `{column}` < {start_of(day + timedelta(1))}"
             if table.table_type == "TABLE":
                 query = RowsQuery(address.shown, address.project, "", _resource(table.reference), where)
                 session = _open_session(query, query.table, 1, patience)
@@ -168,17 +175,6 @@ def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
     """Returns the table of an address; raises errors of Google's libraries."""
     client = open_client(address.project)
     return client.get_table(address.table, retry=patient(patience), timeout=REQUEST_SECONDS)
-
-
-def day_condition(table: "Table", day: date) -> str:
-    """Returns the condition that a row is of a day (UTC); raises ConfigError: no partitions of time."""
-    partitioning = table.time_partitioning
-    if partitioning is None:
-        raise ConfigError(f"{table.reference}: is not partitioned by time; select the rows by ?query=SQL")
-    column = partitioning.field or "_PARTITIONTIME"
-    kind = next((field.field_type for field in table.schema if field.name == column), "TIMESTAMP")
-    start, end = (_DAYS[kind].format(bound) for bound in (day, day + timedelta(1)))
-    return f"`{column}` >= {start} AND `{column}` < {end}"
 
 
 _PATIENCE = 600.0

@@ -428,8 +428,16 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
     while block.isspace():
         block = file.read(containers.READ_BYTES)
     file.seek(0)
-    is_array = block.lstrip().startswith(b"[")
-    if is_array and not _holds_array_lines(file):
+    is_array, is_one_of_several = block.lstrip().startswith(b"["), False
+    if is_array:
+        # The first line may be an array, and others follow.
+        lines = (
+            text for text in iter(lambda: file.readline(containers.READ_BYTES), b"") if not text.isspace()
+        )
+        is_line = isinstance(_value(next(lines, b"").removeprefix(BOM)), list)
+        is_one_of_several = is_line and next(lines, None) is not None
+        file.seek(0)
+    if is_array and not is_one_of_several:
         elements = array_elements(file, limit)
         first = list(islice(elements, FIRST_ELEMENTS))
         # They tell whether the array is one record; if any is malformed, one does.
@@ -489,15 +497,6 @@ def _events(path: str, events: Sequence[JsonValue], limit: int) -> Iterator[Reco
         except ValueError as error:
             shown = repr(event).encode("utf-8", "backslashreplace")
             yield record_failure("read", error, Record(path, position, shown))
-
-
-def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:
-    """Returns whether the first line of a text is an array and others follow; goes back to the beginning."""
-    lines = (line for line in iter(lambda: file.readline(containers.READ_BYTES), b"") if not line.isspace())
-    is_array = isinstance(_value(next(lines, b"").removeprefix(BOM)), list)
-    is_one_of_several = is_array and next(lines, None) is not None
-    file.seek(0)
-    return is_one_of_several
 
 
 def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Record | Failure:

@@ -180,13 +180,13 @@ class _ReadingFn(CountingDoFn):
         self._limit, self._rejected, self._named = max_record_bytes, rejected, named
 
     def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
-        unread = partial(self.count, UNREAD_FILES)
+        unread = partial(self.counts.update, (UNREAD_FILES,))
         return self._tagged(record_files.file_records(file, self._limit, named=self._named, unread=unread))
 
     def _tagged(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
         for record in records:
             if isinstance(record, Failure):
-                self.count(self._rejected)
+                self.counts[self._rejected] += 1
                 yield beam.pvalue.TaggedOutput(FAILURES, record)
             else:
                 yield record
@@ -244,7 +244,7 @@ class _RangesFn(_ReadingFn):
             self.counts[self._worker] += isinstance(item, Record)
             yield item
         if is_range and gave and isinstance(part, FileRange) and part.path in self._named:
-            self.count(f"{READ_PART if True in gave else UNREAD_PART}{part.path}")
+            self.counts[f"{READ_PART if True in gave else UNREAD_PART}{part.path}"] += 1
 
 
 class _ReadRangesFn(_RangesFn):

@@ -6,6 +6,8 @@ from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from turnwise.pipeline.io.terminal import aligned, columns, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
@@ -19,7 +21,7 @@ from turnwise.transforms.decisions.comparison.collect import Order, version_orde
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.first_page import NAMED, two_versions, with_left_out
+from turnwise.transforms.decisions.first_page import NAMED, left_out, two_versions
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -241,7 +243,7 @@ def first_page(comparison: Comparison, run: Run, version: str | None, how: str) 
     """Returns the first page, by rows of the candidate's version; `how` sides were chosen, as a clause."""
     rows = [row for row in run.conversations() if row["app_version"] == version]
     page = two_versions(comparison, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
-    return with_left_out(page, run.document.counts)
+    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(run.document.counts)))))
 
 
 FailOn = Literal["worse", "not_noninferior"]

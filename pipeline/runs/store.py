@@ -338,7 +338,7 @@ class StoredRuns:
             column = stacked_criteria(parts)
             if name != STATUS and is_old.any():
                 column = column.without(is_old)
-            if column.is_given.any():
+            if any(column.kinds.used()):
                 columns[name] = column
         return columns
 

@@ -41,7 +41,6 @@ from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
 
-_REJECTED = "rejected_records"
 _SCAN_SECONDS = 10.0
 
 
@@ -56,7 +55,40 @@ def read_arrivals(
     arrivals: list[PCollection[Arrival]] = []
     failures: list[PCollection[Failure]] = []
     for number, name in enumerate(inputs, 1):
-        source, find = _source(name, options)
+        kind = input_kind(name)
+        if kind and kind.is_local:
+            raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
+        source: beam.PTransform[Any, Any]
+        find: Callable[[Any], _Found] = records_of_row
+        if name.startswith(base.PUBSUB):
+            check_extra(f"--input {name}", "turnwise[gcp]")
+            (resource, is_topic), attribute = base.pubsub_name(name), options.timestamp_attribute
+            named: Any = {"topic" if is_topic else "subscription": resource}
+            try:
+                source = ReadFromPubSub(**named, with_attributes=True, timestamp_attribute=attribute)
+            except ValueError as error:
+                raise ConfigError(f"--input {name}: {error}") from None
+            find = partial(records_of_message, source=resource, attribute=attribute)
+        elif name.startswith(base.KAFKA):
+            topic = base.parse_kafka_uri(name)
+            fixed = {
+                "bootstrap.servers": topic.brokers,
+                "group.id": topic.group,
+                "enable.auto.commit": "false",
+            }
+            source = ReadFromKafka(
+                {"auto.offset.reset": "earliest", **topic.properties, **fixed},
+                [topic.topic],
+                commit_offset_in_finalize=True,
+                timestamp_policy=ReadFromKafka.create_time_policy,
+                with_metadata=True,
+            )
+        else:
+            is_directory = name.endswith("/") or Path(name).is_dir()
+            pattern = f"{name.rstrip('/')}/**" if is_directory else name
+            # The default is the time at which the module was loaded.
+            source = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=Timestamp.now())
+            find = partial(records_of_file, limit=options.max_record_bytes)
         try:
             read = root | f"Input{number}Read" >> source
         except RuntimeError as error:
@@ -69,39 +101,6 @@ def read_arrivals(
     if len(inputs) == 1:
         return arrivals[0], failures[0]
     return arrivals | "AllArrivals" >> beam.Flatten(), failures | "AllReadFailures" >> beam.Flatten()
-
-
-def _source(
-    name: str, options: base.SourceOptions
-) -> "tuple[beam.PTransform[Any, Any], Callable[[Any], _Found]]":
-    kind = input_kind(name)
-    if kind and kind.is_local:
-        raise ConfigError(f"--input {name}: only the local runner reads {kind.form}")
-    if name.startswith(base.PUBSUB):
-        check_extra(f"--input {name}", "turnwise[gcp]")
-        (resource, is_topic), attribute = base.pubsub_name(name), options.timestamp_attribute
-        named: Any = {"topic" if is_topic else "subscription": resource}
-        try:
-            messages = ReadFromPubSub(**named, with_attributes=True, timestamp_attribute=attribute)
-        except ValueError as error:
-            raise ConfigError(f"--input {name}: {error}") from None
-        return messages, partial(records_of_message, source=resource, attribute=attribute)
-    if name.startswith(base.KAFKA):
-        topic = base.parse_kafka_uri(name)
-        fixed = {"bootstrap.servers": topic.brokers, "group.id": topic.group, "enable.auto.commit": "false"}
-        read = ReadFromKafka(
-            {"auto.offset.reset": "earliest", **topic.properties, **fixed},
-            [topic.topic],
-            commit_offset_in_finalize=True,
-            timestamp_policy=ReadFromKafka.create_time_policy,
-            with_metadata=True,
-        )
-        return read, records_of_row
-    is_directory = name.endswith("/") or Path(name).is_dir()
-    pattern = f"{name.rstrip('/')}/**" if is_directory else name
-    # The default is the time at which the module was loaded.
-    matches = MatchContinuously(pattern, _SCAN_SECONDS, start_timestamp=Timestamp.now())
-    return matches, partial(records_of_file, limit=options.max_record_bytes)
 
 
 _Found: TypeAlias = "Iterator[tuple[Record | Failure, float | None, float]]"
@@ -119,7 +118,7 @@ class ArrivalsFn(CountingDoFn):
         """Yields the arrivals and failures of an element."""
         for record, stated, published in self._find(element):
             if isinstance(record, Failure) or len(record.data) > self._limit:
-                self.count(_REJECTED)
+                self.counts["rejected_records"] += 1
                 error = oversized_error(self._limit)
                 failure = record if isinstance(record, Failure) else record_failure("read", error, record)
                 yield TaggedOutput(FAILURES, failure)
@@ -197,8 +196,19 @@ def build_stream(
     sinks: "SharedFiles",
 ) -> None:
     """Adds a whole stream, of arrivals at their event times; `unread` are failures of reading."""
-    rules = settings.stream.rules
-    contents = _contents(arrivals, settings)
+    rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
+    parsed = arrivals | "ParseArrivals" >> windows.ParseArrivals(reader)
+    contents: PCollection[RecordContent] = parsed.whole
+    # All that is found goes one way, as one outcome each: an engine runs every step that follows a Flatten
+    # once for each of its inputs.
+    if may_hold_events(settings.input_format):
+        events, rest = parsed.events, []
+        if may_hold_groups(settings.input_format):
+            named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
+            events = (events, named.events) | "Events" >> beam.Flatten()
+            rest.append(named.rest)
+        assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
+        contents = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
     matched = contents | "MatchCases" >> windows.MatchArrivals(cases or windows.CurrentCases)
     failures = [matched[windows.CASE_FAILURES] | "CaseFailures" >> windows.ReportOnce()]
@@ -206,7 +216,7 @@ def build_stream(
     outcomes = matched["matched"] | "ScoreArrivals" >> scoring
     changes = outcomes | "CountOnce" >> windows.CountOnce(rules)
     metrics = changes | "WindowedMetrics" >> windows.WindowedMetrics(rules)
-    sinks.write(metrics, "Metric", partial(_metric_lines, run_id=settings.run.run_id), window_change)
+    sinks.write(metrics, "Metric", partial(_metric_lines, settings.run.run_id), window_change)
     if settings.config.alerts:
         alerts = metrics | "RaiseAlerts" >> windows.RaiseAlerts(rules, settings.config.alerts)
         failures.append(alerts | "SendAlerts" >> SendAlerts(settings.stream.alerts))
@@ -214,26 +224,6 @@ def build_stream(
     failed = rejected | "Rejected" >> beam.Map(windows.failed_outcome, settings.run)
     outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
     sinks.write(outcomes, "Outcome", _outcome_lines, outcome_change)
-
-
-def _contents(arrivals: "PCollection[Arrival]", settings: RunSettings) -> "PCollection[RecordContent]":
-    """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
-
-    An engine runs every step that follows a Flatten once for each of its inputs.
-    """
-    rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
-    parsed = arrivals | "ParseArrivals" >> windows.ParseArrivals(reader)
-    if not may_hold_events(settings.input_format):
-        whole: PCollection[RecordContent] = parsed.whole
-        return whole
-    events, rest = parsed.events, []
-    if may_hold_groups(settings.input_format):
-        named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader)
-        events = (events, named.events) | "Events" >> beam.Flatten()
-        rest.append(named.rest)
-    assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
-    joined: PCollection[RecordContent] = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
-    return joined
 
 
 _LOG = logging.getLogger(__name__)
@@ -296,7 +286,7 @@ class SharedFiles(NamedTuple):
         self,
         things: "PCollection[Any]",
         label: str,
-        lines_of: Callable[[Any], Iterator[_Line]],
+        lines_of: Callable[[Any], Iterable[_Line]],
         change_of: Callable[..., StreamChange | None],
     ) -> None:
         """Adds the steps that write the rows of things: as lines of tables, and as changes in services."""
@@ -326,10 +316,9 @@ def _outcome_lines(outcome: windows.RecordOutcome) -> Iterator[_Line]:
         yield f"{failures}/{shard}", dump_json(failure)
 
 
-def _metric_lines(metrics: windows.WindowMetrics, run_id: str) -> Iterator[_Line]:
-    for table, rows in window_change(metrics, run_id).rows.items():
-        for row in rows:
-            yield table, dump_json(row)
+def _metric_lines(run_id: str, metrics: windows.WindowMetrics) -> list[_Line]:
+    tables = window_change(metrics, run_id).rows
+    return [(table, dump_json(row)) for table, rows in tables.items() for row in rows]
 
 
 class _WriteFn(beam.DoFn):

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil, inf
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
@@ -16,7 +17,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
+from turnwise.schemas.conversation import Closing, Receipt, Record
 from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
@@ -100,7 +101,16 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             held, most = f"{number} events, {self.size} bytes", f"at most {MAX_EVENTS} and {MAX_BYTES}"
             raise SessionFullError(f"the session is full: it has {held} ({most})")
         opened_at = min(self.opened_at, time if self.settled else max(time, event.watermark))
-        closes_at = self._deadline(event, time, rules)
+        last_time = max(self.last_time, time)
+        if self.is_ended:  # an end event before all others waits for them
+            ends = bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
+        else:
+            ends = event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
+        closes_at = AT_ONCE
+        if not ends:
+            # A reopened session closes by its events, whatever the watermark is.
+            start = last_time if self.settled else max(last_time, event.watermark)
+            closes_at = max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
         if is_endless:
             latest = rounded_up(opened_at + _MOST_GAPS * rules.session_gap, rules.closing_step)
             closes_at = AT_ONCE if is_full else min(closes_at, latest)
@@ -108,24 +118,11 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             self,
             fresh={**self.fresh, event.event_id: event},
             size=size,
-            last_time=max(self.last_time, time),
+            last_time=last_time,
             is_ended=self.is_ended or event.is_end,
             closes_at=closes_at,
             opened_at=opened_at,
         )
-
-    def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
-        """Returns when the session closes with this event; a reopened one: whatever the watermark is."""
-        # An end event before all others waits for them.
-        if self.is_ended:
-            ends = bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
-        else:
-            ends = event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
-        if ends:
-            return AT_ONCE
-        last = max(self.last_time, time)
-        start = last if self.settled else max(last, event.watermark)
-        return max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
 
     def held(self) -> int:
         """Returns the number of receipts that wait for its closing."""
@@ -134,35 +131,6 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
     def events(self) -> list[ConversationEvent]:
         """Returns all events in the order in which they are joined."""
         return event_formats.in_order([*self.settled.values(), *self.fresh.values()])
-
-    def joined(self, session_id: str) -> Conversation:
-        """Returns the whole conversation; raises ValueError, in one line, if they form none."""
-        conversation = event_formats.join_events(session_id, self.events())
-        conversation.revision = self.revision
-        return conversation
-
-    def going_on(self, named: Sequence[ConversationEvent], rules: StreamRules) -> "Session":
-        """Returns a group with events of the newest of its conversations only, which others may go on with.
-
-        `named` are its events with the ids of their conversations; the rules say how long after its end a
-        conversation accepts events.
-        """
-        names = {event.event_id: event.session_id for event in named}
-        horizon = self.last_time - rules.session_gap - rules.allowed_lateness
-        present = (event for event in self.events() if event.event_id in names)
-        conversations = grouped((names[event.event_id], event) for event in present)
-
-        def latest(events: Sequence[ConversationEvent]) -> float:
-            return max(self.last_time if event.event_time is None else event.event_time for event in events)
-
-        kept, size = dict[str, ConversationEvent](), 0
-        for events in sorted(conversations.values(), key=latest, reverse=True):
-            size += sum(len(event.record.data) for event in events)
-            is_full = len(kept) + len(events) > MAX_EVENTS // 2 or size > MAX_BYTES // 2
-            if is_full or latest(events) < horizon:
-                break
-            kept.update((event.event_id, event) for event in events)
-        return replace(self, fresh={}, settled=kept)
 
     def record(self, session_id: str, closed_at: float) -> Record:
         """Returns the joined record of all events; its receipts are those of the new events."""
@@ -219,7 +187,6 @@ def closed_session(record: Record, is_rejected: bool) -> ClosedSession:
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 MAX_KEPT = 20_000
 FORGOTTEN_SECONDS = 30 * 86_400.0
-_LATE = "the event came after its conversation was forgotten"
 
 ClosedLookup: TypeAlias = Callable[[str], ClosedSession | None]
 """Returns a session by its id that was closed before, in this process as well; None: there is none."""
@@ -280,7 +247,18 @@ class Sessions(msgspec.Struct, array_like=True):
         self.now = max(self.now, event.watermark)
         self._forget(rules)
         try:
-            session = self.open.get(name) or self._reopened(event, reader, rules, earlier)
+            session = self.open.get(name)
+            if session is None:
+                is_endless, session = is_of_endless_group(event), Session()
+                is_late = name in self.forgotten and not is_endless
+                kept = None if is_late else self.closed.get(name) or (earlier and earlier(name))
+                if kept is not None and not is_endless:
+                    is_late = not kept.events or kept.closed_at + rules.allowed_lateness <= self.now
+                if is_late:
+                    late = LateEventError("the event came after its conversation was forgotten")
+                    return 0, record_failure("assemble", late, event.record, name)
+                if kept is not None and kept.events:
+                    session = reopened(kept, reader)
             grown = session.add(event, time, rules)
         except RAISED as error:
             return 0, record_failure("assemble", error, event.record, name)
@@ -294,21 +272,6 @@ class Sessions(msgspec.Struct, array_like=True):
         before = session.fresh.get(event.event_id)
         held = len(grown.fresh[event.event_id].record.settles())
         return (held if before is None else held - len(before.record.settles())), None
-
-    def _reopened(
-        self, event: ConversationEvent, reader: LogReader, rules: StreamRules, earlier: ClosedLookup | None
-    ) -> Session:
-        name, is_endless = event.session_id, is_of_endless_group(event)
-        if name in self.forgotten and not is_endless:
-            raise LateEventError(_LATE)
-        closed = self.closed.get(name) or (earlier and earlier(name))
-        if closed is None or (is_endless and not closed.events):
-            return Session()
-        if is_endless:
-            return reopened(closed, reader)
-        if not closed.events or closed.closed_at + rules.allowed_lateness <= self.now:
-            raise LateEventError(_LATE)
-        return reopened(closed, reader)
 
     def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
         """Removes and returns the sessions that close by a time; pass each to `joined` or `named`."""
@@ -330,7 +293,9 @@ class Sessions(msgspec.Struct, array_like=True):
         record = session.record(name, max(self.now, session.last_time))
         content: LoggedConversation | RejectedConversation
         try:
-            content = LoggedConversation(session.joined(name), record)
+            conversation = event_formats.join_events(name, session.events())
+            conversation.revision = session.revision
+            content = LoggedConversation(conversation, record)
         except RAISED as error:
             # A later event may complete it under the same revision.
             failures = (record_failure("parse", error, event.record, name) for event in session.events())
@@ -345,12 +310,29 @@ class Sessions(msgspec.Struct, array_like=True):
         """Closes a due group; returns its new events with the ids of their conversations, and failures."""
         given = session.events()
         named = event_formats.named_events(name, given, counts)
-        kept = session.going_on(named.events, rules) if is_of_endless_group(given[0]) else session
+        kept = session
+        if is_of_endless_group(given[0]):
+            # Events of the newest of its conversations stay, as long as these accept further ones.
+            names = {event.event_id: event.session_id for event in named.events}
+            conversations = grouped((names[e.event_id], e) for e in given if e.event_id in names)
+            aged = [
+                (max(session.last_time if e.event_time is None else e.event_time for e in events), events)
+                for events in conversations.values()
+            ]
+            horizon = session.last_time - rules.session_gap - rules.allowed_lateness
+            newest, size = dict[str, ConversationEvent](), 0
+            for latest, events in sorted(aged, key=itemgetter(0), reverse=True):
+                size += sum(len(event.record.data) for event in events)
+                is_full = len(newest) + len(events) > MAX_EVENTS // 2 or size > MAX_BYTES // 2
+                if is_full or latest < horizon:
+                    break
+                newest.update((event.event_id, event) for event in events)
+            kept = replace(session, fresh={}, settled=newest)
         record = kept.record(name, max(self.now, session.last_time))
         self._keep(name, closed_session(record, is_rejected=False), rules)
         # Its session tells a later process which conversations the group belongs to.
-        events = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
-        return events, list(named.failures)
+        fresh = [event._replace(group=name) for event in named.events if event.event_id in session.fresh]
+        return fresh, list(named.failures)
 
     def next_visit(self, rules: StreamRules) -> float:
         """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never."""
@@ -457,11 +439,11 @@ class _SessionsFn(CountingDoFn):
 class _AssembleFn(_SessionsFn):
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         content = sessions.joined(name, session, self.rules)
-        self.count("conversations")
+        self.counts["conversations"] += 1
         if isinstance(content, RejectedConversation):
-            self.count("rejected_conversations")
+            self.counts["rejected_conversations"] += 1
         else:
-            self.count("joined_entries", len(session.fresh))
+            self.counts["joined_entries"] += len(session.fresh)
         yield TimestampedValue(content, session.last_time)
 
 
@@ -500,10 +482,6 @@ class _NameGroupsFn(_SessionsFn):
         return TaggedOutput(_REST, rejected)
 
 
-def _as_session(entry: _Keyed) -> _Keyed:
-    return entry[0], entry[1]._replace(session_id=entry[0])
-
-
 @beam.ptransform_fn
 def NameStreamGroups(
     grouped: "PCollection[tuple[str, ConversationEvent]]", rules: StreamRules, reader: LogReader
@@ -516,7 +494,8 @@ def NameStreamGroups(
     Returns `events` by conversation; and as `rest` failures, and events that add nothing.
     """
     name = beam.ParDo(_NameGroupsFn(rules, reader)).with_outputs(_REST, main="events")
-    return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
+    key = beam.Map(lambda entry: (entry[0], entry[1]._replace(session_id=entry[0])))
+    return grouped | "KeyGroups" >> key.with_output_types(_Keyed) | "NameGroups" >> name
 
 
 class MessagePackCoder(Coder):

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import Future
 from functools import cache
 from itertools import chain
-from types import FunctionType
 from typing import Any, NamedTuple
 from zlib import compress, crc32, decompress
 
@@ -115,10 +114,7 @@ class InspectedDoFn(beam.DoFn):
         return lambda: (names[1:], defaults[:])
 
 
-@cache
-def _arguments(function: FunctionType) -> _Arguments:
-    """Returns the names of the arguments of a function, and the default values."""
-    return get_function_args_defaults(function)
+_arguments = cache(get_function_args_defaults)
 
 
 # Counts that travel as data: what a bundle counted is one element, so that a repeated bundle counts once.
@@ -146,9 +142,6 @@ class CountingDoFn(InspectedDoFn):
 
     def start_bundle(self) -> None:
         self.counts = Counter()  # without those of an aborted bundle
-
-    def count(self, name: str, number: int = 1) -> None:
-        self.counts[name] += number
 
     def finish_bundle(self) -> Iterable[Any]:
         """Returns the counts, and passes them to Beam."""
@@ -402,7 +395,6 @@ class BundleSums:
         return [*finished, reported(TO_READ, chosen)] if chosen else finished
 
     def _taken(self) -> list[tuple[str, Any]]:
-        """Returns the collected rows by table, and collects new ones."""
         rows, self._rows, self._bytes = self._rows, {table: [] for table in ROW_TABLES}, 0
         add_candidates(self._to_read, rows[CONVERSATIONS])
         return [*rows.items()]
@@ -422,18 +414,9 @@ class ScoringDoFn(CountingDoFn):
         self._guesses = GuessCounts()
 
     def finish_bundle(self) -> Iterator[Any]:
-        for key, number in self._guesses.items():
-            self.count(key, number)
+        self.counts.update(self._guesses)
         yield from super().finish_bundle()
         yield from self._emission.finish()
-
-    def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> list[Any]:
-        """Returns the outputs of a scored conversation, or its failure."""
-        try:
-            evaluated = decide(scored, self._run)
-        except RAISED as error:
-            return [self.rejected(scored.sample, error)]
-        return self.emitted(evaluated, timestamp)
 
     def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
         """Returns the outputs of an evaluated conversation, and counts it."""
@@ -449,7 +432,7 @@ class ScoringDoFn(CountingDoFn):
 
     def rejected(self, sample: Sample, error: BaseException) -> Any:
         """Returns the failure of a conversation that could not be scored, and counts it."""
-        self.count("rejected_conversations")
+        self.counts["rejected_conversations"] += 1
         failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
         return self._emission.rejected(failure)
 
@@ -476,8 +459,6 @@ UNUSABLE = "unusable "
 
 
 class _Waiting(NamedTuple):
-    """A conversation whose questions are in flight."""
-
     answered: "Future[None]"
     scored: ScoredConversation
     timestamp: Timestamp
@@ -513,35 +494,40 @@ class JudgeFn(ScoringDoFn):
             yield self.rejected(sample, error)
             return
         if asking is None or judge is None:
-            yield from self.outputs(scored, timestamp)
+            yield from self._outputs(scored, timestamp)
             return
         self._waiting.append(_Waiting(judge.submit(asking), scored, timestamp, window))
-        most = self._settings.most_waiting
-        while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
-            yield from self._answered(self._waiting.popleft())
+        yield from self._answered(self._settings.most_waiting)
 
     def finish_bundle(self) -> Iterator[Any]:
-        while self._waiting:
-            yield from self._answered(self._waiting.popleft())
+        yield from self._answered(0)
         if self._judge is not None:
             self._judge.rest()
             for model, usage in self._judge.counts.take().items():
                 faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}
                 for name, number in (usage.figures() | faults).items():
-                    self.count(f"{JUDGE_USAGE}{model}|{name}", number)
+                    self.counts[f"{JUDGE_USAGE}{model}|{name}"] += number
                 JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
 
-    def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
-        """Returns the outputs of an evaluated conversation, and counts it and what several judges said."""
-        self.counts.update(judged_counts(evaluated.scored, evaluated.verdict.status))
-        return super().emitted(evaluated, timestamp)
+    def _outputs(self, scored: ScoredConversation, timestamp: Timestamp) -> list[Any]:
+        try:
+            evaluated = decide(scored, self._run)
+        except RAISED as error:
+            return [self.rejected(scored.sample, error)]
+        self.counts.update(judged_counts(scored, evaluated.verdict.status))
+        return self.emitted(evaluated, timestamp)
 
-    def _answered(self, waiting: _Waiting) -> Iterator[Any]:
-        """Waits for a conversation's answers; raises AuthenticationError if the judge refuses to answer."""
-        waiting.answered.result()
-        for output in self.outputs(waiting.scored, waiting.timestamp):
-            yield TaggedOutput(output.tag, WindowedValue(output.value, waiting.timestamp, (waiting.window,)))
+    def _answered(self, most: int) -> Iterator[Any]:
+        """Emits what is answered, in order, and waits for answers until at most so many are left.
+
+        Raises AuthenticationError if the judge refuses to answer.
+        """
+        while self._waiting and (len(self._waiting) > most or self._waiting[0].answered.done()):
+            answered, scored, timestamp, window = self._waiting.popleft()
+            answered.result()
+            for output in self._outputs(scored, timestamp):
+                yield TaggedOutput(output.tag, WindowedValue(output.value, timestamp, (window,)))
 
 
 @beam.ptransform_fn

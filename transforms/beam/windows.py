@@ -1,6 +1,6 @@
 """Conversations of a stream: scored once, de-duplicated, revised, counted in windows; and their alerts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b, sha256
 from math import ceil
 from time import time
@@ -25,7 +25,7 @@ from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreR
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.schemas.score import Failure, Stage
 from turnwise.transforms.beam import steps
-from turnwise.transforms.beam.sessions import Ignored, MessagePackCoder, RecordContent, RejectedConversation
+from turnwise.transforms.beam.sessions import MessagePackCoder, RecordContent, RejectedConversation
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -35,7 +35,7 @@ from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.review.row import EvaluatedConversation
 from turnwise.transforms.scoring.config import judged_counts
 from turnwise.transforms.scoring.evaluate import guessed_tools, redacted_counts
-from turnwise.transforms.scoring.selection import STAGE, Selection
+from turnwise.transforms.scoring.selection import Selection
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.text.dates import epoch_seconds
 from turnwise.transforms.text.patterns import glob_matches
@@ -109,12 +109,6 @@ def WindowedMetrics(
     return sums | "AddUp" >> add_up.with_input_types(tuple[str, MetricsState])
 
 
-REPLACED = "ReplacedRecord"
-"""Type of the finding of a conversation that replaced the result of another record."""
-
-_DIGEST_BYTES = 8
-
-
 class Contribution(NamedTuple):
     """Contribution of one conversation to the metrics.
 
@@ -158,7 +152,8 @@ class RecordOutcome(NamedTuple):
     judged: tuple[tuple[str, int], ...] = ()
 
 
-def _failure_rows(failures: Iterable[Failure], run: RunInfo) -> list[FailureRow]:
+def rows_of_failures(failures: Iterable[Failure], run: RunInfo) -> list[FailureRow]:
+    """Returns the rows of failures, redacted as the run is."""
     return [row for failure in failures for row in metrics.failure_rows(failure, run.run_id, run.redact)]
 
 
@@ -166,7 +161,7 @@ def failed_outcome(failure: Failure, run: RunInfo) -> RecordOutcome:
     """Returns the outcome of a rejected record or conversation."""
     if failure.joined is not None:
         return rejected_outcome(failure.joined, [failure], run)
-    rows = _failure_rows([failure], run)
+    rows = rows_of_failures([failure], run)
     return RecordOutcome(rows[0]["conversation_id"], None, [], [], rows, failure.receipts)
 
 
@@ -176,35 +171,21 @@ def rejected_outcome(record: Record, failures: Sequence[Failure], run: RunInfo) 
     name, closing = record.closing.session_id, record.closing
     key, digest = f"conversation {name}", _digest(record)
     contribution = Contribution(key, closing.revision, digest, closing.time, "", MetricsState())
-    return RecordOutcome(name, contribution, [], [], _failure_rows(failures, run), record.settles(), record)
+    rows = rows_of_failures(failures, run)
+    return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
 
 
-def too_late(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
-    """Returns the outcome of a changed conversation that arrived after its removal from state."""
-    message = "the conversation came again, changed, after it was forgotten (see --allowed_lateness)"
-    return failed_outcome(_failure(outcome, "assemble", "LateEventError", message), run)
-
-
-def in_place_of_another(outcome: RecordOutcome, run: RunInfo) -> RecordOutcome:
-    """Returns an outcome that replaces the result of another record, with a finding that says so."""
-    message = "replaced the result of an earlier record with the same conversation id and eval case"
-    finding = _failure(outcome, STAGE, REPLACED, message)
-    return outcome._replace(failures=[*outcome.failures, *_failure_rows([finding], run)])
-
-
-def _failure(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:
+def failure_of(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:
+    """Returns the failure of a stored outcome, or its finding, at the place of its first record."""
     source, position = outcome.receipts[0][:2] if outcome.receipts else (None, None)
     version = outcome.contribution.app_version or None if outcome.contribution else None
-    return Failure(
-        *(stage, error_type, message, source, position),
-        conversation_id=outcome.conversation_id,
-        app_version=version,
-        receipts=outcome.receipts,
-    )
+    failure = Failure(stage, error_type, message, source, position, conversation_id=outcome.conversation_id)
+    failure.app_version, failure.receipts = version, outcome.receipts
+    return failure
 
 
 def _digest(record: Record) -> bytes:
-    return blake2b(record.data, digest_size=_DIGEST_BYTES).digest()
+    return blake2b(record.data, digest_size=8).digest()
 
 
 class Counted(msgspec.Struct, frozen=True, array_like=True):
@@ -288,11 +269,9 @@ def CountOnce(
 ) -> "PCollection[tuple[str, MetricsState]]":
     """Turns outcomes into changes of sums at their windows' starts; one counts as long as that may change."""
     count = beam.ParDo(_CountOnceFn(rules)).with_output_types(tuple[str, MetricsState])
-    return outcomes | "KeyContributions" >> beam.FlatMap(_keyed) | "CountOnce" >> count
-
-
-def _keyed(outcome: RecordOutcome) -> list[tuple[str, Contribution]]:
-    return [(outcome.contribution.name, outcome.contribution)] if outcome.contribution else []
+    key = beam.FlatMap(lambda outcome: [(made.name, made)] if (made := outcome.contribution) else [])
+    keyed = outcomes | "KeyContributions" >> key.with_output_types(tuple[str, Contribution])
+    return keyed | "CountOnce" >> count
 
 
 # Scores the conversations of a stream, one outcome per conversation.
@@ -300,7 +279,7 @@ def _keyed(outcome: RecordOutcome) -> list[tuple[str, Contribution]]:
 OUTCOMES = "outcomes"
 
 
-class _Outcomes(steps.BundleSums):
+class Outcomes(steps.BundleSums):
     """Emits one outcome a conversation, at once, in place of rows and sums."""
 
     def __init__(self, run: RunInfo) -> None:
@@ -319,7 +298,7 @@ class _Outcomes(steps.BundleSums):
         judged = judged_counts(scored, evaluated.verdict.status) | redacted_counts(scored)
         outcome = RecordOutcome(
             *(result["conversation_id"], contribution, evaluated.scores, evaluated.results),
-            *(_failure_rows(scored.failures, self._run), record.settles()),
+            *(rows_of_failures(scored.failures, self._run), record.settles()),
             joined=record if record.closing else None,
             guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
             conversations=evaluated.conversations,
@@ -330,68 +309,46 @@ class _Outcomes(steps.BundleSums):
     def rejected(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run))
 
-    def other(self, content: Failure | RejectedConversation | Ignored) -> Any:
-        if isinstance(content, Failure):
-            return self.rejected(content)
-        if isinstance(content, RejectedConversation):
-            return TaggedOutput(OUTCOMES, rejected_outcome(content.record, content.failures, self._run))
-        # What adds nothing, such as an event that came twice.
-        return TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], content.receipts))
 
+class ScoreStreamFn(steps.JudgeFn):
+    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
 
-class _ScoreStreamFn(steps.JudgeFn):
-    _emission: _Outcomes
+    def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
+        super().__init__(selection, run, judge, Outcomes(run))
 
     def process(self, sample: Any, at: Any = steps.TIMESTAMP, window: Any = steps.WINDOW) -> Iterator[Any]:
         if isinstance(sample, Sample):
             yield from super().process(sample, at, window)
-        else:
-            yield self._emission.other(sample)
+        elif isinstance(sample, Failure):
+            yield self._emission.rejected(sample)
+        elif isinstance(sample, RejectedConversation):
+            yield TaggedOutput(OUTCOMES, rejected_outcome(sample.record, sample.failures, self._run))
+        else:  # what adds nothing, such as an event that came twice
+            yield TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], sample.receipts))
 
 
 @beam.ptransform_fn
 def ScoreArrivals(
     matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
 ) -> "PCollection[RecordOutcome]":
-    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
-    step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
-    return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
+    """See `ScoreStreamFn`."""
+    step = beam.ParDo(ScoreStreamFn(selection, run, judge)).with_outputs(OUTCOMES)
+    return (matched | "Score" >> step)[OUTCOMES]
 
 
-class StreamScorer:
-    """Scores the samples of a bundle without a pipeline, as `ScoreArrivals` does in one."""
+class ParseArrivalFn(steps.ParsingDoFn):
+    """Yields what the record of an arrival holds, at the watermark of then; see `outputs`."""
 
-    def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
-        self._step = _ScoreStreamFn(selection, run, judge, _Outcomes(run))
-        self.start = self._step.start_bundle  # of a bundle
-
-    def outcomes(self, content: Any, timestamp: Timestamp) -> list[RecordOutcome]:
-        """Returns outcomes that are ready, of earlier conversations as well."""
-        return self._plain(self._step.process(content, timestamp))
-
-    def finish(self) -> list[RecordOutcome]:
-        """Waits for answers, and returns the outcomes that are left."""
-        return self._plain(self._step.finish_bundle())
-
-    def _plain(self, outputs: Iterable[Any]) -> list[RecordOutcome]:
-        values = [output.value for output in outputs if output.tag == OUTCOMES]
-        return [value.value if isinstance(value, WindowedValue) else value for value in values]
-
-
-class _ParseArrivalFn(steps.ParsingDoFn):
     def process(self, arrival: Arrival) -> list[Any]:
-        return self.outputs(Record(arrival.source, arrival.position, arrival.data), known_watermark(arrival))
-
-
-def known_watermark(arrival: Arrival) -> float:
-    """Returns the watermark of an arrival; 0: it is unknown."""
-    return arrival.watermark if epoch_seconds(arrival.watermark) == arrival.watermark else 0.0
+        is_known = epoch_seconds(arrival.watermark) == arrival.watermark
+        record = Record(arrival.source, arrival.position, arrival.data)
+        return self.outputs(record, arrival.watermark if is_known else 0.0)
 
 
 @beam.ptransform_fn
 def ParseArrivals(arrivals: "PCollection[Arrival]", reader: LogReader) -> DoOutputsTuple:
     """Turns arrivals into `whole` (conversations and failures), `events` and `grouped`, at the same times."""
-    parse = beam.ParDo(_ParseArrivalFn(reader))
+    parse = beam.ParDo(ParseArrivalFn(reader))
     return arrivals | "Parse" >> parse.with_outputs(steps.EVENTS, steps.GROUPED, main="whole")
 
 
@@ -454,11 +411,9 @@ class _FirstFn(steps.InspectedDoFn):
 @beam.ptransform_fn
 def ReportOnce(failures: "PCollection[Failure]") -> "PCollection[Failure]":
     """Yields failures that several workers have once, by their receipts."""
-    return failures | "KeyFailures" >> beam.Map(_keyed_stream) | "First" >> beam.ParDo(_FirstFn())
-
-
-def _keyed_stream(failure: Failure) -> tuple[str, Failure]:
-    return "\n".join(f"{receipt.source} {receipt.position}" for receipt in failure.receipts), failure
+    key = beam.Map(lambda failure: ("\n".join(f"{r.source} {r.position}" for r in failure.receipts), failure))
+    keyed = failures | "KeyFailures" >> key.with_output_types(tuple[str, Failure])
+    return keyed | "First" >> beam.ParDo(_FirstFn())
 
 
 # Alerts, at most one a window and rule.
@@ -500,11 +455,22 @@ class AlertRaiser:
         known = seen.get(start) or _Window(b"", (), before.count + 1)
         raised = known.raised
         for rule in self._rules:
-            if rule.name not in raised:
-                alert = evaluate_rule(rule, window, _baseline(rule, seen, start), known.number)
-                if isinstance(alert, Alert):
-                    raised = (*raised, rule.name)
-                    alerts.append(alert)
+            if rule.name in raised:
+                continue
+            # A drop is measured against the last windows before this one that hold conversations.
+            baseline, most = MetricsState(), rule.drop.baseline if rule.drop else 0
+            number = 0
+            for earlier in sorted((at for at in seen if at < start), reverse=True):
+                if number == most:
+                    break
+                state_before = metrics.unpacked(seen[earlier].sums)
+                if state_before.conversations:
+                    baseline.merge(state_before)
+                    number += 1
+            alert = evaluate_rule(rule, window, baseline if number else None, known.number)
+            if isinstance(alert, Alert):
+                raised = (*raised, rule.name)
+                alerts.append(alert)
         state = window.state
         tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in self._needed}
         # Of a baseline count verdicts and some criteria, without quantiles.
@@ -526,21 +492,6 @@ class _RaiseFn(steps.InspectedDoFn):
         alerts, after = self._raiser.raised(element[1], windows.read())
         windows.write(after)
         return alerts
-
-
-def _baseline(rule: AlertRule, seen: Mapping[float, _Window], start: float) -> MetricsState | None:
-    """Returns the sums of the last windows before one; None: there are none, or the rule needs none."""
-    if rule.drop is None:
-        return None
-    merged, number = MetricsState(), 0
-    for before in sorted((before for before in seen if before < start), reverse=True):
-        state = metrics.unpacked(seen[before].sums)
-        if state.conversations:
-            merged.merge(state)
-            number += 1
-        if number == rule.drop.baseline:
-            break
-    return merged if number else None
 
 
 @beam.ptransform_fn
@@ -584,7 +535,11 @@ def evaluate_rule(
     """
     if not glob_matches(rule.app_version, window.app_version):
         return ""
-    level, tally = _tally(window.state, rule)
+    level: ScoreLevel = "conversation"
+    tally = _level_tally(window.state, rule, level)
+    # A rule without a level is about whole conversations if they have scores.
+    if rule.criterion != STATUS and (rule.level == "turn" or (not rule.level and tally.is_empty)):
+        level, tally = "turn", _level_tally(window.state, rule, "turn")
     value, count = _measured(rule, tally)
     few = f"fewer values than its min_count of {rule.min_count}"
     if value is None:
@@ -627,14 +582,6 @@ def evaluate_rule(
     )
 
 
-def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
-    """Returns the sums of a rule's level; without one, of whole conversations if there are any."""
-    whole = _level_tally(state, rule, "conversation")
-    if rule.criterion == STATUS or rule.level == "conversation" or (not rule.level and not whole.is_empty):
-        return "conversation", whole
-    return "turn", _level_tally(state, rule, "turn")
-
-
 def _level_tally(state: MetricsState, rule: AlertRule, level: ScoreLevel) -> Tally:
     if rule.criterion == STATUS:
         return metrics.status_tally(state)
@@ -664,7 +611,11 @@ def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
 
 def _p_of_drop(rule: AlertRule, base: Tally, tally: Tally, number: int) -> float:
     """Returns the p-value of values being worse than those before, valid at any time; 1 of too few."""
-    now, before, evidence = _sample(tally), _sample(base), None
+    now, before = (
+        None if t.mean is None or t.variance is None else SampleMoments(t.scored, t.mean, t.variance)
+        for t in (tally, base)
+    )
+    evidence = None
     if rule.measure == "pass_rate":
         counts = tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails
         evidence = share_evidence(*counts)
@@ -673,8 +624,3 @@ def _p_of_drop(rule: AlertRule, base: Tally, tally: Tally, number: int) -> float
         is_cost = kind is not None and kind.gate == "at_most"
         evidence = mean_evidence(before, now) if is_cost else mean_evidence(now, before)
     return 1.0 if evidence is None else always_valid_p(evidence, number)
-
-
-def _sample(tally: Tally) -> SampleMoments | None:
-    mean, variance = tally.mean, tally.variance
-    return None if mean is None or variance is None else SampleMoments(tally.scored, mean, variance)

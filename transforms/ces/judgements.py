@@ -93,7 +93,8 @@ class Judgements:
         outcomes = _with_values(sample.eval_case, outcomes, self.items(ces.SemanticMatch.name))
         for answer in self.items(ces.ScenarioExpectations.name):
             if answer.score is not None:
-                outcomes[answer.position] = replace(outcomes[answer.position], outcome=_outcome(answer.score))
+                outcome: Outcome = "PASS" if answer.score else "FAIL"
+                outcomes[answer.position] = replace(outcomes[answer.position], outcome=outcome)
         return outcomes
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
@@ -132,39 +133,28 @@ def hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
     return (of_turn or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
 
 
-def _outcome(score: float) -> Outcome:
-    return "PASS" if score else "FAIL"
-
-
 def _with_values(
     case: EvalCase, outcomes: Sequence[ExpectationOutcome], values: Sequence[ces.JudgedItem]
 ) -> list[ExpectationOutcome]:
     """Decides the expectations whose values were compared by meaning."""
-    return [
-        _with_verdicts(case, outcome, [value for value in values if value.position == index])
-        for index, outcome in enumerate(outcomes)
-    ]
-
-
-def _with_verdicts(
-    case: EvalCase, outcome: ExpectationOutcome, values: Sequence[ces.JudgedItem]
-) -> ExpectationOutcome:
-    scores = [value.score for value in values]
-    if not any(score is not None for score in scores):
-        return outcome
-    if outcome.parameters is not None and outcome.expectation is not None:
-        before, threshold = outcome.parameters, outcome.expectation.parameter_threshold
-        wrong = tuple(value.name for value in values if value.score == 0.0)
-        right = sum(value.score == 1.0 for value in values)
-        still_open = before.unclear - right - len(wrong)
-        parameters = ParameterScore(before.matched + right, before.total, still_open, before.wrong + wrong)
-        gate = parameter_outcome(parameters, case.thresholds.parameter if threshold is None else threshold)
-        is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled
-        result = gate if is_gated else outcome.outcome
-        return replace(outcome, outcome=result, parameters=parameters, parameter_outcome=gate)
-    if outcome.outcome is not None or (None in scores and 0.0 not in scores):
-        return outcome
-    return replace(outcome, outcome=_outcome(min(score for score in scores if score is not None)))
+    decided = list(outcomes)
+    for index, outcome in enumerate(outcomes):
+        of_outcome = [value for value in values if value.position == index]
+        scores = [value.score for value in of_outcome]
+        known = [score for score in scores if score is not None]
+        if known and outcome.parameters is not None and outcome.expectation is not None:
+            before, threshold = outcome.parameters, outcome.expectation.parameter_threshold
+            wrong = tuple(value.name for value in of_outcome if value.score == 0.0)
+            right = sum(score == 1.0 for score in scores)
+            still_open = before.unclear - right - len(wrong)
+            score = ParameterScore(before.matched + right, before.total, still_open, before.wrong + wrong)
+            gate = parameter_outcome(score, case.thresholds.parameter if threshold is None else threshold)
+            is_gated = case.kind == "scenario" or case.step_tool_correctness_enabled
+            result = gate if is_gated else outcome.outcome
+            decided[index] = replace(outcome, outcome=result, parameters=score, parameter_outcome=gate)
+        elif known and outcome.outcome is None and (None not in scores or 0.0 in scores):
+            decided[index] = replace(outcome, outcome="PASS" if min(known) else "FAIL")
+    return decided
 
 
 # CES's AggregatedMetrics, made of the sums of evaluation results.
@@ -244,11 +234,30 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
     turns = [pair for pair in sample.pairs if pair.expected is not None or pair.label]
     if case is None or (case.kind == "golden" and not turns):
         return Verdict(None, ("the golden has no turns",))
+    results: list[Outcome | None] = []
+    reasons = []
     if case.kind == "golden":
-        results, reasons = _checked_turns(sample, turns, judgements)
+        open_turns = []
+        for pair in turns:
+            outcomes = [outcome.outcome for outcome in judgements.golden_outcomes(sample, pair)]
+            similarity = judgements.similarity(sample, pair)
+            results += [*outcomes, sample.replay(pair).tool_outcome, similarity[1] if similarity else None]
+            results += ["FAIL"] if pair.label == MISSING_TURN else []
+            open_turns += [pair.index] if None in outcomes else []
+        if open_turns:
+            why = judgements.why(ces.SemanticSimilarity.name, open_turns)
+            why = why or judgements.why(ces.SemanticMatch.name, open_turns)
+            need = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
+            reasons.append(f"{need} a judge to compare meaning{why}")
         gated = [pair for pair in turns if hallucination_gates(sample, pair)]
     else:
-        results, reasons = _checked_scenario(sample, case, judgements)
+        results += [outcome.outcome for outcome in judgements.scenario_outcomes(sample)]
+        if None in results:
+            reasons.append("expectations need a judge" + judgements.why(ces.ScenarioExpectations.name))
+        goal = judgements.of_whole(ces.UserGoalSatisfaction.name)
+        results.append(goal.outcome if goal else None)
+        if results[-1] is None and case.user_goal_enabled and case.user_goal != "IGNORED":
+            reasons.append("the user goal needs a judge" + judgements.why(ces.UserGoalSatisfaction.name))
         counts = case.thresholds.scenario_hallucination == "ENABLED"
         gated = [pair for pair in sample.pairs if counts and needs_hallucination_check(pair)]
     clean = {pair.index: is_clean(pair, judgements) for pair in gated}
@@ -267,38 +276,3 @@ def ces_verdict(scored: ScoredConversation) -> Verdict:
     if not (reasons or stated or gated or "PASS" in results):
         reasons.append(f"the {case.kind} checks nothing")
     return Verdict(None, tuple(reasons)) if reasons else Verdict("PASS")
-
-
-def _checked_turns(
-    sample: Sample, turns: Iterable[TurnPair], judgements: Judgements
-) -> tuple[list[Outcome | None], list[str]]:
-    """Returns the results of the turns of a golden, and why some are open."""
-    results: list[Outcome | None] = []
-    open_turns = []
-    for pair in turns:
-        outcomes = [outcome.outcome for outcome in judgements.golden_outcomes(sample, pair)]
-        similarity = judgements.similarity(sample, pair)
-        results += [*outcomes, sample.replay(pair).tool_outcome, similarity[1] if similarity else None]
-        results += ["FAIL"] if pair.label == MISSING_TURN else []
-        open_turns += [pair.index] if None in outcomes else []
-    if not open_turns:
-        return results, []
-    names = (ces.SemanticSimilarity.name, ces.SemanticMatch.name)
-    why = judgements.why(names[0], open_turns) or judgements.why(names[1], open_turns)
-    need = "1 turn needs" if len(open_turns) == 1 else f"{len(open_turns)} turns need"
-    return results, [f"{need} a judge to compare meaning{why}"]
-
-
-def _checked_scenario(
-    sample: Sample, case: EvalCase, judgements: Judgements
-) -> tuple[list[Outcome | None], list[str]]:
-    """Returns the results of the expectations of a scenario and of its user goal, and why some are open."""
-    results = [outcome.outcome for outcome in judgements.scenario_outcomes(sample)]
-    reasons = []
-    if None in results:
-        reasons.append("expectations need a judge" + judgements.why(ces.ScenarioExpectations.name))
-    goal = judgements.of_whole(ces.UserGoalSatisfaction.name)
-    reached = goal.outcome if goal else None
-    if reached is None and case.user_goal_enabled and case.user_goal != "IGNORED":
-        reasons.append("the user goal needs a judge" + judgements.why(ces.UserGoalSatisfaction.name))
-    return [*results, reached], reasons

@@ -81,62 +81,51 @@ def _features(user: str | None, calls: Iterable[ToolCall] | None) -> _Features:
     return _Features(text, Counter(rouge_tokens(text)), frozenset(call.name for call in calls or ()))
 
 
-class _Recorded:
-    """The recorded turns, with indexes of the tokens of the user's words, of the words and of the tools."""
+def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPlaces:
+    """Aligns two lists of turns in order, so that the summed similarity is as large as possible.
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
-        import numpy as np
+    Turns with nothing in common are never paired; None marks a missing or an extra turn. The ROUGE-1 F of the
+    user's words counts twice, the overlap of the called tools' names (Jaccard) once; a side on which nothing
+    is stated does not count. Turns that the agent opens are alike.
+    """
+    import numpy as np
 
-        features = [_features(turn.user, turn.tool_calls) for turn in turns]
-        tokens: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        texts: defaultdict[str, list[int]] = defaultdict(list)
-        for index, turn in enumerate(features):
-            texts[turn.text].append(index)
-            for token, count in turn.counts.items():
-                tokens[token].append((index, count))
-        self._tokens = {token: np.array(counted).T for token, counted in tokens.items()}
-        self._texts = {text: np.array(at) for text, at in texts.items()}
-        self._sizes = np.array([turn.counts.total() or 1 for turn in features], int)
-        self._tools = list({turn.tools: None for turn in features})
-        numbers = {tools: number for number, tools in enumerate(self._tools)}
-        self._tools_of = np.array([numbers[turn.tools] for turn in features], int)
+    golden = [_features(turn.user, turn.tool_calls) for turn in expected]
+    recorded = [_features(turn.user, turn.tool_calls) for turn in actual]
+    # Indexes of the recorded turns by the tokens of the user's words, by the words, and by the tools.
+    of_token: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    of_text: defaultdict[str, list[int]] = defaultdict(list)
+    for index, turn in enumerate(recorded):
+        of_text[turn.text].append(index)
+        for token, count in turn.counts.items():
+            of_token[token].append((index, count))
+    tokens = {token: np.array(counted).T for token, counted in of_token.items()}
+    texts = {text: np.array(at) for text, at in of_text.items()}
+    sizes = np.array([turn.counts.total() or 1 for turn in recorded], int)
+    tools = list({turn.tools: None for turn in recorded})
+    numbers = {names: number for number, names in enumerate(tools)}
+    tools_of = np.array([numbers[turn.tools] for turn in recorded], int)
 
-    def similarities(self, wanted: _Features, first: int, stop: int) -> "npt.NDArray[np.float64]":
-        """Returns the similarities of a golden turn with recorded turns, 0..1.
-
-        The ROUGE-1 F of the user's words counts twice, the overlap of the called tools' names (Jaccard) once;
-        a side on which nothing is stated does not count. Turns that the agent opens are alike.
-        """
-        import numpy as np
-
-        common = np.zeros(stop - first)
+    def similarities(row: int, first: int, stop: int) -> "npt.NDArray[np.float64]":
+        wanted, common = golden[row], np.zeros(stop - first)
         for token, most in wanted.counts.items():
-            if token in self._tokens:
-                places, counts = self._tokens[token]
+            if token in tokens:
+                places, counts = tokens[token]
                 start, end = places.searchsorted((first, stop))
                 common[places[start:end] - first] += np.minimum(counts[start:end], most)
         # ROUGE-1 F as `rouge_score` computes it.
-        precision, recall = common / self._sizes[first:stop], common / (wanted.counts.total() or 1)
+        precision, recall = common / sizes[first:stop], common / (wanted.counts.total() or 1)
         users = 2 * precision * recall / np.where(common > 0, precision + recall, 1)
-        if wanted.text in self._texts:
-            places = self._texts[wanted.text]
+        if wanted.text in texts:
+            places = texts[wanted.text]
             start, end = places.searchsorted((first, stop))
             users[places[start:end] - first] = 1.0
         if not wanted.tools:
             return users
-        shares = np.array([len(wanted.tools & tools) / len(wanted.tools | tools) for tools in self._tools])
-        return (_USER_WEIGHT * users + shares[self._tools_of[first:stop]]) / (_USER_WEIGHT + 1.0)
+        shares = np.array([len(wanted.tools & names) / len(wanted.tools | names) for names in tools])
+        return (_USER_WEIGHT * users + shares[tools_of[first:stop]]) / (_USER_WEIGHT + 1.0)
 
-
-def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPlaces:
-    """Aligns two lists of turns in order, so that the summed similarity is as large as possible.
-
-    Turns with nothing in common are never paired; None marks a missing or an extra turn.
-    """
-    wanted, recorded = [_features(turn.user, turn.tool_calls) for turn in expected], _Recorded(actual)
-    return align_in_order(
-        len(expected), len(actual), lambda row, *columns: recorded.similarities(wanted[row], *columns)
-    )
+    return align_in_order(len(expected), len(actual), similarities)
 
 
 # Pairs expected with actual things, as well as possible over all of them together.

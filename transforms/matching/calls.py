@@ -67,11 +67,11 @@ class PairedCalls:
     @property
     def partners(self) -> list[int | None]:
         """For every expected call the index of its partner among those made, or None."""
-        if self._partners is None:
-            self._partners = [*range(len(self.expected))] if self.are_equal else self._pair()
-        return self._partners
-
-    def _pair(self) -> list[int | None]:
+        if self._partners is not None:
+            return self._partners
+        if self.are_equal:
+            self._partners = [*range(len(self.expected))]
+            return self._partners
         partners: list[int | None] = [None] * len(self.expected)
         # Only where no call has a resource does the name identify a tool.
         has_resources = any([call.resource for call in (*self.expected, *self.made)])
@@ -84,6 +84,7 @@ class PairedCalls:
                 pairs = _pair_group([self.expected[i] for i in rows], [self.made[j] for j in columns])
                 for i, column in zip(rows, pairs, strict=True):
                     partners[i] = None if column is None else columns[column]
+        self._partners = partners
         return partners
 
 

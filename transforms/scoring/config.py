@@ -84,32 +84,32 @@ def build_criteria(config: EvalConfig) -> tuple[base.Criterion, ...]:
                 check_glob(glob)
             except ValueError as error:
                 raise ConfigError(f"config: {name}: {error}") from None
-    return tuple(_criterion(name, value, config) for name, value in config.criteria.items())
-
-
-def _criterion(name: str, value: JsonValue, config: EvalConfig) -> base.Criterion:
-    if name == STATUS:
-        raise ConfigError(
-            f"config: criteria.{name}: it stands for the verdicts, and no criterion can have this name"
-        )
-    if name in config.custom_metrics:  # in place of any other criterion of its name, as in google-adk
-        function = config.custom_metrics[name].code_config.name
-        threshold = value.get("threshold") if isinstance(value, dict) else value
-        return base.CustomMetric(name=name, function=function, **_threshold(name, threshold))
-    kind = base.CRITERIA.find(name, "config: criteria.")
-    fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
-    if config.adk_compat and "adk_compat" in kind.model_fields:
-        fields.setdefault("adk_compat", True)
-    for shared, value in (("tools", config.tools), ("prices", config.prices)):
-        if shared in fields:
-            where = f"config: criteria.{name}.{shared}"
-            raise ConfigError(f"{where}: `{shared}` stands beside `criteria`, for all of them")
-        if shared in kind.model_fields:
-            fields[shared] = value
-    try:
-        return kind.model_validate(fields)
-    except ValidationError as error:
-        raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+    criteria: list[base.Criterion] = []
+    for name, value in config.criteria.items():
+        if name == STATUS:
+            raise ConfigError(
+                f"config: criteria.{name}: it stands for the verdicts, and no criterion can have this name"
+            )
+        if name in config.custom_metrics:  # in place of any other criterion of its name, as in google-adk
+            function = config.custom_metrics[name].code_config.name
+            threshold = value.get("threshold") if isinstance(value, dict) else value
+            criteria.append(base.CustomMetric(name=name, function=function, **_threshold(name, threshold)))
+            continue
+        kind = base.CRITERIA.find(name, "config: criteria.")
+        fields = _snake_fields(name, value) if isinstance(value, dict) else _threshold(name, value)
+        if config.adk_compat and "adk_compat" in kind.model_fields:
+            fields.setdefault("adk_compat", True)
+        for key, shared in (("tools", config.tools), ("prices", config.prices)):
+            if key in fields:
+                where = f"config: criteria.{name}.{key}"
+                raise ConfigError(f"{where}: `{key}` stands beside `criteria`, for all of them")
+            if key in kind.model_fields:
+                fields[key] = shared
+        try:
+            criteria.append(kind.model_validate(fields))
+        except ValidationError as error:
+            raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+    return tuple(criteria)
 
 
 def _threshold(name: str, value: JsonValue) -> JsonObject:
@@ -133,30 +133,24 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     first = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     path = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = _fields_at(model, first["loc"][:-1])
+        choices = [model]  # whose fields there are at its place; none where that is unknown
+        for step in first["loc"][:-1]:
+            field = choices[0].model_fields.get(snake_case(step)) if isinstance(step, str) else None
+            if field is not None:
+                choices = [kind for kind in _classes(field.annotation) if issubclass(kind, BaseModel)]
+            elif isinstance(step, str):  # the name that stands for one of several models
+                named = (
+                    c for c in choices if any(step in get_args(f.annotation) for f in c.model_fields.values())
+                )
+                choices = list(named) or choices
+            if not choices:
+                break
+        known = [*choices[0].model_fields] if choices else []
         return f"{path}: unknown field{did_you_mean(str(first['loc'][-1]), known)}"
     message = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] in ("model_type", "dict_type", "model_attributes_type"):
         message = f"a JSON object is needed, not {type(first['input']).__name__}"
     return f"{path}: {message}" if path else message
-
-
-def _fields_at(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
-    """Returns the fields that there are at a place of a model; none where that is unknown."""
-    choices = [model]
-    for step in path:
-        field = model.model_fields.get(snake_case(step)) if isinstance(step, str) else None
-        if field is not None:
-            choices = [c for c in _classes(field.annotation) if issubclass(c, BaseModel)]
-        elif isinstance(step, str):  # the name that stands for one of several models
-            named = (
-                c for c in choices if any(step in get_args(f.annotation) for f in c.model_fields.values())
-            )
-            choices = list(named) or choices
-        if not choices:
-            return []
-        model = choices[0]
-    return list(model.model_fields)
 
 
 def _classes(annotation: Any) -> list[type]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, create_model
 
 from turnwise.schemas.config import Cascade
 from turnwise.schemas.jsonio import JsonObject, grouped
-from turnwise.schemas.score import JudgeUse, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
 from turnwise.transforms.judging.ask import Ask, JudgeSample, NotAsked, Question, R, known_sum, sum_uses
 from turnwise.transforms.judging.batches import LATER
@@ -118,8 +118,8 @@ async def cascade_score(
     confidence = least_confidence(recorder.samples)
     doubt = await _doubt(cheap, cascade, run, member, confidence)
     detail: JsonObject = {"first": {**member.detail(), "confidence": confidence}}
-    decided, last = score, ", ".join(options.judge_model or "" for options in others)
-    members = [member]
+    last = ", ".join(options.judge_model or "" for options in others)
+    decided, members = score, [member]
     if doubt is None:
         detail |= {"decided_by": "first", "why": None, "unsure": None}
         # What the other judge would have been asked at least, by model.
@@ -138,7 +138,8 @@ async def cascade_score(
         decided = again or Score(None, reason="the second judge gave no score")
         members.append(Member(last, decided, None, recorder))
         detail |= {"decided_by": "second", "why": doubt[1], "unsure": doubt[0], "spared": None}
-    decided.judge = joint_use(f"{cascade.model} > {last}", members)
+    use = sum_uses([member.score.judge for member in members if member.score])
+    decided.judge = use and replace(use, model=f"{cascade.model} > {last}")
     decided.details = {**(decided.details or {}), CASCADE: detail}
     return decided
 
@@ -211,7 +212,8 @@ async def panel_score(criterion: JudgedCriterion, run: JudgeOnce, ask: Ask) -> S
         "members": [member.detail() for member in members],
     }
     score.details = {**(score.details or {}), PANEL: panel}
-    score.judge = joint_use(", ".join(member.model for member in members), members)
+    use = sum_uses([member.score.judge for member in members if member.score])
+    score.judge = use and replace(use, model=", ".join(member.model for member in members))
     return score
 
 
@@ -299,12 +301,6 @@ async def caught(
         return await ask(*arguments)
     except SystemExit as error:
         return error
-
-
-def joint_use(model: str, members: Sequence[Member]) -> JudgeUse | None:
-    """Returns the usage of several models for one score, under one name; None: none is stated."""
-    use = sum_uses([member.score.judge for member in members if member.score])
-    return use and replace(use, model=model)
 
 
 # Answers that state how sure the judge is.

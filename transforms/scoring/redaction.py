@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
-from itertools import chain
 from math import isfinite
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -57,7 +56,6 @@ _GOES_ON = re.compile(r"[.,:/-]\d")
 _LEFT_OF_CUT = 200
 _MEMORY = 64 << 20
 """Bytes for the pattern of all kinds; with less, RE2 takes a hundred times as long."""
-_Mark = Callable[[str, str, str], str]
 _PLAIN_COLUMNS = {
     "run_id", "criterion", "outcome", "verdict", "score_id", "case_digest", "case_etag", "name", "severity",
     "severity_reason", "judge", "sampled_out", "ended", "worst_criterion", "stage", "createTime", "startTime",
@@ -69,13 +67,10 @@ _ID_COLUMNS = {
     "conversation_id", "user_id", "eval_id", "eval_set_id", "task", "source", "tags", "conversation",
     "sessionId", "displayName", "language", "event_time",
 }  # fmt: skip
-_IDS = ("eval_id", "eval_set_id")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 _OF_VERSION = re.compile(r"[\d._-]+")
 """How versions are written, `1.2.3.4` and `2024-11-29` among them."""
 _NUMBERED = re.compile(r"<([A-Z][A-Z0-9_]*)_\d{1,9}>")
-_OF_IDS = "match"
-"""The stage whose messages name cases and sets."""
 
 _AS_WRITTEN = ("",)
 """The path of what has no canonical form: a raw record, or JSON in a text."""
@@ -83,7 +78,10 @@ _JUDGED_KEYS = {
     *_AS_WRITTEN, "args", "arguments", "response", "result", "differing", "values", "variables", "state",
     "session_state", "final_session_state", "session_input", "payloads", "data", "labels", "meta", "wire",
 }  # fmt: skip
-"""Keys above numbers of a conversation. Small numbers elsewhere are scores, counts, places and durations."""
+"""Keys above numbers of a conversation, which were said, called or expected.
+
+Small numbers elsewhere were measured: scores, counts, places and durations.
+"""
 
 
 class Redactor:
@@ -153,7 +151,7 @@ class Redactor:
 
     def _at_path(self, value: JsonValue, path: tuple[str, ...]) -> JsonValue:
         """Returns what stands at a path of the config, with markers; what was measured stays."""
-        is_judged = _is_judged(path)
+        is_judged = not _JUDGED_KEYS.isdisjoint(path)
         return _mapped(
             value, lambda leaf: self._literal(leaf, path[-1]) if is_judged or isinstance(leaf, str) else leaf
         )
@@ -225,7 +223,16 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value, key)
         if isinstance(value, dict):
-            return self._object(value, path)
+            done: dict[str, JsonValue] = {}
+            for name, item in value.items():
+                marked = self.text(name) if len(name) > 5 or name in self._literals else name
+                while marked in done:  # two keys with one marker
+                    marked += "'"
+                is_path = self._paths and _ends((*path, name), self._paths)
+                keyed = item if is_path else self._keyed(_name_of(value, name, path), item)
+                is_kept = self._kept and keyed == item and str(item) in self._kept
+                done[marked] = item if is_kept else self.redact(keyed, (*path, name))
+            return done
         if isinstance(value, list):
             pairs = [(_pair(item), item) for item in value]
             items = [[pair[0], self._keyed(*pair)] if pair else item for pair, item in pairs]
@@ -235,23 +242,11 @@ class Redactor:
         is_small, text = abs(value) < 1e6, _text_of(value)
         if is_small and text not in self._literals and not self._config.patterns:
             return value
-        if not _is_judged(path) and (is_small or "details" not in path):
+        if _JUDGED_KEYS.isdisjoint(path) and (is_small or "details" not in path):
             return value
         # Numbers are times, amounts and places more often than phone numbers.
-        done = self.text(text, key, is_number=True)
-        return value if done == text else done
-
-    def _object(self, value: dict[str, JsonValue], path: tuple[str, ...]) -> JsonValue:
-        done: dict[str, JsonValue] = {}
-        for key, item in value.items():
-            name = self.text(key) if len(key) > 5 or key in self._literals else key
-            while name in done:  # two keys with one marker
-                name += "'"
-            is_path = self._paths and _ends((*path, key), self._paths)
-            keyed = item if is_path else self._keyed(_name_of(value, key, path), item)
-            is_kept = self._kept and keyed == item and str(item) in self._kept
-            done[name] = item if is_kept else self.redact(keyed, (*path, key))
-        return done
+        redacted_text = self.text(text, key, is_number=True)
+        return value if redacted_text == text else redacted_text
 
     def _parts(self, items: list[JsonValue]) -> list[JsonValue]:
         """Replaces values that begin in one part of a text and end in the next one."""
@@ -304,13 +299,25 @@ class Redactor:
         spans = self._spans(text, hint, cue=cue)
         if len(self._literals) > known:  # what the text names may stand in it a second time
             spans = self._spans(text, hint, cue=cue)
-        return self._cut(_replaced(text, spans))
+        text = _replaced(text, spans)
+        # What is left of values where a text was cut.
+        is_cut = self._spelled and ("…" in text or "..." in text or "[" in text)
+        for match in reversed(list(_CUT.finditer(text))[:20] if is_cut else []):
+            before, after = text[: match.start()], text[match.end() :]
+            for raw, marker in self._spelled.items():
+                sizes = range(len(raw), _SHORTEST_PIECE - 1, -1)
+                if size := next((n for n in sizes if before.endswith(raw[:n])), 0):
+                    text = f"{before[:-size]}{marker}{match[0]}{after}"
+                    break
+        return text
 
     def _spans(
-        self, text: str, hint: bool | None, mark: _Mark | None = None, cue: str = ""
+        self, text: str, hint: bool | None, is_id: bool = False, cue: str = ""
     ) -> list[tuple[int, int, str]]:
-        """Returns the places of values and their markers, in order; `cue`: words before the text."""
-        mark = mark or self._marker
+        """Returns the places of values and their markers, in order; `cue`: words before the text.
+
+        In ids (`is_id`) values have the markers that are the same in all conversations.
+        """
         plain = personal.folded(text)
         taken, spans = bytearray(len(text)), list[tuple[int, int, str]]()
         for match in _MARKER.finditer(text) if "<" in text else ():
@@ -320,53 +327,56 @@ class Redactor:
             if literal not in text:
                 continue
             is_word = literal in self._repeated
-            if mark == _lasting_marker:  # ids have the marker of all conversations
+            if is_id:
                 if not self._is_value(literal):
                     continue
                 marker = _lasting(marker, literal)
-            spans += [
-                (*ends, marker)
-                for start, end in _places(text, literal)
+            for start, end in _places(text, literal):
                 # A number, or what may be a word, is apart from others.
-                if not (is_word or literal.isdigit())
-                or not any(at and _WITHIN.match(text, at - 1) for at in (start, end))
-                if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end)
-                for ends in _take(taken, start, end)
-            ]
-        detected = (self._detected(plain, cue, hint), personal.service_findings(self._config, text))
-        findings = [*chain(self._by_patterns(text), *detected)]
-        findings.sort(key=lambda finding: _CUT.match(text, finding.end) is not None)
-        for start, end, kind, key in findings:
-            if not any(a <= start and end <= b for a, b in kept) and (places := _take(taken, start, end)):
-                longer = self._of_longer(kind, text, start, end) if mark == self._marker else None
-                marker = longer or mark(kind, key, text[start:end])
-                spans += [(*ends, marker) for ends in places]
-                number = plain[start:end]  # of a phone, which only the word beside it may tell
-                is_cued = kind in _CUED or (
-                    kind == "PHONE"
-                    and number not in self._literals
-                    and not any(personal.find(number, ("phone",), self._config.regions))
-                )
-                if is_cued and mark == self._marker and places == [(start, end)]:
-                    self._repeat(text[start:end], marker)
+                is_apart = is_word or literal.isdigit()
+                if is_apart and any(at and _WITHIN.match(text, at - 1) for at in (start, end)):
+                    continue
+                if not is_word or _is_alone(cue + text, len(cue) + start, len(cue) + end):
+                    spans += [(*ends, marker) for ends in _take(taken, start, end)]
+        for start, end, kind, key in self._detected(text, plain, cue, hint):
+            if any(a <= start and end <= b for a, b in kept) or not (places := _take(taken, start, end)):
+                continue
+            part, number = text[start:end], plain[start:end]
+            if is_id:
+                spans += [(*ends, _lasting_marker(kind, key)) for ends in places]
+                continue
+            marker = ""
+            if _CUT.match(text, end) and part not in self._spelled:  # a longer value may be shortened here
+                longer = (name for raw, name in self._spelled.items() if raw.startswith(part))
+                marker = next((name for name in longer if name[1:].rpartition("_")[0] == kind), "")
+            marker = marker or self._marker(kind, key, part)
+            spans += [(*ends, marker) for ends in places]
+            # A phone number may be one only by the word beside it.
+            is_cued = kind in _CUED or (
+                kind == "PHONE"
+                and number not in self._literals
+                and not any(personal.find(number, ("phone",), self._config.regions))
+            )
+            if is_cued and places == [(start, end)]:
+                self._repeat(part, marker)
         return sorted(spans)
 
-    def _of_longer(self, kind: str, text: str, start: int, end: int) -> str | None:
-        """Returns the marker of the value that is shortened here; None: there is none."""
-        part = text[start:end]
-        if not _CUT.match(text, end) or part in self._spelled:
-            return None
-        longer = (mark for raw, mark in self._spelled.items() if raw.startswith(part))
-        return next((mark for mark in longer if mark[1:].rpartition("_")[0] == kind), None)
-
-    def _detected(self, text: str, cue: str, hint: bool | None) -> tuple[personal.Finding, ...]:
-        """Returns what the detectors see in a folded text; they are asked once, whatever is learnt later."""
-        options = (text, cue, self._config.kinds, self._config.regions, hint)
-        if len(text) <= _SHORT:
-            return _short_findings(*options)
-        if options not in self._findings:
+    def _detected(self, text: str, plain: str, cue: str, hint: bool | None) -> list[personal.Finding]:
+        """Returns what patterns, detectors (in the folded text) and a service see; what is cut, last."""
+        findings: list[personal.Finding] = []
+        readable = text if text.isascii() else _HALVES.sub("?", text)
+        for name, pattern in self._config.patterns.items():
+            for match in compiled(pattern).finditer(readable):
+                if match[0].isdigit() and _SHARE.search(text[max(match.start() - 20, 0) : match.start()]):
+                    continue
+                findings.append(personal.Finding(match.start(), match.end(), name, match[0]))
+        # The detectors are asked once, whatever is learnt later.
+        options = (plain, cue, self._config.kinds, self._config.regions, hint)
+        if len(plain) > _SHORT and options not in self._findings:
             self._findings[options] = _findings(*options)
-        return self._findings[options]
+        findings += _short_findings(*options) if len(plain) <= _SHORT else self._findings[options]
+        findings += personal.service_findings(self._config, text)
+        return sorted(findings, key=lambda finding: _CUT.match(text, finding.end) is not None)
 
     def _repeat(self, value: str, marker: str) -> None:
         """Gives a value its marker where it stands without the word that says what it is."""
@@ -384,14 +394,6 @@ class Redactor:
                 self._markers = {key: name for key, name in self._markers.items() if name != other}
                 self._spelled[part] = marker
 
-    def _by_patterns(self, text: str) -> Iterator[personal.Finding]:
-        readable = text if text.isascii() else _HALVES.sub("?", text)
-        for name, pattern in self._config.patterns.items():
-            for match in compiled(pattern).finditer(readable):
-                if match[0].isdigit() and _SHARE.search(text[max(match.start() - 20, 0) : match.start()]):
-                    continue
-                yield personal.Finding(match.start(), match.end(), name, match[0])
-
     def _marker(self, kind: str, key: str, raw: str) -> str:
         marker = self._markers.get((kind, key))
         if marker is None:
@@ -404,25 +406,12 @@ class Redactor:
         self._spelled.setdefault(raw, marker)
         return marker
 
-    def _cut(self, text: str) -> str:
-        """Replaces what is left of values where a text was cut."""
-        if not self._spelled or not ("…" in text or "..." in text or "[" in text):
-            return text
-        for match in reversed(list(_CUT.finditer(text))[:20]):
-            before, after = text[: match.start()], text[match.end() :]
-            for raw, marker in self._spelled.items():
-                sizes = range(len(raw), _SHORTEST_PIECE - 1, -1)
-                if size := next((n for n in sizes if before.endswith(raw[:n])), 0):
-                    text = f"{before[:-size]}{marker}{match[0]}{after}"
-                    break
-        return text
-
     def identity(self, text: str) -> str:
         """Returns an id with markers that are the same in all conversations, so that tables can be joined."""
         done = self._names.get(text)
         if done is None:
             whole = _lasting(self._literals[text], text) if self._is_value(text) else None
-            done = self._names[text] = whole or _replaced(text, self._spans(text, False, _lasting_marker))
+            done = self._names[text] = whole or _replaced(text, self._spans(text, False, is_id=True))
         return done
 
     def _is_value(self, name: str) -> bool:
@@ -435,7 +424,7 @@ class Redactor:
             return self.identity(text)
         spans = [
             (start, end, marker)
-            for start, end, marker in self._spans(text, False, _lasting_marker)
+            for start, end, marker in self._spans(text, False, is_id=True)
             if marker[1:].rpartition("_")[0].lower() not in REDACTED_KINDS
             or not _OF_VERSION.fullmatch(text, start, end)
         ]
@@ -527,23 +516,18 @@ def _replaced(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
     return f"{''.join(pieces)}{text[last:]}" if pieces else text
 
 
-def _lasting_marker(kind: str, key: str, raw: str) -> str:
+def _lasting_marker(kind: str, key: str) -> str:
     return f"<{kind}_{blake2b(key.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}>"
 
 
 def _lasting(marker: str, raw: str) -> str:
     """Returns the marker that a value has in ids, in place of that of a conversation."""
     numbered = _NUMBERED.fullmatch(marker)
-    return _lasting_marker(numbered[1], raw, raw) if numbered else marker
+    return _lasting_marker(numbered[1], raw) if numbered else marker
 
 
 def _ends(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> bool:
     return any(path[-len(ending) :] == ending for ending in paths)
-
-
-def _is_judged(path: tuple[str, ...]) -> bool:
-    """Returns whether what stands at a path was said, called or expected, and was not measured."""
-    return not _JUDGED_KEYS.isdisjoint(path)
 
 
 def _is_number(value: JsonValue) -> bool:
@@ -754,7 +738,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record[:-_LEFT_OF_CUT]  # a value that is cut there has no form to tell it by
         structure = json_structure(record)
         if structure is not None:
-            ids = [structure.get(key) for key in _IDS] if isinstance(structure, dict) else []
+            holder = structure if isinstance(structure, dict) else {}
+            ids = (holder.get("eval_id"), holder.get("eval_set_id"))
             redactor.name_ids(name for name in ids if isinstance(name, str))
             redactor.learn([structure], _AS_WRITTEN)
             done = redactor.redact(structure, _AS_WRITTEN)
@@ -767,7 +752,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
                     redactor.learn([{key: match[1] or match[2]}])
             record = redactor.text(record)
         failure.record = record
-    message = redactor.identity(failure.message) if failure.stage == _OF_IDS else failure.message
+    # Messages of matching name cases and sets.
+    message = redactor.identity(failure.message) if failure.stage == "match" else failure.message
     failure.message = redactor.text(message)
     failure.conversation_id = failure.conversation_id and redactor.identity(failure.conversation_id)
     failure.app_version = failure.app_version and redactor.version(failure.app_version)

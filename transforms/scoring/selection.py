@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from turnwise.schemas.config import STATUS, JudgeConfig, RedactConfig
-from turnwise.schemas.conversation import ExpectedTurn, Problem, Turn, turn_name
+from turnwise.schemas.conversation import Problem, Turn, turn_name
 from turnwise.schemas.score import Failure, Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.ces import SemanticMatch
@@ -116,7 +116,6 @@ def select(
 
 
 def _asking(criterion: J, judge: JudgeConfig, asks_models: bool) -> J:
-    """Returns a criterion that asks by the prompts and the models of a run."""
     judge_options = criterion.judge_model_options
     options = judge_options.within(judge) if asks_models else judge_options.without_others()
     return criterion if options is judge_options else criterion.asking(options)
@@ -140,8 +139,8 @@ def turn_gap(criterion: Criterion, sample: Sample, pair: TurnPair) -> str | None
     if not sample.has_gaps:
         return None
     as_adk = criterion.as_adk
-    if criterion.needs_expected_calls and pair.expected is not None and _is_unread(pair.expected, as_adk):
-        return pair.expected.unread
+    if criterion.needs_expected_calls and (unread := _unread_of(pair, as_adk)):
+        return unread
     if pair.actual is None:
         return None
     gap = _gap(pair.actual, criterion.rests_on, as_adk)
@@ -172,12 +171,13 @@ def _unread(sample: Sample, as_adk: bool) -> Iterator[str]:
     if sample.eval_case is not None and sample.eval_case.unread:
         yield sample.eval_case.unread
     for pair in sample.pairs:
-        if pair.expected is not None and _is_unread(pair.expected, as_adk):
-            yield f"{turn_name(pair.index)}: {pair.expected.unread}"
+        if unread := _unread_of(pair, as_adk):
+            yield f"{turn_name(pair.index)}: {unread}"
 
 
-def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
-    return bool(expected.unread) and not (as_adk and expected.adk_reads)
+def _unread_of(pair: TurnPair, as_adk: bool) -> str | None:
+    expected = pair.expected
+    return None if expected is None or (as_adk and expected.adk_reads) else expected.unread
 
 
 def _first(turns: Iterable[Turn], parts: Sequence[str], as_adk: bool) -> str | None:

@@ -63,7 +63,7 @@ class ConversationStore:
             " FROM conversations WHERE key = ? OR result = ? ORDER BY key = ? DESC"
         )
         key = key_of(name)
-        row = self._connection.execute(query, (key, _key_or_none(result), key)).fetchone()
+        row = self._connection.execute(query, (key, result and key_of(result), key)).fetchone()
         return StoredConversation(*row) if row else None
 
     def is_new(self, known: StoredConversation, contribution: Contribution) -> bool:
@@ -77,7 +77,7 @@ class ConversationStore:
     def forgotten(self, name: str, result: str | None) -> bytes | None:
         """Returns the digest of a pruned conversation; None if it was not pruned."""
         query = "SELECT digest FROM forgotten WHERE key IN (?, ?)"
-        row = self._connection.execute(query, (key_of(name), _key_or_none(result))).fetchone()
+        row = self._connection.execute(query, (key_of(name), result and key_of(result))).fetchone()
         return bytes(row[0]) if row else None
 
     def drop(self, known: StoredConversation) -> None:
@@ -107,7 +107,7 @@ class ConversationStore:
         key = key_of(contribution.name)
         # The caller passes the event time of the first revision, so that a revision stays in its window.
         row = (
-            *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
+            *(key, result and key_of(result), contribution.revision, written, contribution.digest),
             *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
             *(dump_json(counts).decode(), self.changes, max(now, contribution.event_time)),
         )
@@ -175,10 +175,6 @@ class ConversationStore:
         update = 'UPDATE spans SET number = ?, start = ? WHERE key = ? AND "table" = ?'
         self._connection.executemany(update, moved)
         self._connection.execute('DELETE FROM dead WHERE "table" = ? AND number = ?', old)
-
-
-def _key_or_none(name: str | None) -> int | None:
-    return None if name is None else key_of(name)
 
 
 def _version_of(contribution: Contribution | StoredConversation) -> bytes:

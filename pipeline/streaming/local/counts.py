@@ -57,9 +57,6 @@ class WindowSums:
         return [SumsChange(1, start, version, unpacked(statistics)) for start, version, statistics in rows]
 
 
-_READING = ("read", "parse")
-
-
 def stream_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns the stored counts under the names that every run reports."""
     number = Counter(counts)
@@ -80,7 +77,8 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
         if row["stage"] == "parse_case":
             counts["rejected_cases"] += 1
         elif outcome.contribution is None and row["stage"] not in (STAGE, "alert"):
-            counts["rejected_records" if row["stage"] in _READING else "rejected_conversations"] += 1
+            is_reading = row["stage"] in ("read", "parse")
+            counts["rejected_records" if is_reading else "rejected_conversations"] += 1
     if outcome.contribution is not None:
         counts["results" if outcome.results else "rejected_conversations"] += 1
     counts.update(f"{GUESS}{guess}" for guess in outcome.guesses)

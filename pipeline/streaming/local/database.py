@@ -31,14 +31,7 @@ def _checked(*columns: str) -> str:
     return f"row_sum INTEGER AS (row_checksum({names})) STORED CHECK (row_sum = row_checksum({names}))"
 
 
-def _checksum(*values: object) -> int:
-    return crc32(ascii(values).encode())
-
-
-_CONVERSATION = (
-    *("key", "result", "revision", "written", "digest", "event_time"),
-    *("app_version", "statistics", "counts", "changed", "kept_at"),
-)
+_CONVERSATION = "key result revision written digest event_time app_version statistics counts changed kept_at"
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -50,7 +43,7 @@ CREATE TABLE IF NOT EXISTS conversations (
     key INTEGER NOT NULL UNIQUE, result INTEGER, revision INTEGER NOT NULL, written INTEGER NOT NULL,
     digest BLOB NOT NULL, event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL,
     counts TEXT NOT NULL, changed INTEGER NOT NULL, kept_at REAL NOT NULL,
-    {_checked(*_CONVERSATION)});
+    {_checked(*_CONVERSATION.split())});
 CREATE INDEX IF NOT EXISTS by_result ON conversations (result);
 CREATE INDEX IF NOT EXISTS by_change ON conversations (changed);
 CREATE INDEX IF NOT EXISTS by_age ON conversations (kept_at);
@@ -113,7 +106,9 @@ def open_database(directory: Path) -> sqlite3.Connection:
         raise ValueError(f"{PROGRESS_FILE}: cannot be written: it is read-only for this process")
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
     try:
-        connection.create_function("row_checksum", -1, _checksum, deterministic=True)
+        connection.create_function(
+            "row_checksum", -1, lambda *values: crc32(ascii(values).encode()), deterministic=True
+        )
         _check(connection, directory)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -174,25 +169,21 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
     allowed lateness, by the wall clock. `now` is the stream's time, `clock` the present one, in seconds since
     the epoch. The caller holds a transaction.
     """
-
-    def execute(statement: str, time: float) -> None:
-        connection.execute(statement, (time,))
-
+    execute, kept = connection.execute, rules.window + rules.window_lateness
     horizon, old = now - rules.allowed_lateness, "FROM sessions WHERE closed_at <= ?"
-    execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", horizon)
-    execute(f"DELETE {old}", horizon)
-    execute("DELETE FROM groups WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
-    kept = rules.window + rules.window_lateness
+    execute(f"INSERT OR REPLACE INTO forgotten SELECT key, x'', closed_at {old}", (horizon,))
+    execute(f"DELETE {old}", (horizon,))
+    execute("DELETE FROM groups WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
     horizon, old = now - kept, "FROM conversations WHERE kept_at <= ?"
     for key in ("key", "result"):
         rows = f"SELECT {key}, digest, kept_at {old} AND {key} IS NOT NULL"
-        execute(f"INSERT OR REPLACE INTO forgotten {rows}", horizon)
+        execute(f"INSERT OR REPLACE INTO forgotten {rows}", (horizon,))
     for table in ("digests", "spans"):
-        execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", horizon)
-    execute(f"DELETE {old}", horizon)
-    execute("DELETE FROM forgotten WHERE at <= ?", horizon - FORGOTTEN_SECONDS)
+        execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", (horizon,))
+    execute(f"DELETE {old}", (horizon,))
+    execute("DELETE FROM forgotten WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
     for table in ("settled", "rejected"):
-        execute(f"DELETE FROM {table} WHERE at <= ?", clock - kept)
+        execute(f"DELETE FROM {table} WHERE at <= ?", (clock - kept,))
 
 
 SCORES = "scores"
@@ -298,7 +289,7 @@ class Segments:
         segment = self._current[table]
         if self.lengths[segment] >= _LARGEST:
             segment = self._current[table] = SegmentId(table, segment.number + 1)
-            self._sync_one(table)
+            self.sync([table])
             self._files[table].close()
             self._files[table] = self._open(segment)
         text = score_lines(rows) if table == SCORES else b"\n".join(map(dump_json, rows)) + b"\n"
@@ -308,14 +299,11 @@ class Segments:
         self._tails[segment] = (self._tails[segment] + text[-_COMPARED:])[-_COMPARED:]
         return span
 
-    def sync(self) -> None:
-        """Syncs all files to disk; raises OSError."""
-        for table in TABLES:
-            self._sync_one(table)
-
-    def _sync_one(self, table: str) -> None:
-        self._files[table].flush()
-        os.fsync(self._files[table].fileno())
+    def sync(self, tables: Sequence[str] = TABLES) -> None:
+        """Syncs the files of tables to disk; raises OSError."""
+        for table in tables:
+            self._files[table].flush()
+            os.fsync(self._files[table].fileno())
 
     def rewrite(self, segment: SegmentId, dead: Sequence[tuple[int, int]]) -> SegmentId:
         """Copies a file without its dead spans (start, length; in order) to the table's next number."""

@@ -1,6 +1,5 @@
 """Drives the functions of a stream in this process, one bundle at a time, by its watermark and clock."""
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
@@ -8,10 +7,12 @@ from math import inf
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, sleep, time
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
 from msgspec import Struct
 
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
@@ -26,8 +27,9 @@ from turnwise.schemas.run import PROGRESS, RunInfo, StreamRules
 from turnwise.schemas.score import record_failure
 from turnwise.transforms.beam import windows
 from turnwise.transforms.beam.sessions import RecordContent, Sessions, firing_time
+from turnwise.transforms.beam.steps import GROUPED
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
-from turnwise.transforms.formats.reading import LoggedConversation, LogReader, parse_record
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.matching.sample import match_case
 from turnwise.transforms.metrics.state import MetricsState
@@ -124,8 +126,9 @@ class StreamLoop:
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[windows.SumsChange]) -> None:
         self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
         self._reader = LogReader(settings.input_format, settings.config)
+        self._parser = windows.ParseArrivalFn(self._reader)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
-        self._scorer = windows.StreamScorer(settings.selection, settings.run, settings.judge)
+        self._scorer = windows.ScoreStreamFn(settings.selection, settings.run, settings.judge)
         self._windows = Windows(self._rules, sums)
         self._raiser = windows.AlertRaiser(self._rules, settings.config.alerts)
         self._raised: dict[str, windows.RaisedWindows] = {}
@@ -133,7 +136,6 @@ class StreamLoop:
         self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
         self._watermark, self._clock, self._held = -inf, 0.0, 0
         self._outcomes: list[windows.RecordOutcome] = []
-        self._counts: Counter[str] = Counter()
 
     def run(self, events: Iterable[StreamEvent]) -> None:
         """Processes the events of a stream, and ends its sessions and windows after the last one."""
@@ -150,11 +152,25 @@ class StreamLoop:
         if values or min(self._sessions.due, self._groups.due) <= self._watermark:
             book = self._runtime.cases
             self._cases, self._held = None if book is None else book.index, 0
-            self._scorer.start()
+            self._scorer.start_bundle()
             for value in values:
                 self._read(value.value, value.timestamp)
-            self._close_due()
-            self._outcomes += self._scorer.finish()
+            # What is due closes at the time of a timer, as elsewhere: groups before sessions.
+            groups, sessions = self._groups, self._sessions
+            while groups.due <= self._watermark:
+                for name, group in groups.take_due(firing_time(groups.due).micros / 1e6, self._rules):
+                    self._held -= group.held()
+                    events, unnamed = groups.named(name, group, self._rules, self._parser.counts)
+                    for event in events:
+                        self._add(sessions, event, Timestamp.of(group.last_time))
+                    for failure in unnamed:
+                        self._score(failure, Timestamp.of(group.last_time))
+            while sessions.due <= self._watermark:
+                for name, session in sessions.take_due(firing_time(sessions.due).micros / 1e6, self._rules):
+                    self._held -= session.held()
+                    content = sessions.joined(name, session, self._rules, is_kept=False)
+                    self._score(content, Timestamp.of(session.last_time))
+            self._take(self._scorer.finish_bundle())
             PROGRESS.held += self._held
         store, in_flight = self._runtime.store, self._runtime.in_flight
         outcomes, self._outcomes = self._outcomes, []
@@ -174,15 +190,13 @@ class StreamLoop:
             store.commit(unsent, in_flight)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
-        watermark = windows.known_watermark(arrival)
-        record = Record(arrival.source, arrival.position, arrival.data)
-        for content in parse_record(self._reader, record, self._counts):
-            if not isinstance(content, ConversationEvent):
+        for content in self._parser.process(arrival):
+            if not isinstance(content, TaggedOutput):
                 self._score(content, timestamp)
                 continue
-            event = content._replace(watermark=watermark) if watermark else content
-            if event.group:
-                self._add(self._groups, event._replace(session_id=event.group), timestamp)
+            key, event = content.value
+            if content.tag == GROUPED:
+                self._add(self._groups, event._replace(session_id=key), timestamp)
             else:
                 self._add(self._sessions, event, timestamp)
 
@@ -195,28 +209,16 @@ class StreamLoop:
         if rejected is not None:
             self._score(rejected, timestamp)
 
-    def _close_due(self) -> None:
-        """Closes the groups and sessions that are due, each at the time of a timer, as elsewhere."""
-        groups, sessions = self._groups, self._sessions
-        while groups.due <= self._watermark:
-            for name, group in groups.take_due(firing_time(groups.due).micros / 1e6, self._rules):
-                self._held -= group.held()
-                events, failures = groups.named(name, group, self._rules, self._counts)
-                for event in events:
-                    self._add(sessions, event, Timestamp.of(group.last_time))
-                for failure in failures:
-                    self._score(failure, Timestamp.of(group.last_time))
-        while sessions.due <= self._watermark:
-            for name, session in sessions.take_due(firing_time(sessions.due).micros / 1e6, self._rules):
-                self._held -= session.held()
-                content = sessions.joined(name, session, self._rules, is_kept=False)
-                self._score(content, Timestamp.of(session.last_time))
-
     def _score(self, content: RecordContent, timestamp: Timestamp) -> None:
         matched: object = content
         if isinstance(content, LoggedConversation):
-            matched = match_case(self._cases, *content, self._counts)
-        self._outcomes += self._scorer.outcomes(matched, timestamp)
+            matched = match_case(self._cases, *content, self._parser.counts)
+        self._take(self._scorer.process(matched, timestamp))
+
+    def _take(self, outputs: Iterable[Any]) -> None:
+        """Keeps the outcomes that are ready, of earlier conversations as well."""
+        values = [output.value for output in outputs if output.tag == windows.OUTCOMES]
+        self._outcomes += [value.value if isinstance(value, WindowedValue) else value for value in values]
 
 
 _BUNDLE = 400

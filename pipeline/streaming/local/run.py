@@ -157,7 +157,8 @@ def _report(
         lost = f"{counted(len(ends), 'input')} could not be read to the end"
         step = "start again when the rest is there"
         problems.append(f"{lost}: an unknown number of records is missing; {step}")
-    rows = _total_rows(store, settings.run.run_id)
+    totals = sorted(store.sums.totals.items())
+    rows = [row for entry in totals for row in version_rows(entry, settings.run.run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
     tables: JsonObject = {"folder": "."}
@@ -165,10 +166,6 @@ def _report(
     document = end_run(settings, *made, counts=counts, unread=unread, lost=problems)
     run_writer.write_run_file(settings.output, document)
     return report(settings, rows, document)
-
-
-def _total_rows(store: StreamStorage, run_id: str) -> list[MetricsByAppVersionRow]:
-    return [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
 
 
 _EVERY, _LINE_EVERY = 1.0, 60.0
@@ -253,25 +250,22 @@ class LiveView:
                 self._engine.fail(error)
             if is_terminal:
                 self._show()
-            else:
-                self._tell()
+                continue
+            self._tell_alerts()
+            if monotonic() - self._lined < _LINE_EVERY:
+                continue
+            # Once a minute the totals and the newest window, if they changed.
+            self._lined = monotonic()
+            figures = _figures(stream_counts(self._runtime.store.counts))
+            line = "; ".join([figures, *window_lines(self._runtime.metrics.last_windows(1))])
+            if line != self._line:
+                self._line = line
+                complain(f"{_clock(monotonic() - self._started)} {line}")
 
     def _tell_alerts(self) -> None:
         before, self._told = self._told, len(self._runtime.alerts)
         for alert in self._runtime.alerts[before : self._told]:
             complain(f"alert: {alert}")
-
-    def _tell(self) -> None:
-        """Prints new alerts, and once a minute the totals and the newest window, if they changed."""
-        self._tell_alerts()
-        if monotonic() - self._lined < _LINE_EVERY:
-            return
-        self._lined = monotonic()
-        figures = _figures(stream_counts(self._runtime.store.counts))
-        line = "; ".join([figures, *window_lines(self._runtime.metrics.last_windows(1))])
-        if line != self._line:
-            self._line = line
-            complain(f"{_clock(monotonic() - self._started)} {line}")
 
     def _show(self) -> None:
         now, done = monotonic(), (PROGRESS.conversations, PROGRESS.turns)
@@ -280,7 +274,8 @@ class LiveView:
         self._looked, self._before = now, done
         runtime, counts = self._runtime, stream_counts(self._runtime.store.counts)
         with runtime.store.lock:
-            totals = _total_rows(runtime.store, "")
+            states = sorted(runtime.store.sums.totals.items())
+            totals = [row for entry in states for row in version_rows(entry, "")]
         load = runtime.in_flight.waiting, PROGRESS.held, self._source.backlog(), JUDGING.asking
         windows, alerts = runtime.metrics.last_windows(_WINDOWS_SHOWN), runtime.alerts[-_ALERTS_SHOWN:]
         width, height = os.get_terminal_size(sys.stderr.fileno())

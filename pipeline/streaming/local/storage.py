@@ -29,8 +29,11 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RunInfo, StreamRules
 from turnwise.transforms.beam import windows
 from turnwise.transforms.metrics.state import MetricsState, unpacked
+from turnwise.transforms.scoring.selection import STAGE
 from turnwise.transforms.text.dates import rfc3339
 
+_REPLACED = "ReplacedRecord"
+"""Type of the finding of a conversation that replaced the result of another record."""
 _PRUNED_EVERY = 2_000
 _NOW = "watermark"
 _SHOWN = 10
@@ -84,14 +87,20 @@ class StreamStorage:
         with self.lock, database.disk_errors(self._connection):
             if self._problem is not None:
                 raise self._problem
-            self._connection.execute("BEGIN IMMEDIATE")
+            execute, write = self._connection.execute, self._connection.executemany
+            execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self._write_changes()
+                changes, self._changes = self._changes, []
+                if self.service is not None and changes:
+                    refused = grouped((row.change_id, row.why) for row in self.service.write(changes))
+                    things = {change.thing: refused.get(change.change_id) for change in changes}
+                    write("DELETE FROM refused WHERE thing = ?", [(thing,) for thing in things])
+                    entries = [(thing, len(why), why[0]) for thing, why in things.items() if why]
+                    write("INSERT INTO refused VALUES (?, ?, ?)", entries)
                 segments = self._segments
                 segments.sync()
                 self.sums.write()
-                execute, write = self._connection.execute, self._connection.executemany
                 execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
                 rows = [(*name, length, segments.tail(name)) for name, length in segments.lengths.items()]
                 write("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)", rows)
@@ -101,16 +110,6 @@ class StreamStorage:
                 self._problem = error
                 self._connection.rollback()
                 raise
-
-    def _write_changes(self) -> None:
-        changes, self._changes = self._changes, []
-        if self.service is None or not changes:
-            return
-        refused = grouped((row.change_id, row.why) for row in self.service.write(changes))
-        things = {change.thing: refused.get(change.change_id) for change in changes}
-        self._connection.executemany("DELETE FROM refused WHERE thing = ?", [(thing,) for thing in things])
-        entries = [(thing, len(why), why[0]) for thing, why in things.items() if why]
-        self._connection.executemany("INSERT INTO refused VALUES (?, ?, ?)", entries)
 
     def send(self, changes: Sequence[StreamChange]) -> None:
         """Writes changes to the service; raises OSError if that fails."""
@@ -147,15 +146,12 @@ class StreamStorage:
             # Tracked sources never repeat a record.
             others = [(*key, time()) for key in whole if key[0] not in self.checkpoints.tracked]
             self.counts["records"] += len(whole) - len(others) + self._new("settled VALUES (?, ?, ?)", others)
-            self._prune()
+            if self.conversations.changes - self._pruned_at >= _PRUNED_EVERY:
+                self._pruned_at = self.conversations.changes
+                database.prune(self._connection, self._rules, self.now, time())
             changes = self.sums.changes
         in_flight.release(whole)
         return changes
-
-    def _prune(self, every: int = _PRUNED_EVERY) -> None:
-        if self.conversations.changes - self._pruned_at >= every:
-            self._pruned_at = self.conversations.changes
-            database.prune(self._connection, self._rules, self.now, time())
 
     def _store(self, outcome: windows.RecordOutcome) -> None:
         contribution = outcome.contribution
@@ -168,8 +164,10 @@ class StreamStorage:
         if known is None and (pruned := self.conversations.forgotten(contribution.name, result)) is not None:
             if pruned == contribution.digest:
                 self.counts["repeated"] += 1
-            else:
-                self._store_rejected(windows.too_late(outcome, self.run))
+                return
+            what = "the conversation came again, changed, after it was forgotten (see --allowed_lateness)"
+            late = windows.failure_of(outcome, "assemble", "LateEventError", what)
+            self._store_rejected(windows.failed_outcome(late, self.run))
             return
         if known is not None and not self.conversations.is_new(known, contribution):
             self.counts["repeated"] += 1
@@ -178,9 +176,12 @@ class StreamStorage:
         if known is not None:
             written = max(written, known.written + 1)
             # It came from another record, or from events in place of one.
-            is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{windows.REPLACED}"]
+            is_other = known.key != key_of(contribution.name) or known.counted[f"{FINDING}{_REPLACED}"]
             if is_other or (outcome.joined is None and contribution.revision == known.revision):
-                outcome = windows.in_place_of_another(outcome, self.run)
+                what = "replaced the result of an earlier record with the same conversation id and eval case"
+                finding = windows.failure_of(outcome, STAGE, _REPLACED, what)
+                rows_of_finding = windows.rows_of_failures([finding], self.run)
+                outcome = outcome._replace(failures=[*outcome.failures, *rows_of_finding])
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
@@ -225,7 +226,7 @@ class StreamStorage:
     def compact(self) -> None:
         """Rewrites files without the rows of replaced conversations, and prunes the database."""
         with self._transaction():
-            self._prune(every=0)
+            database.prune(self._connection, self._rules, self.now, time())
             old = self.conversations.dead_rows()
             for segment, dead in old.items():
                 self.conversations.move(segment, self._segments.rewrite(segment, dead), dead)
@@ -325,18 +326,25 @@ class MetricsFiles:
     """The rows of all windows; the files are always written as a whole, after `send` wrote to a service."""
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[windows.SumsChange]) -> None:
-        """Reads the rows, without those of windows that are not known; ConfigError: a file cannot be read."""
+        """Reads the rows, without those of windows not known; raises ConfigError for what cannot be read."""
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         states = {_window_key(entry.event_time, entry.app_version): entry.statistics for entry in known}
         self._rows: dict[str, dict[_WindowKey, list[JsonObject]]] = {table: {} for table in SINGLE_FILES}
         self._changes: dict[_WindowKey, StreamChange] = {}
         for table, of_table in self._rows.items():
-            for row in _read(directory / f"{table}.jsonl"):
-                if (key := (row["window_start"], row["app_version"] or "")) in states:
-                    of_table.setdefault(key, []).append(row)
+            path = directory / f"{table}.jsonl"
+            try:
+                rows = list(map(json.loads, path.read_bytes().splitlines())) if path.exists() else []
+                keys = [(row["window_start"], row["app_version"] or "", row["revision"]) for row in rows]
+            except (ValueError, KeyError, TypeError) as error:
+                what = f"is damaged: {error}; remove it: its figures are computed anew"
+                raise ConfigError(f"{path}: {what}") from None
+            for (start, version, revision), row in zip(keys, rows, strict=True):
+                if (start, version) in states:
+                    of_table.setdefault((start, version), []).append(row)
                 elif table == BY_VERSION:
-                    gone = StreamChange(run_id, alerts.window_thing(*key), row["revision"] + 1, None, {})
-                    self._changes[key] = gone
+                    thing = alerts.window_thing(start, version)
+                    self._changes[start, version] = StreamChange(run_id, thing, revision + 1, None, {})
         # A window whose rows are gone has no state here: `complete` writes it anew.
         self._states = {key: state for key, state in states.items() if key in self._rows[BY_VERSION]}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
@@ -401,18 +409,6 @@ class MetricsFiles:
 
 def _window_key(start: float, app_version: str) -> _WindowKey:
     return rfc3339(start) or "", app_version
-
-
-def _read(path: Path) -> list[JsonObject]:
-    if not path.exists():
-        return []
-    try:
-        rows: list[JsonObject] = [json.loads(line) for line in path.read_bytes().splitlines()]
-        for row in rows:
-            row["window_start"], row["app_version"], row["revision"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path}: is damaged: {error}; remove it: its figures are computed anew") from None
-    return rows
 
 
 class Runtime(Struct, frozen=True):
