@@ -15,8 +15,6 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
 
 M = TypeVar("M", bound=BaseModel)
 
-LENIENT = {"log": True}
-
 
 def read_log(model: type[M], value: JsonValue) -> M:
     """Parses a recorded value leniently; raises pydantic.ValidationError.
@@ -24,7 +22,7 @@ def read_log(model: type[M], value: JsonValue) -> M:
     Unknown keys are stored in `model_extra`, null counts as absent, arguments may be JSON texts, and a tool's
     response may have any shape (a non-object becomes `{"result": ...}`).
     """
-    return model.model_validate(value, extra="allow", context=LENIENT)
+    return model.model_validate(value, extra="allow", context={"log": True})
 
 
 def _log_arguments(value: JsonValue, info: ValidationInfo) -> JsonValue:

@@ -1,6 +1,6 @@
 """The config file: google-adk's EvalConfig with the fields of turnwise."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -20,9 +20,22 @@ _SHOWN = 200
 
 
 def _checked(expression: str) -> str:
+    problem: str | None = None
+    table = Functions.FUNCTION_TABLE
     try:
-        nodes = _nodes(jmespath.compile(expression).parsed)
-        problem = next(filter(None, map(_fault, nodes)), None)
+        for node in _nodes(jmespath.compile(expression).parsed):
+            name, children = node.get("value", ""), node.get("children", [])
+            if node["type"] == "slice" and children[2:] == [0]:
+                problem = "the step of a slice is 0"
+            elif node["type"] == "function_expression" and name not in table:
+                problem = f"there is no function {name}(){jsonio.did_you_mean(name, table)}"
+            elif node["type"] == "function_expression":
+                wanted, number = table[name]["signature"], len(children)
+                least = "at least " if wanted and wanted[-1].get("variadic") else ""
+                if number < len(wanted) or (number > len(wanted) and not least):
+                    problem = f"{name}() takes {least}{len(wanted)} arguments, not {number}"
+            if problem is not None:
+                break
     except JMESPathError as error:
         problem = " ".join(str(error).split())[:_SHOWN]
     except RecursionError:
@@ -30,23 +43,6 @@ def _checked(expression: str) -> str:
     if problem is not None:
         raise ValueError(f"{jsonio.short_repr(expression, _SHOWN)} is no JMESPath expression: {problem}")
     return expression
-
-
-def _fault(node: dict[str, Any]) -> str | None:
-    """Returns why no record can be read by a part of an expression, such as a function that there is not."""
-    children = node.get("children", [])
-    if node["type"] == "slice" and children[2:] == [0]:
-        return "the step of a slice is 0"
-    if node["type"] != "function_expression":
-        return None
-    name, table = node["value"], Functions.FUNCTION_TABLE
-    if name not in table:
-        return f"there is no function {name}(){jsonio.did_you_mean(name, table)}"
-    wanted = table[name]["signature"]
-    is_open = bool(wanted and wanted[-1].get("variadic"))
-    if len(children) == len(wanted) or (is_open and len(children) > len(wanted)):
-        return None
-    return f"{name}() takes {'at least ' if is_open else ''}{len(wanted)} arguments, not {len(children)}"
 
 
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -186,11 +182,6 @@ class TokenPrices(Settings, populate_by_name=True):
         cached_price = self.input_per_million if self.cached_per_million is None else self.cached_per_million
         prompt = (tokens_in - cached) * self.input_per_million + cached * cached_price
         return (prompt + tokens_out * self.output_per_million) / 1e6
-
-    def halved(self) -> "TokenPrices":
-        """Returns half of the prices."""
-        stated = self.model_dump(exclude_none=True)
-        return TokenPrices(**{name: price / 2 for name, price in stated.items()})
 
 
 ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -424,11 +415,6 @@ class GateConfig(Settings):
 
     primary: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     rules: tuple[GateRule, ...] = ()
-
-    def with_all_pass(self, criteria: Iterable[str]) -> "GateConfig":
-        """Returns these rules, and for each of the criteria that all conversations pass it."""
-        added = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
-        return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *added)))})
 
 
 ScoreLevel = Literal["conversation", "turn"]

@@ -77,7 +77,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
         Raises TypeError if it is none of this kind, is not complete, or its name is taken.
         """
-        fault = _name_fault(item) or self._fault(item)
+        name = getattr(item, "name", "-")
+        fault = f"its name is {short_repr(name)}; a name is a text without spaces"
+        if isinstance(name, str) and name.isprintable() and name.split() == [name]:
+            fault = self._fault(item) or ""
         if fault:
             raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: {fault}")
         known = self._items.get(item.name, item)
@@ -138,13 +141,6 @@ class Registry(Mapping[str, T], Generic[T]):
             self._is_complete = True
         finally:
             self._is_loading = False
-
-
-def _name_fault(item: object) -> str | None:
-    name = getattr(item, "name", "-")
-    if isinstance(name, str) and name.isprintable() and name.split() == [name]:
-        return None
-    return f"its name is {short_repr(name)}; a name is a text without spaces"
 
 
 def _modules(item: object) -> set[str]:

@@ -528,11 +528,11 @@ def arrow_schema(columns: Iterable[Column]) -> "pyarrow.Schema":
     """Returns the Arrow schema of columns."""
     import pyarrow
 
-    def kind(column: Column) -> "pyarrow.DataType":
+    fields = []
+    for column in columns:
         value = getattr(pyarrow, ARROW_TYPES[column.kind])()
-        return pyarrow.list_(value) if column.is_list else value
-
-    return pyarrow.schema([(column.name, kind(column)) for column in columns])
+        fields.append((column.name, pyarrow.list_(value) if column.is_list else value))
+    return pyarrow.schema(fields)
 
 
 def arrow_rows(

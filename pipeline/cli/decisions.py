@@ -3,7 +3,6 @@
 None imports Beam, unless a directory is remote, nor numpy before its options are checked.
 """
 
-import argparse
 import json
 import sys
 from argparse import Namespace
@@ -38,6 +37,7 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import JsonObject, counted, indented_json, is_local, is_store_url
 from turnwise.schemas.run import RUN_FILE
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration import labels
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 from turnwise.transforms.decisions.comparison.differences import check_slices, compare
@@ -102,7 +102,26 @@ def report_runs(argv: Sequence[str]) -> int:
     options = REPORT_PARSER.parse_args(argv)
     if len(set(options.out)) < len(options.out):
         raise ConfigError("a directory is named twice")
-    path = _path(options.html, options.out)
+    first, path, option = options.out[0], Path(options.html or ""), "--html "
+    if options.html is None:
+        if not is_local(first):
+            raise ConfigError(f"{first}: is not on this machine; name the report's file with --html")
+        path, option = Path(first) / REPORT_FILE, ""
+    else:
+        if options.html == _STDOUT:
+            raise ConfigError("--html -: a report is a file; name one")
+        if path.is_dir():
+            raise ConfigError(f"--html {path}: is a directory")
+        if not path.parent.is_dir():
+            raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
+        homes = {Path(directory).resolve() for directory in options.out if is_local(directory)}
+        home = path.resolve().parent
+        in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
+        if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
+            raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
+    if path.exists() and not is_report(path):
+        what = "is no report of turnwise, and is not overwritten; name another file"
+        raise ConfigError(f"{option}{path}: {what}")
     runs: list[Run] = []
     for given in options.out:
         folder, directories = Path(given), [given]
@@ -140,32 +159,6 @@ REPORT_PARSER = OptionParser(
     prog="turnwise report",
     description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
 )  # fmt: skip
-
-
-def _path(file: str | None, directories: Sequence[str]) -> Path:
-    first = directories[0]
-    if file is None and not is_local(first):
-        raise ConfigError(f"{first}: is not on this machine; name the report's file with --html")
-    if file is None:
-        path, option = Path(first) / REPORT_FILE, ""
-    else:
-        path, option = Path(file), "--html "
-        if file == _STDOUT:
-            raise ConfigError("--html -: a report is a file; name one")
-        if path.is_dir():
-            raise ConfigError(f"--html {path}: is a directory")
-        if not path.parent.is_dir():
-            raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
-        homes = {Path(directory).resolve() for directory in directories if is_local(directory)}
-        home = path.resolve().parent
-        in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
-        if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
-            raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
-    if path.exists() and not is_report(path):
-        raise ConfigError(
-            f"{option}{path}: is no report of turnwise, and is not overwritten; name another file"
-        )
-    return path
 
 
 GATE_PARSER = OptionParser(
@@ -269,7 +262,9 @@ def calibrate_run(argv: Sequence[str]) -> int:
     run = open_run(options.out)
     lines = calibrations.read_labels(options.labels)
     names = {line.label.criterion for line in lines}
-    scales = calibrations.run_scales(names)
+    kinds = ((name, CRITERIA.get(name)) for name in names)  # those that are not known here are left out
+    scales = {name: labels.Scale(kind.scale, kind.gate == "at_least") for name, kind in kinds if kind}
+    scales[STATUS] = labels.Scale(bounds=(0.0, 1.0), has_values=False)
     scores = [*labels.judged_scores(calibrations.criterion_rows(run, names), scales)]
     costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
     try:
@@ -326,7 +321,17 @@ def compare_runs(argv: Sequence[str]) -> int:
     Returns 1 if `--fail_on` holds, else 0. Raises ConfigError, also if there is nothing to compare, or
     baseline and candidate were not measured in the same way.
     """
-    options = _parse(argv)
+    options = COMPARE_PARSER.parse_args(argv)
+    places = len(options.runs) + (options.store is not None)
+    if options.store is not None and options.runs:
+        raise ConfigError("--store: goes without directories")
+    if not 1 <= places <= 2:
+        raise ConfigError("name one or two output directories of runs, or --store")
+    if options.store is not None and None in (options.baseline, options.candidate):
+        raise ConfigError("--store: name both sides, by --baseline and --candidate")
+    for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
+        if not least < value < 1:
+            raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
     runs = [open_run(directory) for directory in options.runs]
     page: Callable[[Comparison], FirstPage]
     if options.store is None:
@@ -368,21 +373,6 @@ def compare_runs(argv: Sequence[str]) -> int:
     for problem in problems:
         complain(problem)
     return 1 if problems else 0
-
-
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    options = COMPARE_PARSER.parse_args(argv)
-    places = len(options.runs) + (options.store is not None)
-    if options.store is not None and options.runs:
-        raise ConfigError("--store: goes without directories")
-    if not 1 <= places <= 2:
-        raise ConfigError("name one or two output directories of runs, or --store")
-    if options.store is not None and None in (options.baseline, options.candidate):
-        raise ConfigError("--store: name both sides, by --baseline and --candidate")
-    for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
-        if not least < value < 1:
-            raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
-    return options
 
 
 COMPARE_PARSER = OptionParser(
@@ -442,8 +432,7 @@ def _queue(options: Namespace) -> int:
     if not rows:
         raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
     scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
-    disputed = {labels.unit_of(row) for row in scores if labels.is_disputed(row)}
-    queue = labels.label_queue(rows, disputed, options.size, random, options.seed)
+    queue = labels.label_queue(rows, scores, options.size, random, options.seed)
     _write(options.output, queue.lines)
     picked = sum(queue.picked.values())
     use = "by which turnwise calibrate corrects figures"
@@ -474,7 +463,8 @@ def _merge(options: Namespace) -> int:
     if replaced:
         say(f"{counted(len(replaced), 'label')} replaced by a later one of the same person:")
     for change in replaced[:_MOST_SHOWN]:
-        where = f"{change.conversation_id}{_turn_text(change.turn_index)}"
+        turn = "" if change.turn_index is None else f" {turn_name(change.turn_index)}"
+        where = f"{change.conversation_id}{turn}"
         say(printable(f"  {where}: {change.rater} {change.earlier}, later {change.later}"))
     if (more := len(replaced) - _MOST_SHOWN) > 0:
         say(f"  and {more} more; --format json lists them")
@@ -486,7 +476,7 @@ def _merge(options: Namespace) -> int:
         say(printable(f"{agreement.criterion}, {level}: {labelled}"))
         say(f"  all agree on {agreement.agreed}; Cohen's kappa {kappa}, Krippendorff's alpha {alpha}")
         for disagreement in agreement.disagreements[:_MOST_SHOWN]:
-            turn = _turn_text(disagreement.turn_index)
+            turn = "" if disagreement.turn_index is None else f" {turn_name(disagreement.turn_index)}"
             version = f" ({disagreement.app_version})" if disagreement.app_version else ""
             answers = ", ".join(f"{rater} {label}" for rater, label in disagreement.labels.items())
             say(printable(f"  {disagreement.conversation_id}{turn}{version}: {answers}"))
@@ -497,10 +487,6 @@ def _merge(options: Namespace) -> int:
     files = counted(len(options.files), "file")
     say(f"{counted(len(together), 'line')} of {files}\nfile: {options.output}")
     return 0
-
-
-def _turn_text(turn_index: int | None) -> str:
-    return "" if turn_index is None else f" {turn_name(turn_index)}"
 
 
 _FILE = {"required": True, "metavar": "FILE"}

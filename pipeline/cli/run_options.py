@@ -3,7 +3,7 @@
 import argparse
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
 from typing import Any
@@ -35,7 +35,6 @@ from turnwise.schemas.registry import error_text, is_file
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
 _OTHERS_SHOWN = 5
-_NOT_BEGUN = "interrupted, or not begun"
 _STREAMS_IN_PROCESS = "DirectRunner"
 """Beam's name; a stream in this process is a loop of turnwise, without a runner."""
 
@@ -52,7 +51,7 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     """Returns the settings of a command line, and Beam's options; raises ConfigError if one is wrong."""
     _reject_unknown(argv)
     options = BeamOptions(list(argv))
-    stated = own_options(argv)
+    raw, stream = raw_options(argv)
     standard = options.view_as(beam_options.StandardOptions)
     name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
@@ -61,7 +60,6 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     direct = options.view_as(beam_options.DirectOptions)
     if is_here and (direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory"):
         raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
-    raw, stream = raw_options(stated)
     raw = run_settings.dated(raw, content_digest)
     service = SINKS.load().get(raw.output_format)
     if service is not None and service.schemes:
@@ -114,8 +112,14 @@ def other_files_text(settings: run_settings.RunSettings) -> str:
     return f"not looked at, by their names: {counted(len(others), 'file')} ({names})" if others else ""
 
 
-def raw_options(stated: Mapping[str, Any]) -> tuple[RawOptions, dict[str, float | str]]:
-    """Returns the options that are given, or have a default: those of all runs, and those of streams."""
+def raw_options(argv: Sequence[str]) -> tuple[RawOptions, dict[str, float | str]]:
+    """Returns turnwise's own options that are given, or have a default: of all runs, and of streams.
+
+    Raises ConfigError for a wrong value.
+    """
+    parser = OptionParser(add_help=False)
+    add_arguments(parser)
+    stated = vars(parser.parse_known_args(list(argv))[0])
     given = {name: value for name, value in stated.items() if value is not None}
     stream, judging = (
         {name: given.pop(name) for name in names if name in given}
@@ -150,16 +154,11 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
         raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
 
 
-def own_options(argv: Sequence[str]) -> dict[str, Any]:
-    """Returns turnwise's own options of a command line, by name; raises ConfigError for a wrong value."""
-    parser = OptionParser(add_help=False)
-    add_arguments(parser)
-    return vars(parser.parse_known_args(list(argv))[0])
-
-
 def _reject_unknown(argv: Sequence[str]) -> None:
     parser = OptionParser(add_help=False, conflict_handler="resolve")
-    for group in _all_subclasses(PipelineOptions):
+    groups: list[type[PipelineOptions]] = PipelineOptions.__subclasses__()
+    for group in groups:  # which grows by the subclasses of each
+        groups += group.__subclasses__()
         group._add_argparse_args(parser)  # type: ignore[arg-type]
     unknown = parser.parse_known_args(list(argv))[1]
     if unknown:
@@ -168,17 +167,12 @@ def _reject_unknown(argv: Sequence[str]) -> None:
         raise ConfigError(f"unknown option {unknown[0]}{hint}")
 
 
-def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
-    direct: list[type[PipelineOptions]] = kind.__subclasses__()
-    return direct + [deeper for sub in direct for deeper in _all_subclasses(sub)]
-
-
 Command = Callable[[Sequence[str]], int]
 
 
 def dates_of(argv: Sequence[str]) -> tuple[list[date], list[date]]:
     """Returns the dates of `--date` and `--lookback`, in order (none: it runs once); raises ConfigError."""
-    raw = raw_options(own_options(argv))[0]
+    raw = raw_options(argv)[0]
     if raw.date is None:
         if raw.lookback is not None:
             raise ConfigError("--lookback needs --date")
@@ -204,7 +198,7 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
     named, before = dates_of(argv)
     if not named:
         return run(argv)
-    raw = raw_options(own_options(argv))[0]
+    raw = raw_options(argv)[0]
     parser = OptionParser(add_help=False)
     parser.add_argument("--date")
     others = parser.parse_known_args(list(argv))[1]
@@ -238,7 +232,9 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
         say("")
         for day in sorted(lines):
             ended = endings.get(day)
-            line = f"exit status {ended.status}  {printable(ended.problem)}" if ended else _NOT_BEGUN
+            line = "interrupted, or not begun"
+            if ended is not None:
+                line = f"exit status {ended.status}  {printable(ended.problem)}"
             say(f"{day}  {line}")
     return max(ending.status for ending in endings.values())
 

@@ -6,13 +6,10 @@ None imports Beam, unless a path is remote.
 import glob
 import json
 import sys
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
-
-from msgspec.structs import replace
 
 from turnwise.pipeline.cli.arguments import PATHS, judge_options, reading_options
 from turnwise.pipeline.io import files as local_files
@@ -40,7 +37,6 @@ from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.redaction import redacted
 
 _FILE = "judge_check.json"
-_ONE_MODEL = {"panel": (), "cascade": None}
 
 
 def check_judge_verdicts(argv: Sequence[str]) -> int:
@@ -56,7 +52,28 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
         raise ConfigError(f"--sample {options.sample}: must be 1 or more")
     if options.max_flip is not None and not 0 <= options.max_flip <= 1:
         raise ConfigError(f"--max_flip {options.max_flip:g}: must lie between 0 and 1")
-    settings = _settings(options)
+    check_log_format(options.input_format)
+    config = run_settings.read_config(options.config)
+    criteria, run = build_criteria(config), run_settings.run_info(None, config)
+    stated = config.judge
+    if options.judge_model:
+        criteria = tuple(
+            c.asking(c.judge_model_options.without_others()) if isinstance(c, JudgedCriterion) else c
+            for c in criteria
+        )
+        stated = stated.model_copy(update={"panel": (), "cascade": None})
+    named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
+    raw = declared.RawJudgeOptions(**{name: getattr(options, name) for name in named})
+    judge = run_settings.judge_settings(raw, stated, run.run_id, criteria)
+    settings = run_settings.RunSettings(
+        run=run_settings.judged_by(run, judge),
+        config=config,
+        criteria=criteria,
+        judge=judge,
+        input=tuple(options.input),
+        input_format=options.input_format,
+        eval_cases=tuple(options.eval_cases or ()),
+    )
     # Imported late: an error in the options does not wait for it.
     from turnwise.pipeline.report.calibration import check_text, checked
 
@@ -77,25 +94,6 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     for problem in check.problems:
         complain(problem)
     return 1 if check.problems else 0
-
-
-def _settings(options: Namespace) -> run_settings.RunSettings:
-    check_log_format(options.input_format)
-    config = run_settings.read_config(options.config)
-    criteria, run = build_criteria(config), run_settings.run_info(None, config)
-    stated = config.judge
-    if options.judge_model:
-        criteria = tuple(
-            c.asking(c.judge_model_options.without_others()) if isinstance(c, JudgedCriterion) else c
-            for c in criteria
-        )
-        stated = stated.model_copy(update=_ONE_MODEL)
-    named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
-    raw = declared.RawJudgeOptions(**{name: getattr(options, name) for name in named})
-    judge = run_settings.judge_settings(raw, stated, run.run_id, criteria)
-    run, cases = run_settings.judged_by(run, judge), tuple(options.eval_cases or ())
-    settings = run_settings.RunSettings(run=run, config=config, criteria=criteria, judge=judge)
-    return replace(settings, input=tuple(options.input), input_format=options.input_format, eval_cases=cases)
 
 
 def judge_check_parser() -> OptionParser:
@@ -248,7 +246,15 @@ def list_tools(argv: Sequence[str]) -> int:
             else:  # what is said of files comes first
                 problems.insert(0, f"{item.source}: {item.message}")
             is_cut |= isinstance(item, Failure) and item.error_type == IncompleteReadError.__name__
-    say(_text(tools))
+    # The tools by name as JSON, one a line, with glob characters in names escaped.
+    lines = []
+    for name, tool in sorted(tools.items()):
+        setting: JsonObject = tool._asdict()
+        if tool.effect in ("read", UNKNOWN):
+            setting = {"effect": None if tool.effect == UNKNOWN else tool.effect, "source": tool.source}
+        texts = (json.dumps(part, ensure_ascii=False) for part in (glob.escape(name), setting))
+        lines.append("    " + ": ".join(printable(text, sys.maxsize) for text in texts))
+    say('{\n  "tools": {\n' + ",\n".join(lines) + "\n  }\n}" if lines else '{"tools": {}}')
     unknown = [name for name, tool in tools.items() if tool.effect == UNKNOWN]
     guessed = sum(tool.is_guess for tool in tools.values()) - len(unknown)
     print(f"{counted(len(tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
@@ -257,21 +263,6 @@ def list_tools(argv: Sequence[str]) -> int:
     if problems:
         say(f"{counted(len(problems), 'record')} not read: {printable(problems[0])}", sys.stderr)
     return 1 if is_cut or (problems and not was_read) else 0
-
-
-def _text(tools: dict[str, ToolEffect]) -> str:
-    """Returns the tools by name as JSON, one per line, with glob characters in names escaped."""
-    lines = []
-    for name, tool in sorted(tools.items()):
-        setting: JsonObject = tool._asdict()
-        if tool.effect in ("read", UNKNOWN):
-            setting = {"effect": None if tool.effect == UNKNOWN else tool.effect, "source": tool.source}
-        lines.append(f"    {_json(glob.escape(name))}: {_json(setting)}")
-    return '{\n  "tools": {\n' + ",\n".join(lines) + "\n  }\n}" if lines else '{"tools": {}}'
-
-
-def _json(value: str | JsonObject) -> str:
-    return printable(json.dumps(value, ensure_ascii=False), sys.maxsize)
 
 
 def _add_tools(

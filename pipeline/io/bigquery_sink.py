@@ -95,29 +95,24 @@ def _prepare(client: bigquery.Client, name: str, columns: tuple[Column, ...], so
     wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
     client.create_table(wanted, exists_ok=True, **soon)
     table = client.get_table(name, **soon)
-    faults = list(_faults(wanted.schema, table.schema))
+    # It may have further columns that may be null.
+    faults, known = [], {field.name.lower(): field for field in table.schema}
+    for field in wanted.schema:
+        present = known.pop(field.name.lower(), None)
+        kind = f"{field.field_type} {field.mode}"
+        if present is None:
+            faults.append(f"lacks the column {field.name} ({kind}): add it with ALTER TABLE")
+            continue
+        mode = present.mode if present.mode == "REPEATED" else "NULLABLE"
+        present_kind = f"{_SAME.get(present.field_type, present.field_type)} {mode}"
+        if present_kind != kind:
+            faults.append(f"has the column {field.name} as {present_kind}, not {kind}")
+    required = [column for column, field in known.items() if field.mode == "REQUIRED"]
+    faults += [f"has the column {column}, which is required and unknown here" for column in required]
     if table.table_type != "TABLE":
         faults = [f"is a {table.table_type.lower()}"]
     if faults:
         raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
-
-
-def _faults(wanted: list[bigquery.SchemaField], present: list[bigquery.SchemaField]) -> Iterator[str]:
-    """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
-    known = {field.name.lower(): field for field in present}
-    for field in wanted:
-        other = known.pop(field.name.lower(), None)
-        kind = f"{field.field_type} {field.mode}"
-        if other is None:
-            yield f"lacks the column {field.name} ({kind}): add it with ALTER TABLE"
-            continue
-        mode = other.mode if other.mode == "REPEATED" else "NULLABLE"
-        present_kind = f"{_SAME.get(other.field_type, other.field_type)} {mode}"
-        if present_kind != kind:
-            yield f"has the column {field.name} as {present_kind}, not {kind}"
-    for name, field in known.items():
-        if field.mode == "REQUIRED":
-            yield f"has the column {name}, which is required and unknown here"
 
 
 @contextmanager
@@ -141,6 +136,9 @@ _STAGE: Stage = "write"
 _LARGEST = 8_000_000
 _REQUEST_S = 60.0
 _PATIENCE_S = 600.0
+_TOLD_AFTER_S = 5.0
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 15.0
+_AFTER_STOP_S = 5.0
 _VALUES = ("conversation_id", "criterion", "app_version")
 _PASSING = (ServerError, Aborted, exceptions.TooManyRequests, Cancelled, NotFound)
 """Errors of requests that may succeed later. A table that was just made is not found for a moment."""
@@ -161,7 +159,8 @@ class BigQueryChanges:
     def __init__(self, sink_place: SinkPlace, patience: float = _PATIENCE_S) -> None:
         self.stop = Event()
         self._url, self._patience = sink_place.url, patience
-        self._dataset, self._client = parse_dataset(sink_place.url), open_writer()
+        self._dataset = parse_dataset(sink_place.url)
+        self._client = BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
         self._columns = stream_tables()
 
     def write(self, changes: Sequence[StreamChange]) -> list[RefusedRow]:
@@ -176,7 +175,13 @@ class BigQueryChanges:
         lost += (refusal for refusal in refused_rows if refusal.row["change_row"] >= 0)
         # A value of the row, such as an id, may be what is refused: it is left out in the end.
         refused_rows = self._append(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
-        self._append(_FAILURES, [_without_values(refusal.row) for refusal in refused_rows])
+        bare = []
+        for row in (refusal.row for refusal in refused_rows):
+            what = row["message"].partition(": ")[0]
+            bare.append(
+                row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
+            )
+        self._append(_FAILURES, bare)
         if self._append(_CHANGES, change_rows(changes, now)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")
         return [RefusedRow(row.row["change_id"], f"--store {self._url}: {_lost_text(row)}") for row in lost]
@@ -215,10 +220,11 @@ class BigQueryChanges:
         Returns number of a row -> why it is refused; if there is one, no row was appended.
         """
         what = f"--store {self._url}: {request.write_stream.split('/')[5]}"
-        waiting = Waiting(what, self._patience, self.stop)
         # The service finds the region of the dataset by this header.
         route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
         options: dict[str, Any] = {"metadata": route, "retry": None, "timeout": _REQUEST_S}
+        start, since = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        deadline, pause, is_told = start + self._patience, _SHORTEST_PAUSE_S, False
         while True:
             try:
                 answer = next(iter(self._client.append_rows(iter([request]), **options)), None)
@@ -227,12 +233,28 @@ class BigQueryChanges:
                 if answer.error.code and not answer.row_errors:
                     raise exceptions.from_grpc_status(answer.error.code, answer.error.message)
             except (GoogleAPIError, GoogleAuthError) as error:
+                reason = google_error(error)
                 if not isinstance(error, _PASSING) and not getattr(error, "retryable", False):
-                    raise OSError(f"{what}: {google_error(error)}") from None
-                waiting.again(google_error(error))
+                    raise OSError(f"{what}: {reason}") from None
             else:
-                waiting.end()
+                if is_told:
+                    complain(f"{what} answers again")
                 return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
+            now = time.monotonic()
+            if self.stop.is_set():
+                deadline = min(deadline, now + _AFTER_STOP_S)
+            if now > deadline:
+                hint = "nothing is lost: the same command goes on"
+                raise OSError(f"{what}: {reason}; no answer since {since}; {hint}")
+            if now > start + _TOLD_AFTER_S and not is_told:
+                is_told = True
+                complain(f"{what} has not answered since {since}, and is asked again: {reason}")
+            seconds = pause * random.uniform(0.5, 1)
+            if self.stop.is_set():
+                time.sleep(min(seconds, 1.0))
+            else:
+                self.stop.wait(seconds)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 def try_stream(sink_place: SinkPlace) -> None:
@@ -267,12 +289,8 @@ def try_stream(sink_place: SinkPlace) -> None:
             raise ConfigError(f"holds a stream with the run id {sink_place.run_id} already: {step}")
         # A table that was just made is not found for a moment.
         retry = Retry(if_exception_type(NotFound, exceptions.ServiceUnavailable), timeout=60)
-        open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
-
-
-def open_writer() -> BigQueryWriteClient:
-    """Returns a client with the credentials of the process."""
-    return BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
+        writer = BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
+        writer.get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
@@ -292,12 +310,6 @@ def _failure_row(lost: _Lost) -> JsonObject:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
     return row | {"stage": _STAGE, "error_type": "UnfitRowError", "message": _lost_text(lost)[:1000]}
-
-
-def _without_values(row: JsonObject) -> JsonObject:
-    """Returns a row of `failures` without what came from the row that could not be written."""
-    what = row["message"].partition(": ")[0]
-    return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
 
 
 def _lost_text(lost: _Lost) -> str:
@@ -438,44 +450,6 @@ def _replace_rows(client: bigquery.Client, dataset: Dataset, loaded: dict[str, s
             if attempt == _TRIES - 1 or not any(words in str(error) for words in _CONFLICTS):
                 raise
         time.sleep(2**attempt)
-
-
-_TOLD_AFTER_S = 5.0
-_LONGEST_PAUSE_S = 15.0
-_AFTER_STOP_S = 5.0
-
-
-class Waiting:
-    """The time in which one request is asked again."""
-
-    def __init__(self, what: str, patience: float, stop: Event) -> None:
-        """Begins now, and lasts for `patience` seconds, or some if `stop` is set; `what` does not answer."""
-        self._what, self._stop, self._pause, self._is_told = what, stop, 0.1, False
-        self._start, self._since = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._deadline = self._start + patience
-
-    def again(self, reason: str) -> None:
-        """Waits before the next attempt, and says once that there is no answer; raises OSError in the end."""
-        now = time.monotonic()
-        if self._stop.is_set():
-            self._deadline = min(self._deadline, now + _AFTER_STOP_S)
-        if now > self._deadline:
-            hint = "nothing is lost: the same command goes on"
-            raise OSError(f"{self._what}: {reason}; no answer since {self._since}; {hint}") from None
-        if now > self._start + _TOLD_AFTER_S and not self._is_told:
-            self._is_told = True
-            complain(f"{self._what} has not answered since {self._since}, and is asked again: {reason}")
-        pause = self._pause * random.uniform(0.5, 1)
-        if self._stop.is_set():
-            time.sleep(min(pause, 1.0))
-        else:
-            self._stop.wait(pause)
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
-
-    def end(self) -> None:
-        """Says that there is an answer, if it was said that there is none."""
-        if self._is_told:
-            complain(f"{self._what} answers again")
 
 
 # The tables to which a stream appends, and the views that show the present rows.

@@ -98,28 +98,25 @@ class CaseBook:
 
     def _take(self, index: CaseIndex, failures: Collection[Failure]) -> None:
         faulty = {failure.source for failure in failures if failure.source}
-        if faulty:
-            kept = (case for case in self.index if _is_in(json.loads(case.source), faulty))
-            index.add(case for case in kept if not index.has(case.key))
+        folders = tuple(f"{folder.rstrip('/')}/" for folder in faulty)
+        for case in self.index if faulty else ():
+            source = json.loads(case.source)
+            if (source in faulty or source.startswith(folders)) and not index.has(case.key):
+                index.add([case])
         self.index = index
         self._report(failures)
 
     def _report(self, failures: Collection[Failure]) -> None:
-        named = [_named(failure) for failure in failures]
-        self._unreported += [failure for failure in named if failure.receipts[0] not in self._known]
-        self._known = {failure.receipts[0] for failure in named}
-
-
-def _is_in(source: str, faulty: Collection[str]) -> bool:
-    """Returns whether a file, or a directory that it is in, could not be read."""
-    return source in faulty or any(source.startswith(f"{folder.rstrip('/')}/") for folder in faulty)
-
-
-def _named(failure: Failure) -> Failure:
-    """Returns a failure with a receipt of its own, by which a stream that goes on tells it apart."""
-    text = f"{failure.error_type} {failure.message} {failure.record}"
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return replace(failure, receipts=(Receipt(f"{failure.source} {digest}", failure.position or 0),))
+        known = set[Receipt]()
+        for failure in failures:
+            # By a receipt of its own, a stream that goes on tells a failure apart.
+            text = f"{failure.error_type} {failure.message} {failure.record}"
+            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+            receipt = Receipt(f"{failure.source} {digest}", failure.position or 0)
+            known.add(receipt)
+            if receipt not in self._known:
+                self._unreported.append(replace(failure, receipts=(receipt,)))
+        self._known = known
 
 
 _BOOKS: dict[str, CaseBook] = {}

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from itertools import groupby
@@ -286,23 +286,20 @@ def _agents_records(database: _Database) -> Iterator[JsonObject]:
         source += f" LEFT JOIN {_BRANCHES} AS b ON b.message_id = m.{column}"
     rows = database.rows(f"{chosen} {source} ORDER BY m.session_id, m.{column}")
     for name, of_session in groupby(rows, lambda row: row.get("session_id")):
-        yield {"conversation_id": str(name), **_items(list(of_session))}
+        items = list(of_session)
+        newest = max(items, key=lambda row: row.get("branch_place") or 0).get("branch_id")
+        kept = [row for row in items if row.get("branch_id") in (None, newest)]
+        places = {row["place"] for row in kept}
+        left = {row["place"]: row for row in items if row["place"] not in places}
+        others = {OTHER_BRANCHES: list(map(_message, left.values()))} if left else {}
+        yield {"conversation_id": str(name), "input": list(map(_message, kept)), **others}
 
 
-def _items(rows: Sequence[JsonObject]) -> JsonObject:
-
-    def item(row: JsonObject) -> JsonValue:
-        try:
-            return loads(row["message_data"])
-        except (TypeError, ValueError):
-            return row["message_data"]
-
-    newest = max(rows, key=lambda row: row.get("branch_place") or 0).get("branch_id")
-    kept = [row for row in rows if row.get("branch_id") in (None, newest)]
-    places = {row["place"] for row in kept}
-    left = {row["place"]: row for row in rows if row["place"] not in places}
-    others = {OTHER_BRANCHES: list(map(item, left.values()))} if left else {}
-    return {"input": list(map(item, kept)), **others}
+def _message(row: JsonObject) -> JsonValue:
+    try:
+        return loads(row["message_data"])
+    except (TypeError, ValueError):
+        return row["message_data"]
 
 
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -352,7 +349,7 @@ def _sqlite(path: str) -> Iterator[_Database]:
     try:
         with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
             connection.row_factory = sqlite3.Row
-            tables = _listed(connection.execute(_TABLES))
+            tables = jsonio.grouped(connection.execute(_TABLES))
             yield _Database(tables, lambda statement: map(dict, connection.execute(statement)), "rowid")
     except sqlite3.Error as error:
         raise ValueError(f"the SQLite database cannot be read: {error}") from None
@@ -371,11 +368,8 @@ def _postgresql(url: str) -> Iterator[_Database]:
             for row in streamed.execute(text(statement)).mappings():
                 yield {k: v.isoformat(" ") if isinstance(v, datetime) else v for k, v in row.items()}
 
-        yield _Database(_listed(connection.execute(text(_SERVER_TABLES))), rows, "ctid")
-
-
-def _listed(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    return jsonio.grouped((table, column) for table, column in columns)
+        tables: dict[str, list[str]] = jsonio.grouped(connection.execute(text(_SERVER_TABLES)))
+        yield _Database(tables, rows, "ctid")
 
 
 def _parquet_texts(path: str, file: Any, limit: int) -> Texts:

@@ -73,6 +73,11 @@ class _Exporter:
 def _event(row: JsonObject) -> LogRecord:
     """Returns the event of a score; one without a value has an `error.type`, and no label."""
     has_value, outcome = row["value"] is not None, row["outcome"]
+    # TRACE/SPAN or TRACE; ids that are not OpenTelemetry's are none.
+    ids = _SPAN.fullmatch(row["span"] or "")
+    trace_id, span_id = (int(ids[1], 16), int(ids[2] or "0", 16)) if ids else (0, 0)
+    flags = TraceFlags(TraceFlags.SAMPLED if trace_id else TraceFlags.DEFAULT)
+    span = NonRecordingSpan(SpanContext(trace_id, span_id, True, flags))
     attributes = {
         "gen_ai.evaluation.name": row["criterion"],
         "gen_ai.evaluation.score.value": float(row["value"]) if has_value else None,
@@ -85,19 +90,11 @@ def _event(row: JsonObject) -> LogRecord:
     return LogRecord(
         timestamp=time_ns(),
         observed_timestamp=time_ns(),
-        context=_context(row["span"] or ""),
+        context=set_span_in_context(span),
         severity_number=SeverityNumber.INFO,
         attributes={name: value for name, value in attributes.items() if value is not None},
         event_name="gen_ai.evaluation.result",
     )
-
-
-def _context(span: str) -> Any:
-    """Returns the context of TRACE/SPAN or TRACE; ids that are not OpenTelemetry's are none."""
-    ids = _SPAN.fullmatch(span)
-    trace_id, span_id = (int(ids[1], 16), int(ids[2] or "0", 16)) if ids else (0, 0)
-    flags = TraceFlags(TraceFlags.SAMPLED if trace_id else TraceFlags.DEFAULT)
-    return set_span_in_context(NonRecordingSpan(SpanContext(trace_id, span_id, True, flags)))
 
 
 class _SendEventsFn(beam.DoFn):

@@ -14,8 +14,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from pydantic_core import from_json
 
 from turnwise.pipeline.io import containers
-from turnwise.pipeline.io.bigquery_source import query_records
+from turnwise.pipeline.io.bigquery_source import part_records, prepare_query, result_parts
 from turnwise.pipeline.io.sinks import plain_value
+from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas import score
@@ -245,7 +246,10 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         yield from contained_records(containers.database_texts(path), limit)
         return
     if is_bigquery(path):
-        yield from query_records(path, limit)
+        query = prepare_query(path)
+        complain(query.plan)
+        for part in result_parts(query, 1):
+            yield from part_records(part, limit)
         return
     with containers.open_path(path) as whole:
         size = max(size, os.fstat(whole.fileno()).st_size if is_local(path) else 0)
@@ -283,14 +287,9 @@ def file_records(
             yield record
     except Exception as error:
         kinds.add(Failure)
-        yield unread_rest(stage, error, shown_place(file.path))
+        yield record_failure(stage, reading_error(error), Record(shown_place(file.path), 0, b""))
     if kinds == {Failure} and file.path in named:
         unread()
-
-
-def unread_rest(stage: Stage, error: Exception, source: str) -> Failure:
-    """Returns the failure of a file that cannot be read, or not to its end."""
-    return record_failure(stage, reading_error(error), Record(source, 0, b""))
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
@@ -428,8 +427,16 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
     while block.isspace():
         block = file.read(containers.READ_BYTES)
     file.seek(0)
-    is_array = block.lstrip().startswith(b"[")
-    if is_array and not _holds_array_lines(file):
+    is_array, is_one_of_several = block.lstrip().startswith(b"["), False
+    if is_array:
+        # The first line may be an array, and others follow.
+        lines = (
+            text for text in iter(lambda: file.readline(containers.READ_BYTES), b"") if not text.isspace()
+        )
+        is_line = isinstance(_value(next(lines, b"").removeprefix(BOM)), list)
+        is_one_of_several = is_line and next(lines, None) is not None
+        file.seek(0)
+    if is_array and not is_one_of_several:
         elements = array_elements(file, limit)
         first = list(islice(elements, FIRST_ELEMENTS))
         # They tell whether the array is one record; if any is malformed, one does.
@@ -489,15 +496,6 @@ def _events(path: str, events: Sequence[JsonValue], limit: int) -> Iterator[Reco
         except ValueError as error:
             shown = repr(event).encode("utf-8", "backslashreplace")
             yield record_failure("read", error, Record(path, position, shown))
-
-
-def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:
-    """Returns whether the first line of a text is an array and others follow; goes back to the beginning."""
-    lines = (line for line in iter(lambda: file.readline(containers.READ_BYTES), b"") if not line.isspace())
-    is_array = isinstance(_value(next(lines, b"").removeprefix(BOM)), list)
-    is_one_of_several = is_array and next(lines, None) is not None
-    file.seek(0)
-    return is_one_of_several
 
 
 def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Record | Failure:

@@ -183,22 +183,18 @@ def check_directory(
         if was_killed is None:
             marks = (join_path(directory, name) for name in (_LOCK_FILE, _LEASE_FILE))
             was_killed = any(map(containers.path_exists, marks))
-        paths = _not_left(directory, paths, was_killed)
+        if is_local(directory):
+            paths = [path for path in paths if not re.fullmatch(_PARTIAL, Path(path).name)]
+            in_folder = containers.RUN_FOLDER.fullmatch
+            paths = [path for path in paths if not (was_killed and in_folder(Path(path).parent.name))]
+        else:
+            now, folders = time.time(), containers.list_run_folders(directory).items()
+            idle = {join_path(directory, name) for name, files in folders if _is_idle(files, now)}
+            paths = [path for path in paths if path.rpartition("/")[0] not in idle]
     if paths:
         name = paths[0].removeprefix(directory).strip("/")
         fault = ": holds a run that has not ended" if name.endswith(".partial") else ": holds an earlier run"
         raise ConfigError(f"--output {directory}{fault} ({name}); --overwrite replaces it")
-
-
-def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:
-    """Returns the files of a directory without `run.json` that no dead run left."""
-    if not is_local(directory):
-        now, folders = time.time(), containers.list_run_folders(directory).items()
-        idle = {join_path(directory, name) for name, files in folders if _is_idle(files, now)}
-        return [path for path in paths if path.rpartition("/")[0] not in idle]
-    paths = [path for path in paths if not re.fullmatch(_PARTIAL, Path(path).name)]
-    in_folder = containers.RUN_FOLDER.fullmatch
-    return [path for path in paths if not (was_killed and in_folder(Path(path).parent.name))]
 
 
 def name_full_disk(error: OSError, directory: str) -> OSError:
@@ -499,7 +495,10 @@ class ConcludeFn(InspectedDoFn):
         self._conclude, self._discard = conclude, discard
 
     def process(self, element: tuple[str, Iterable[Told]], begun: tuple[str, str]) -> None:
-        """Writes `run.json` of everything that was published, once, also if a runner repeats it."""
+        """Writes `run.json` of everything that was published, once, also if a runner repeats it.
+
+        Raises OSError if a file is not there.
+        """
         _, folder = begun
         replaced = current_folder(self._directory)
         if replaced != folder:
@@ -507,22 +506,20 @@ class ConcludeFn(InspectedDoFn):
             named = parts.files(folder, self._format)
             published = (_published(self._directory, self._format, file) for file in named)
             files = sorted([*parts.rows(_PUBLISHED)] or published)
-            tables, versions = self._tables(folder, files), ReadAgain(partial(parts.rows, BY_VERSION))
+            path = join_path(self._directory, folder)
+            sizes = {file.name: file.size for file in containers.list_files(path)}
+            of_tables: dict[str, JsonObject] = {}
+            for file in files:
+                if file.name not in sizes:
+                    raise OSError(f"{join_path(path, file.name)}: is gone: another program removed it")
+                about = {"rows": file.row_count, "bytes": sizes[file.name]}
+                of_tables.setdefault(file.table, {})[file.name] = about
+            tables = {"folder": folder, "files": of_tables}
+            versions = ReadAgain(partial(parts.rows, BY_VERSION))
             finished = Finished(dict(parts.counts), parts.to_read, versions, tables, [*parts.rows(STORED)])
             write_run_file(self._directory, self._conclude(finished), folder)
             _clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
         self._discard()
-
-    def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
-        """Returns what `run.json` says of the files; raises OSError if one is not there."""
-        path = join_path(self._directory, folder)
-        sizes = {file.name: file.size for file in containers.list_files(path)}
-        named: dict[str, JsonObject] = {}
-        for file in files:
-            if file.name not in sizes:
-                raise OSError(f"{join_path(path, file.name)}: is gone: another program removed it")
-            named.setdefault(file.table, {})[file.name] = {"rows": file.row_count, "bytes": sizes[file.name]}
-        return {"folder": folder, "files": named}
 
 
 # Writes the tables of a run as files, all of them or none, and in the end its `run.json`.

@@ -527,16 +527,15 @@ _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
     rows = (jsonio.load_json(line) for line in file if mark in line)
-    yield from map(_result_row, rows) if table == _RESULTS else rows
-
-
-def _result_row(result: JsonObject) -> JsonObject:
-    """Returns the columns of a result from its line of JSON."""
-    turns = result.get("goldenResult", {}).get("turnReplayResults")
-    part = turns[0] if turns else result.get("scenarioResult", {})
-    # One that holds no result says it in its name alone.
-    name = part.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
-    return {"result": result, "conversation_id": name, "verdict": result.get("evaluationStatus")}
+    if table != _RESULTS:
+        yield from rows
+        return
+    for result in rows:
+        turns = result.get("goldenResult", {}).get("turnReplayResults")
+        part = turns[0] if turns else result.get("scenarioResult", {})
+        # One that holds no result says it in its name alone.
+        name = part.get("conversation") or _NAME_MARK.split(result["displayName"], maxsplit=1)[-1]
+        yield {"result": result, "conversation_id": name, "verdict": result.get("evaluationStatus")}
 
 
 register_sink(SinkKind(name=DEFAULT_OUTPUT_FORMAT, help="JSON Lines", writer=JsonLinesWriter, read=_rows))

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from threading import Thread
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -79,36 +80,40 @@ def settings_of(options: Options, has_cases: bool) -> RunSettings:
         value = getattr(options, name)
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise TypeError(f"{name}: {type(value).__name__} is no {wanted}")
+    redact = options.redact
     try:
-        return _settings(options, has_cases)
+        config = read_any_config(options.config)
+        if options.criteria is not None:
+            if "criteria" in config.model_fields_set:
+                raise ConfigError("criteria: given twice, as `criteria` and in the config")
+            config = _with_section(config, "config", criteria=dict(options.criteria))
+        if isinstance(redact, Mapping):
+            config = _with_section(config, "redact", redact=dict(redact))
+        elif redact is not None and not redact:
+            raise ConfigError('redact: names no kind; "default" or {} takes all')
+        else:
+            kinds = [redact] if isinstance(redact, str) else redact or ()
+            config = run_settings.with_redaction(config, kinds)
+        config, criteria = run_settings.checked_criteria(config, options.input_format, has_cases, (STATUS,))
+        run = run_settings.run_info(options.run_id, config)
+        judge = _judge(options, config.judge, run.run_id, criteria)
     except ConfigError as error:
         raise ConfigError(in_python(str(error))) from None
+    return RunSettings(
+        run=run_settings.judged_by(run, judge),
+        config=config,
+        criteria=criteria,
+        judge=judge,
+        sample_rate=options.sample_rate,
+        input_format=options.input_format,
+        input=("conversations",),
+        eval_cases=("cases",) if has_cases else (),
+    )
 
 
 def in_python(message: str) -> str:
     """Returns a message about options of the command in the names of the keywords."""
     return _OPTION.sub("", message.replace("--eval_cases", "cases"))
-
-
-def _settings(options: Options, has_cases: bool) -> RunSettings:
-    config, redact = read_any_config(options.config), options.redact
-    if options.criteria is not None:
-        if "criteria" in config.model_fields_set:
-            raise ConfigError("criteria: given twice, as `criteria` and in the config")
-        config = _with_section(config, "config", criteria=dict(options.criteria))
-    if isinstance(redact, Mapping):
-        config = _with_section(config, "redact", redact=dict(redact))
-    elif redact is not None and not redact:
-        raise ConfigError('redact: names no kind; "default" or {} takes all')
-    else:
-        config = run_settings.with_redaction(config, [redact] if isinstance(redact, str) else redact or ())
-    config, criteria = run_settings.checked_criteria(config, options.input_format, has_cases, (STATUS,))
-    run = run_settings.run_info(options.run_id, config)
-    judge = _judge(options, config.judge, run.run_id, criteria)
-    run = run_settings.judged_by(run, judge)
-    settings = RunSettings(run=run, config=config, criteria=criteria, judge=judge)
-    named: Any = {"input": ("conversations",), "eval_cases": ("cases",) if has_cases else ()}
-    return replace(settings, sample_rate=options.sample_rate, input_format=options.input_format, **named)
 
 
 def _with_section(config: EvalConfig, name: str, **section: JsonObject) -> EvalConfig:
@@ -424,31 +429,27 @@ def _no_end(error: BaseException) -> RuntimeError:
 
 def finished(coroutine: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end, whether or not an event loop is running in this thread."""
-    run: Callable[[Coroutine[Any, Any, T]], T] = _finished_beside
-    try:
+    loop = None
+    with suppress(RuntimeError):
         asyncio.get_running_loop()
-    except RuntimeError:
-        run = asyncio.run
+        loop = asyncio.new_event_loop()
     try:
-        return run(coroutine)
+        if loop is None:
+            return asyncio.run(coroutine)
+        thread = Thread(target=run_loop, args=(loop,), name="turnwise-evaluate", daemon=True)
+        thread.start()
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+            for end in (cancel_others, loop.shutdown_default_executor):
+                asyncio.run_coroutine_threadsafe(end(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
     except SystemExit as error:
         raise _no_end(error) from error
-
-
-def _finished_beside(coroutine: Coroutine[Any, Any, T]) -> T:
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=run_loop, args=(loop,), name="turnwise-evaluate", daemon=True)
-    thread.start()
-    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
-    try:
-        return future.result()
-    finally:
-        future.cancel()
-        for end in (cancel_others, loop.shutdown_default_executor):
-            asyncio.run_coroutine_threadsafe(end(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 _METRICS: dict[str, Callable[..., Iterable[Any]]] = {

@@ -26,8 +26,6 @@ from turnwise.schemas.calibration import (
     CriterionCalibration,
     JudgeCheck,
     LabelFigure,
-    OutcomeAgreement,
-    ThresholdAdvice,
     parse_label,
 )
 from turnwise.schemas.case import EvalCase
@@ -36,7 +34,6 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import counted, indented_json, is_local, listed
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.calibration.judge_check import (
     PERTURBATIONS,
     AskedQuestions,
@@ -47,7 +44,7 @@ from turnwise.transforms.decisions.calibration.judge_check import (
     questions_about,
     vote_on,
 )
-from turnwise.transforms.decisions.calibration.labels import LabelLine, Scale
+from turnwise.transforms.decisions.calibration.labels import LabelLine
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.judges import JUDGING
@@ -94,16 +91,43 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
     level = "turns" if calibrated.level == "turn" else "whole conversations"
     labelled = f"{calibrated.labelled} of {calibrated.scores} scores are labelled{raters}"
     yield f"{calibrated.criterion}, {level}: {labelled}, {chosen}"
-    if calibrated.outcomes is not None:
-        yield from _outcomes(calibrated.outcomes)
+    if outcomes := calibrated.outcomes:
+        tied = f"; {outcomes.tied} with equally divided raters are left out" if outcomes.tied else ""
+        agreement = f"{_percent(outcomes.agreement)} of {outcomes.agreement.count}"
+        yield f"agreement {agreement}{tied}; Cohen's kappa {_number(outcomes.kappa)}"
+        table = outcomes.confusion
+        no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
+        precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
+        rows = [
+            ["", "people PASS", "people FAIL", "precision"],
+            ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
+            ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
+            *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
+            ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
+        ]
+        yield from (f"  {line}" for line in aligned(rows))
     if calibrated.numbers is not None:
         numbers = calibrated.numbers
         yield f"value minus label: {_number(numbers.bias)}; distance: {_number(numbers.distance)}"
         yield f"correlation {_number(numbers.correlation)}; Krippendorff's alpha {_number(numbers.alpha)}"
     if calibrated.between_people is not None:
         yield f"between raters: Krippendorff's alpha {_number(calibrated.between_people)}"
-    if calibrated.threshold is not None:
-        yield f"threshold: {threshold_text(calibrated.threshold, calibration)}"
+    if advice := calibrated.threshold:
+        false_pass, false_fail = calibration.false_pass_cost, calibration.false_fail_cost
+        present = "the run has no threshold to compare with"
+        if advice.present is not None and advice.present_cost is not None:
+            present = (
+                f"the present one, {advice.present:g}, costs {_number(advice.present_cost)}: {advice.word}"
+            )
+            if advice.word == "the present one":
+                present = "it is the present threshold"
+        yield (
+            f"threshold: {advice.threshold:g} ({advice.range.low:g} to {advice.range.high:g}) has the lowest "
+            f"cost of errors on {advice.labels} labels of {counted(advice.cases, 'case')} "
+            f"(a false PASS costs {false_pass:g}, a false FAIL {false_fail:g}): "
+            f"{_number(advice.validated_cost)} a score in cross-validation, {advice.cost:.3f} on the same "
+            f"labels; {present}"
+        )
     elif calibrated.no_threshold is not None and calibrated.kind == "outcomes":
         yield f"threshold: none is suggested: {calibrated.no_threshold}"
     measure = "pass rate" if calibrated.measure == "pass_rate" else "mean"
@@ -112,40 +136,6 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
     elif calibrated.corrected:
         yield corrected_text(calibrated.corrected[0], calibrated.measure == "pass_rate")
     yield from _groups(calibrated)
-
-
-def _outcomes(outcomes: OutcomeAgreement) -> Iterator[str]:
-    tied = f"; {outcomes.tied} with equally divided raters are left out" if outcomes.tied else ""
-    agreement = f"{_percent(outcomes.agreement)} of {outcomes.agreement.count}"
-    yield f"agreement {agreement}{tied}; Cohen's kappa {_number(outcomes.kappa)}"
-    table = outcomes.confusion
-    no_score = [str(outcomes.no_score_pass), str(outcomes.no_score_fail)]
-    precision, fail_precision = _percent(outcomes.precision), _percent(outcomes.fail_precision)
-    rows = [
-        ["", "people PASS", "people FAIL", "precision"],
-        ["criterion PASS", str(table.both_pass), str(table.false_pass), precision],
-        ["criterion FAIL", str(table.false_fail), str(table.both_fail), fail_precision],
-        *([["no score", *no_score, ""]] if outcomes.no_score_pass or outcomes.no_score_fail else []),
-        ["recall", _percent(outcomes.recall), _percent(outcomes.fail_recall), ""],
-    ]
-    yield from (f"  {line}" for line in aligned(rows))
-
-
-def threshold_text(advice: ThresholdAdvice, calibration: Calibration) -> str:
-    """Returns what is said of the threshold."""
-    false_pass, false_fail = calibration.false_pass_cost, calibration.false_fail_cost
-    costs = f"a false PASS costs {false_pass:g}, a false FAIL {false_fail:g}"
-    basis = (
-        f"{advice.threshold:g} ({advice.range.low:g} to {advice.range.high:g}) has the lowest cost of errors "
-        f"on {advice.labels} labels of {counted(advice.cases, 'case')} ({costs}): "
-        f"{_number(advice.validated_cost)} a score in cross-validation, {advice.cost:.3f} on the same labels"
-    )
-    if advice.present is None or advice.present_cost is None:
-        return f"{basis}; the run has no threshold to compare with"
-    if advice.word == "the present one":
-        return f"{basis}; it is the present threshold"
-    present = f"{advice.present:g}, costs {_number(advice.present_cost)}"
-    return f"{basis}; the present one, {present}: {advice.word}"
 
 
 def corrected_text(corrected: Corrected, is_rate: bool) -> str:
@@ -218,13 +208,6 @@ def write_calibration(run: Run, calibration: Calibration) -> str:
     partial = write_partial(run.directory, CALIBRATION_FILE, text.encode())
     publish(run.directory, [(partial, CALIBRATION_FILE)])
     return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
-
-
-def run_scales(names: Collection[str]) -> dict[str, Scale]:
-    """Returns criterion -> what it measures with; criteria that are not known here are left out."""
-    kinds = ((name, CRITERIA.get(name)) for name in names)
-    scales = {name: Scale(kind.scale, kind.gate == "at_least") for name, kind in kinds if kind is not None}
-    return scales | {STATUS: Scale(bounds=(0.0, 1.0), has_values=False)}
 
 
 def criterion_rows(run: Run, criteria: Collection[str]) -> Iterable[ScoreRow]:
@@ -306,7 +289,11 @@ def check_text(check: JudgeCheck) -> str:
         cells = []
         for name in PERTURBATIONS:
             figure: CheckFigure | None = getattr(checked, name)
-            cells.append(_cell(figure) if checked.questions else "no question")
+            cell = "n/a" if figure is None else "not measured"
+            if figure and figure.share is not None and figure.interval is not None:
+                interval = f"{figure.interval.low:.1%} to {figure.interval.high:.1%}"
+                cell = f"{figure.share:.1%} ({interval}; {figure.changed} of {figure.verdicts})"
+            cells.append(cell if checked.questions else "no question")
             if figure is None:
                 continue
             start = f"{checked.criterion}, {name}:"
@@ -318,15 +305,6 @@ def check_text(check: JudgeCheck) -> str:
     head = "share of verdicts that change (95 % interval; changed of measured)"
     table = aligned([[printable(cell) for cell in line] for line in lines])
     return "\n".join([head, *table, *notes, *([f"used: {_cost(check.used)}"] if check.used else [])])
-
-
-def _cell(figure: CheckFigure | None) -> str:
-    if figure is None:
-        return "n/a"
-    if figure.share is None or figure.interval is None:
-        return "not measured"
-    low, high = figure.interval.low, figure.interval.high
-    return f"{figure.share:.1%} ({low:.1%} to {high:.1%}; {figure.changed} of {figure.verdicts})"
 
 
 # The check itself: draws conversations about which something is asked, estimates, asks, and computes.
@@ -353,10 +331,6 @@ async def _kept_conversations(
     return [drawn_sample for _, _, drawn_sample in sorted(heap, key=lambda entry: entry[:2], reverse=True)]
 
 
-ONE_MODEL = "judge-check checks one model: name it with --judge_model"
-NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
-
-
 def checked(
     settings: RunSettings,
     tell: Callable[[str], None],
@@ -380,7 +354,7 @@ def checked(
     config, selection = settings.judge.config, settings.selection
     asked = (*selection.judged, *selection.of_dialects)
     if config.panel or config.cascade or any(len(question.options.by_model()) > 1 for question in asked):
-        raise ConfigError(ONE_MODEL)
+        raise ConfigError("judge-check checks one model: name it with --judge_model")
     collected = Collected(settings)
     logs = sort_inputs("--input", settings.input, Conversation)
     cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
@@ -404,7 +378,9 @@ def checked(
         estimate=estimate,
         used=None,
         criteria=[],
-        problems=[NOT_ASKED] if questions else check_problems([], max_flip),
+        problems=["nothing was asked, so nothing is measured; --yes asks"]
+        if questions
+        else check_problems([], max_flip),
     )
     asked_about = f"{counted(len(questions), 'question')} about {counted(len(drawn), 'conversation')}"
     tell(f"estimate: {asked_about}, {votes} votes a form: about {_cost(estimate)}")

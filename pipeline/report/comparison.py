@@ -6,11 +6,13 @@ from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from turnwise.pipeline.io.terminal import aligned, columns, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.pipeline.settings.options import check_store
-from turnwise.schemas.comparison import GATE_PROBLEM, NO_VERSION, Comparison, FirstPage, Flip, Missing, Side
+from turnwise.schemas.comparison import GATE_PROBLEM, NO_VERSION, Comparison, FirstPage, Flip, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
 from turnwise.schemas.conversation import turn_name
 from turnwise.schemas.jsonio import counted, grouped, is_store_url, listed, shown_url
@@ -19,7 +21,7 @@ from turnwise.transforms.decisions.comparison.collect import Order, version_orde
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
-from turnwise.transforms.decisions.first_page import NAMED, two_versions, with_left_out
+from turnwise.transforms.decisions.first_page import NAMED, left_out, two_versions
 from turnwise.transforms.decisions.run import Run, RunVersions, read_versions
 from turnwise.transforms.text.cleaning import natural_order
 
@@ -38,15 +40,29 @@ def comparison_text(comparison: Comparison, width: int) -> str:
     for part in (*sides, pairing_text(comparison)):
         lines += wrapped(printable(part), width)
     lines += ["", *criteria_table(comparison, width), ""]
-    parts = [
-        *(f"{result.criterion}: {result.sentence}" for result in comparison.criteria),
-        *(f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()),
-        *_parts(comparison),
-        families_text(comparison),
-        *(f"note: {note}" for note in comparison.notes),
-    ]
+    parts = [f"{result.criterion}: {result.sentence}" for result in comparison.criteria]
+    parts += [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
+    shown = words.standing_out(comparison)
+    for name, criterion, change, q, number in shown[:_PARTS_SHOWN]:
+        parts.append(f"{name}: {criterion} {change}, q {q}, {counted(number, 'case')}")
+    if len(shown) > _PARTS_SHOWN:
+        parts.append(f"{len(shown) - _PARTS_SHOWN} more slices and turns stand out (--format json)")
+    if comparison.slices and not any(result.stands_out for result in comparison.slices):
+        parts.append(f"slices: none of {len(comparison.slices)} slices and criteria stands out")
+    parts += [families_text(comparison), *(f"note: {note}" for note in comparison.notes)]
     lines += [line for part in parts for line in wrapped(printable(part), width)]
-    return "\n".join([*lines, *_flips(comparison, width)])
+    if comparison.flips:
+        by_case = grouped(((flip.kind, flip.case), flip) for flip in comparison.flips)
+        counts = Counter(kind.replace("_", " ") for kind, _ in by_case)
+        kinds = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        lines += ["", *wrapped(printable(f"flips (cases with any criterion): {kinds}"), width)]
+        for (kind, case), flips in [*by_case.items()][:_FLIPS_SHOWN]:
+            criteria = ", ".join(flip.criterion for flip in flips)
+            text = f"  {kind.replace('_', ' ')} {case.rsplit('/', 1)[-1]} ({criteria}): {flips_reason(flips)}"
+            lines.append(cut(printable(text), width))
+        if len(by_case) > _FLIPS_SHOWN:
+            lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
+    return "\n".join(lines)
 
 
 def side_text(side: Side) -> str:
@@ -130,35 +146,6 @@ def criteria_table(comparison: Comparison, width: int) -> list[str]:
         for line in criteria
     )
     return [part for text in texts for part in wrapped(text, max(width, _NARROWEST))]
-
-
-def _parts(comparison: Comparison) -> list[str]:
-    shown = words.standing_out(comparison)
-    lines = [
-        f"{name}: {criterion} {change}, q {q}, {counted(number, 'case')}"
-        for name, criterion, change, q, number in shown[:_PARTS_SHOWN]
-    ]
-    if len(shown) > _PARTS_SHOWN:
-        lines.append(f"{len(shown) - _PARTS_SHOWN} more slices and turns stand out (--format json)")
-    if comparison.slices and not any(result.stands_out for result in comparison.slices):
-        lines.append(f"slices: none of {len(comparison.slices)} slices and criteria stands out")
-    return lines
-
-
-def _flips(comparison: Comparison, width: int) -> list[str]:
-    if not comparison.flips:
-        return []
-    by_case = grouped(((flip.kind, flip.case), flip) for flip in comparison.flips)
-    counts = Counter(kind for kind, _ in by_case)
-    shown = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items())
-    lines = ["", *wrapped(printable(f"flips (cases with any criterion): {shown}"), width)]
-    for (kind, case), flips in [*by_case.items()][:_FLIPS_SHOWN]:
-        names = ", ".join(flip.criterion for flip in flips)
-        text = f"  {kind.replace('_', ' ')} {case.rsplit('/', 1)[-1]} ({names}): {flips_reason(flips)}"
-        lines.append(cut(printable(text), width))
-    if len(by_case) > _FLIPS_SHOWN:
-        lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")
-    return lines
 
 
 def flips_reason(flips: Sequence[Flip]) -> str:
@@ -256,7 +243,7 @@ def first_page(comparison: Comparison, run: Run, version: str | None, how: str) 
     """Returns the first page, by rows of the candidate's version; `how` sides were chosen, as a clause."""
     rows = [row for row in run.conversations() if row["app_version"] == version]
     page = two_versions(comparison, GateConfig(**run.document.config.get("gate") or {}).primary, rows, how)
-    return with_left_out(page, run.document.counts)
+    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(run.document.counts)))))
 
 
 FailOn = Literal["worse", "not_noninferior"]
@@ -288,20 +275,15 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
         unmeasured.append(f"{count} left out, whose expectation differs: {names}")
     problems = []
     for result in comparison.criteria:
-        is_unknown = result.overall.difference is None or _may_be_worse(result.missing)
-        is_open = is_unknown or result.overall.word not in allowed
+        is_open = result.overall.difference is None or result.overall.word not in allowed
+        if missing := result.missing:  # what has no score may be worse
+            readings = (missing.left_out, missing.worst_for_candidate, missing.best_for_candidate)
+            is_open = is_open or (missing.changes_the_word and missing.worst_for_candidate is None)
+            is_open = is_open or any(reading and reading.word == "worse" for reading in readings)
         if is_open and not (result.unmeasured and unmeasured):  # they say it
             problems.append(f"{result.criterion}: {result.sentence}")
     problems += [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
     return [*problems, *unmeasured]
-
-
-def _may_be_worse(missing: Missing | None) -> bool:
-    if missing is None:
-        return False
-    readings = (missing.left_out, missing.worst_for_candidate, missing.best_for_candidate)
-    is_unknown = missing.changes_the_word and missing.worst_for_candidate is None
-    return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
 
 
 _VERSIONS_SHOWN = 10
@@ -381,7 +363,6 @@ def open_baseline(baseline: str) -> tuple[Run, str | None]:
 
 
 _OPTIONS = "--baseline", "--candidate"
-_CHOSEN_ENDS = ("baseline", "candidate", "last"), ("candidate", "baseline", "first")
 
 
 def sides_of_runs(
@@ -407,10 +388,20 @@ def sides_of_runs(
         chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
         if len(order.versions) > 2:
-            role, other_role, end = _CHOSEN_ENDS[named[0] is None]
+            role, other_role, end = "baseline", "candidate", "last"
+            if named[0] is None:
+                role, other_role, end = "candidate", "baseline", "first"
             how = f"the {role} is as it was named, the {other_role} is the {end} other version {order.by}"
-        pairs = zip(options, (base_run, other), named, strict=True)
-        chosen = [None if name is None else _find(run, option, name) for option, run, name in pairs]
+        chosen = [None, None]
+        for i, (run, name) in enumerate(zip((base_run, other), named, strict=True)):
+            matches = [] if name is None else versions_named(name, run.conversations.keys())
+            if name is not None and len(matches) != 1:
+                what = "is no app version with scored conversations"
+                if matches:
+                    what = "names several app versions"
+                known = f"in {run.run.directory} (there are: {_listed(run)})"
+                raise ConfigError(f"{options[i]} {name}: {what} {known}")
+            chosen[i] = next(iter(matches), None)
         for i, name in enumerate(named):
             if name is None:
                 chosen[i] = _find_other(runs, i, named, chosen[1 - i], options[i])
@@ -426,14 +417,6 @@ def sides_of_runs(
     last = [name.rsplit("/", 1)[-1] for name in names]
     names = last if last[0] != last[1] else names
     return Sides(base_run.side(chosen[0], names[0]), other.side(chosen[1], names[1]), chosen[1], how)
-
-
-def _find(run: RunVersions, option: str, wanted: str) -> _Version:
-    matches = versions_named(wanted, run.conversations.keys())
-    if len(matches) == 1:
-        return matches[0]
-    what = "names several app versions" if matches else "is no app version with scored conversations"
-    raise ConfigError(f"{option} {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
 
 
 def _find_other(

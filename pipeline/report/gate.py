@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain
@@ -76,12 +77,13 @@ def gate_report(
     lost_cases -= {name for version in gated for name in version.conversations.eval_ids.used()}
     others = [_EVAL_CASE.format(name) for name in names if name not in lost_cases]
     number = max(0, (counts.get("unused_cases") or 0) - len(lost_cases))
-    rejected = gate.rejected_of({**counts, "unused_cases": number}, [*_places(gone), *others])
+    lost = [_where(row) for row in gone if row["source"] is not None]
+    rejected = gate.rejected_of({**counts, "unused_cases": number}, [*lost, *others])
     gated = [version for version in gated if not compared or version.app_version in compared]
     not_allowed = rejected
     if run.document.max_failure_ratio is not None:
-        unread = (row for row in failures if row["stage"] in _READING_CASES)
-        of_cases = [*_places(unread), *map(_EVAL_CASE.format, names)]
+        unread = [row for row in failures if row["stage"] in _READING_CASES and row["source"] is not None]
+        of_cases = [*map(_where, unread), *map(_EVAL_CASE.format, names)]
         not_allowed = gate.rejected_of(counts, of_cases, only_cases=True)
     # The columns of the gate hold the rows already: a second reading would parse all transcripts.
     page = two_versions(comparison, rules.primary, gated[0].rows, chosen) if comparison else None
@@ -304,17 +306,14 @@ def rule_name(rule: RuleResult) -> str:
 def _names_of(rule: RuleResult) -> str:
     """Returns the conversations and cases that a rule names, and what was rejected."""
     kinds = [(*kind, terminal.LONGEST_NAME) for kind in kinds_of(rule)]
-    rejected = ("; missing: ", rule.rejected, rule.more_rejected, terminal.LONGEST_PLACE)
-    return "".join(
-        f"{head}{_distinct(names, longest)}" + (f" and {others} more" if others else "")
-        for head, names, others, longest in (*kinds, *([rejected] if rule.rejected else []))
-    )
-
-
-def _distinct(names: Sequence[str], longest: int) -> str:
-    """Returns the first names, shortened so that no two of them look alike."""
-    short = last_parts(names, longest)
-    return terminal.names_text([short[name] for name in names], terminal.LONGEST_LINE)
+    if rule.rejected:
+        kinds.append(("; missing: ", rule.rejected, rule.more_rejected, terminal.LONGEST_PLACE))
+    text = ""
+    for head, names, others, longest in kinds:
+        short = last_parts(names, longest)  # no two of them look alike
+        shown = terminal.names_text([short[name] for name in names], terminal.LONGEST_LINE)
+        text += f"{head}{shown}" + (f" and {others} more" if others else "")
+    return text
 
 
 def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
@@ -344,10 +343,6 @@ def checks_of(versions: Sequence[gate.GatedVersion]) -> Iterator[GateCheck]:
                     turn_index=observed.turn_index,
                     why=None if observed.outcome == "PASS" else observed.why,
                 )
-
-
-def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
-    return (_where(row) for row in rows if row["source"] is not None)
 
 
 def _where(row: FailureRow) -> str:
@@ -388,7 +383,6 @@ def junit_xml(report: GateReport) -> str:
     if report.rejected:
         endings = ((record.place, ("error", "rejected", record.message)) for record in report.rejected)
         cases[_REJECTED] = [_case(_REJECTED, *rejection) for rejection in endings]
-    suites = [*map(_suite, cases, cases.values())]
     by_criterion: dict[str, list[ET.Element]] = {}
     short = last_parts({check.app_version or "" for check in report.checks}, terminal.LONGEST_NAME)
     for check in report.checks:
@@ -405,21 +399,19 @@ def junit_xml(report: GateReport) -> str:
             body = ", ".join(filter(None, (value, threshold)))
         test = _case(class_name, check.conversation_id, ending, body)
         by_criterion.setdefault(check.criterion, []).append(test)
-    suites += map(_suite, by_criterion, by_criterion.values())
-    root = ET.Element("testsuites", {"name": "turnwise"})
-    for name in ("tests", "failures", "errors"):
-        root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
-    root.extend(suites)
+    root, totals = ET.Element("testsuites", {"name": "turnwise"}), Counter[str]()
+    for name, tests in chain(cases.items(), by_criterion.items()):
+        suite = ET.SubElement(root, "testsuite", {"name": _text(name), "tests": str(len(tests))})
+        totals["tests"] += len(tests)
+        for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            number = sum(test.find(tag) is not None for test in tests)
+            suite.set(key, str(number))
+            totals[key] += number
+        suite.extend(tests)
+    for key in ("tests", "failures", "errors"):
+        root.set(key, str(totals[key]))
     ET.indent(root)
     return ET.tostring(root, encoding="utf-8", xml_declaration=True).decode() + "\n"
-
-
-def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": _text(name), "tests": str(len(cases))})
-    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
-    suite.extend(cases)
-    return suite
 
 
 def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:

@@ -4,7 +4,6 @@ import gzip
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -35,29 +34,6 @@ from turnwise.transforms.decisions.run import Run, read_versions
 INLINE_CHARACTERS = 5_000_000
 
 
-def _place_chunks(
-    inline: list[str],
-    directory: Path | None,
-    limit: int,
-    report_id: str,
-    chunks: Iterable[tuple[list[int], str]],
-) -> PlacedChunks:
-    """Keeps the first chunks for the page, and writes the others beside it or leaves them out."""
-    chunk_of: dict[int, int] = {}
-    size = number = 0
-    for number, (places, text) in enumerate(chunks):
-        chunk = packed(text)
-        size += len(chunk)
-        if size <= limit:
-            inline.append(chunk)
-        elif directory is None:
-            return PlacedChunks(number, number, chunk_of)
-        else:
-            write_whole(directory / f"{number:03}.js", f'reportChunk("{report_id}", {number}, "{chunk}");\n')
-        chunk_of |= dict.fromkeys(places, number)
-    return PlacedChunks(len(inline), number + 1 if chunk_of else 0, chunk_of)
-
-
 def write_report(
     path: Path,
     runs: Sequence[Run],
@@ -76,10 +52,8 @@ def write_report(
         if not (file.suffix == ".js" and file.stem.isdigit()):
             raise ConfigError(f"{file}: is no file of an earlier report; name another directory")
         file.unlink()
-    inline: list[str] = []
-    put = partial(_place_chunks, inline, None if single_file else directory, inline_characters)
-    report = build_report(runs, compared, put, keeps_few=single_file)
-    write_whole(path, page(report, inline))
+    report, text = _built(runs, compared, None if single_file else directory, inline_characters)
+    write_whole(path, text)
     return report
 
 
@@ -88,9 +62,40 @@ def report_page(runs: Sequence[Run], compared: figures.Compared, home: str = "")
 
     `home` is the address that its name leads to; "": nowhere.
     """
+    return _built(runs, compared, None, INLINE_CHARACTERS, home)[1]
+
+
+def _built(
+    runs: Sequence[Run], compared: figures.Compared, directory: Path | None, limit: int, home: str = ""
+) -> tuple[Report, str]:
+    """Returns a report and its page, which keeps the first chunks of transcripts.
+
+    The others are written into the directory; None: they are left out.
+    """
     inline: list[str] = []
-    put = partial(_place_chunks, inline, None, INLINE_CHARACTERS)
-    return page(build_report(runs, compared, put, keeps_few=True), inline, home)
+
+    def keep(report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
+        chunk_of: dict[int, int] = {}
+        size = number = 0
+        for number, (places, text) in enumerate(chunks):
+            chunk = packed(text)
+            size += len(chunk)
+            if size <= limit:
+                inline.append(chunk)
+            elif directory is None:
+                return PlacedChunks(number, number, chunk_of)
+            else:
+                content = f'reportChunk("{report_id}", {number}, "{chunk}");\n'
+                write_whole(directory / f"{number:03}.js", content)
+            chunk_of |= dict.fromkeys(places, number)
+        return PlacedChunks(len(inline), number + 1 if chunk_of else 0, chunk_of)
+
+    report = build_report(runs, compared, keep, keeps_few=directory is None)
+    names = ", ".join(version.name for version in report.versions)
+    data = {"report": packed(figures.exact_json(msgspec.to_builtins(report)))}
+    data |= {f"chunk-{i}": chunk for i, chunk in enumerate(inline)}
+    has_more = report.chunks > report.inline_chunks
+    return report, _joined("main", f"{_TITLE}{names}", data, home, loads=has_more)
 
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"
@@ -121,14 +126,6 @@ def packed(text: str) -> str:
     return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
-def page(report: Report, chunks: Sequence[str], home: str = "") -> str:
-    """Returns the page as HTML, with the packed chunks that it holds; `home`: what its name leads to."""
-    names = ", ".join(version.name for version in report.versions)
-    data = {"report": packed(figures.exact_json(msgspec.to_builtins(report)))}
-    data |= {f"chunk-{i}": chunk for i, chunk in enumerate(chunks)}
-    return _joined("main", f"{_TITLE}{names}", data, home, loads=report.chunks > report.inline_chunks)
-
-
 def service_page(title: str, data: JsonObject) -> str:
     """Returns a page of `turnwise serve`: what `service.js` shows of the data."""
     return _joined("service", f"{title} - turnwise", {"service": packed(figures.exact_json(data))}, "/")
@@ -138,9 +135,13 @@ def _joined(start: str, title: str, data: Mapping[str, str], home: str, loads: b
     """Returns a page that begins with a module, and holds packed data by the ids of their elements."""
     scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), start)]
     styles = [_text("vendor/uplot.css"), _text("page.css")]
-    of_scripts = _hashes(scripts) + (" 'strict-dynamic'" if loads else "")
+    of_scripts, of_styles = (
+        " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+        for texts in (scripts, styles)
+    )
+    of_scripts += " 'strict-dynamic'" if loads else ""
     return _text("page.html").format(
-        policy=escape(_POLICY.format(scripts=of_scripts, styles=_hashes(styles))),
+        policy=escape(_POLICY.format(scripts=of_scripts, styles=of_styles)),
         title=escape(title.encode("utf-8", "replace").decode()),
         brand=f'<a href="{escape(home)}">turnwise</a>' if home else "turnwise",
         styles="\n".join(f"<style>{style}</style>" for style in styles),
@@ -155,10 +156,6 @@ def _joined(start: str, title: str, data: Mapping[str, str], home: str, loads: b
 
 def _text(name: str) -> str:
     return (_FRONT_END / name).read_text(encoding="utf-8")
-
-
-def _hashes(texts: Sequence[str]) -> str:
-    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
 
 
 # Joins ES modules into one script, so that a page needs no other file and no build step.
@@ -198,10 +195,6 @@ def join_modules(read: Callable[[str], str], start: str) -> str:
 
 
 MOST_COMPARED = 4
-_OF_RUNS = "baseline and candidate are the first and the last version of the runs in their order"
-_OF_LAST = "baseline and candidate are the last two versions in their order"
-_OF_LAST_RUNS = "baseline and candidate are of the last two runs"
-_CHOSEN = "baseline and candidate were chosen above"
 
 
 def compare_versions(
@@ -224,7 +217,9 @@ def compare_versions(
     is_stated = any(key.app_version for key in keys) and NO_VERSION not in (baseline, candidate)
     named = ((key, name) for key, name in names if key.app_version or not is_stated)
     keyed = [(key, read[key.run].side(key.app_version or None, name)) for key, name in named]
-    how = version_order(read[0].first_times).how if len(runs) == 1 else _OF_RUNS
+    how = "baseline and candidate are the first and the last version of the runs in their order"
+    if len(runs) == 1:
+        how = version_order(read[0].first_times).how
     for option, name, index in (("--baseline", baseline, 0), ("--candidate", candidate, len(keyed) - 1)):
         if name is not None:
             wanted = versions_named(name, [key.app_version or None for key, _ in keyed])
@@ -266,10 +261,10 @@ def _pairs(keys: Sequence[figures.VersionKey], how: str) -> dict[tuple[int, int]
     if len(earlier) > 1 and how != NAMED:
         before = [index for index, key in enumerate(keys) if key.run == max(earlier)]
         same = [index for index in before if keys[index].app_version == keys[last].app_version]
-        pairs = {((same or before)[-1], last): _OF_LAST_RUNS} | pairs
+        pairs = {((same or before)[-1], last): "baseline and candidate are of the last two runs"} | pairs
     elif others and how != NAMED:
-        pairs[last - 1, last] = _OF_LAST
-    return pairs | {(0, other): _CHOSEN for other in others}
+        pairs[last - 1, last] = "baseline and candidate are the last two versions in their order"
+    return pairs | {(0, other): "baseline and candidate were chosen above" for other in others}
 
 
 def compare_sides(a: ComparedSide, b: ComparedSide) -> Comparison | str:

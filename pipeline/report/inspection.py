@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from glob import escape, glob
 from itertools import islice
 from shlex import quote
@@ -17,7 +18,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import DEFAULT_CRITERIA, EvalConfig, MappingConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, counted, dump_json, is_local, listed
-from turnwise.schemas.report import CriterionUse, FileInspection, Inspection, Noted
+from turnwise.schemas.report import FileInspection, Inspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.decisions.first_page import nameless_text
@@ -51,7 +52,12 @@ def inspection_text(
     whether a starter config could be written for the logs.
     """
     files, others = inspection.files, inspection.other_files
-    below = _common_folder([file.path for file in files])
+    # The folder of all files with its separator; "": there is none, or only one file.
+    below = ""
+    if len(files) > 1 and all(is_local(file.path) for file in files):
+        with suppress(ValueError):  # absolute and relative ones
+            below = os.path.commonpath([os.path.dirname(file.path) for file in files])
+        below = f"{below}{os.sep}" if below.strip(os.sep) else ""
     shown = [printable(name.removeprefix(below)) for name in others[:_PATHS_SHOWN]]
     names = listed(shown, _PATHS_SHOWN, len(others))
     # What a run of these files would lack.
@@ -75,20 +81,14 @@ def inspection_text(
     return text
 
 
-def _common_folder(paths: Sequence[str]) -> str:
-    """Returns the folder of all paths with its separator; "" if there is none, or only one path."""
-    if len(paths) < 2 or any(not is_local(path) for path in paths):
-        return ""
-    try:
-        folder = os.path.commonpath([os.path.dirname(path) for path in paths])
-    except ValueError:  # absolute and relative ones
-        return ""
-    return f"{folder}{os.sep}" if folder.strip(os.sep) else ""
-
-
 def _table(files: Sequence[FileInspection], below: str, width: int, most: int) -> Iterator[str]:
     # Those of which something is to be mended first.
-    every = [_row(file, below) for file in sorted(files, key=lambda file: file.is_read)]
+    every = []
+    for file in sorted(files, key=lambda file: file.is_read):
+        formats = ", ".join(filter(None, file.formats)) or ("not recognised" if file.records else "-")
+        not_read = sum(note.count for note in file.not_read)
+        figures = file.conversations, file.turns, file.calls, file.cases, not_read
+        every.append([printable(file.path.removeprefix(below)), formats, *map(str, figures)])
     total = [str(sum(int(row[i]) for row in every)) for i in range(2, 7)]
     rows = [list(_HEADINGS), *every[:most]]
     if len(every) > 1:
@@ -98,24 +98,17 @@ def _table(files: Sequence[FileInspection], below: str, width: int, most: int) -
     numbers = [max(columns(row[i]) for row in rows) for i in range(2, 7)]
     rest = width - sum(numbers) - len(_GAP) * 6
     longest = [max(columns(row[i]) for row in rows) for i in (0, 1)]
-    formats = min(longest[1], max(_SMALLEST, rest - longest[0]))
-    names = min(longest[0], max(_SMALLEST, rest - formats))
+    widest = min(longest[1], max(_SMALLEST, rest - longest[0]))
+    names = min(longest[0], max(_SMALLEST, rest - widest))
     for row in rows:
         name = row[0]
         if columns(name) > names:
             # A shortened name could be that of another file.
             yield from wrapped(name, width)
             name = ""
-        texts = [padded(name, names), padded(printable(row[1], formats), formats)]
+        texts = [padded(name, names), padded(printable(row[1], widest), widest)]
         cells = [" " * (size - columns(cell)) + cell for cell, size in zip(row[2:], numbers, strict=True)]
         yield cut(_GAP.join((*texts, *cells)), width)
-
-
-def _row(inspected: FileInspection, below: str) -> list[str]:
-    formats = ", ".join(filter(None, inspected.formats)) or ("not recognised" if inspected.records else "-")
-    not_read = sum(note.count for note in inspected.not_read)
-    numbers = (inspected.conversations, inspected.turns, inspected.calls, inspected.cases, not_read)
-    return [printable(inspected.path.removeprefix(below)), formats, *map(str, numbers)]
 
 
 def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[str]:
@@ -125,7 +118,12 @@ def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
     for what, note in of_files + [(note.what, note) for file in files for note in file.findings]:
         known = notes.setdefault((what, note.message), replace(note, count=0))
         known.count += note.count
-    texts = [_note(what, note, below) for (what, _), note in [*notes.items()][:_NOTES_SHOWN]]
+    texts = []
+    for (what, message), note in [*notes.items()][:_NOTES_SHOWN]:
+        source = note.source.removeprefix(below)
+        where = f"{source}, line {note.position}" if note.position else source
+        more = f"{note.count} times, first " if note.count > 1 else ""
+        texts.append(printable(f"{what}: {more}{where}: {message}", _LONGEST))
     empty = [file.path for file in files if not file.records and not file.not_read]
     texts += [f"{printable(path.removeprefix(below))}: the file holds nothing" for path in empty]
     if joined := sum(file.joined for file in files):
@@ -136,13 +134,6 @@ def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
     yield from lines[:_NOTE_LINES]
     if len(lines) > _NOTE_LINES:
         yield "... --json has more"
-
-
-def _note(what: str, note: Noted, below: str) -> str:
-    source = note.source.removeprefix(below)
-    where = f"{source}, line {note.position}" if note.position else source
-    more = f"{note.count} times, first " if note.count > 1 else ""
-    return printable(f"{what}: {more}{where}: {note.message}", _LONGEST)
 
 
 def _examples(files: Sequence[FileInspection], width: int, most: int) -> Iterator[str]:
@@ -166,11 +157,16 @@ def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterato
     which = "the first " if tried < sum(file.conversations for file in files) else ""
     yield "criteria" + (f", tried on {which}{counted(tried, 'conversation')}" if tried else "")
     judged = [*filter(_is_judged, of_cases)]
-    needed = {applies: [use for use in uses.values() if use.applies == applies] for applies in ORDER}
-    added = sorted((use.criterion for use in needed["cases"] if not cases), key=_is_judged)
+    needed: dict[str, list[str]] = {applies: [] for applies in ORDER}
+    # Those of most conversations first, with their number where it is not all.
+    for use in sorted(uses.values(), key=lambda use: -use.conversations):
+        number = f" ({use.conversations})" if use.conversations < tried else ""
+        needed[use.applies].append(use.criterion + number)
+    missing = () if cases else (use.criterion for use in uses.values() if use.applies == "cases")
+    added = sorted(missing, key=_is_judged)
     for label, names in (
-        ("as they are", _named(needed["scored"], tried)),
-        ("with a judge (--judge)", _named(needed["judge"], tried)),
+        ("as they are", needed["scored"]),
+        ("with a judge (--judge)", needed["judge"]),
         ("with these eval cases", [name for name in of_cases if name not in judged]),
         ("with these eval cases and a judge", judged),
         ("with eval cases (--eval_cases), too", added),
@@ -178,12 +174,6 @@ def _criteria(files: Sequence[FileInspection], width: int, most: int) -> Iterato
         if names:
             shown = listed(names, _NAMES_SHOWN if names is added else most)
             yield from wrapped(f"  {label}: {shown}", width, " " * 4)
-
-
-def _named(uses: Sequence[CriterionUse], tried: int) -> list[str]:
-    """Returns the names, those of most conversations first, with their number where it is not all."""
-    ordered = sorted(uses, key=lambda use: -use.conversations)
-    return [use.criterion + f" ({use.conversations})" * (use.conversations < tried) for use in ordered]
 
 
 def _is_judged(name: str) -> bool:

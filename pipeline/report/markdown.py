@@ -14,7 +14,6 @@ from turnwise.schemas.comparison import (
     GatedConversation,
     GateReport,
     ListedConversation,
-    RuleResult,
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import counted, grouped
@@ -67,7 +66,13 @@ def gate_markdown(report: GateReport) -> str:
         lines += [f"{conversations}: {decided}, {no_verdict}{rejected}.", ""]
     rules = shown_rules(report.rules)
     missed = sorted((rule for rule in rules if rule.status != "passed"), key=lambda rule: rule.status)
-    reasons = [*map(shown, report.problems), *map(_rule_text, missed)]
+    reasons = [*map(shown, report.problems)]
+    for rule in missed:
+        version = f" ({shown(rule.app_version)})" if rule.app_version else ""
+        names = "".join(_names(*kind) for kind in kinds_of(rule))
+        rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
+        why = f"{shown(rule.why, 3 * _LONGEST)}{names}{rejected}"
+        reasons.append(f"**{rule.status}**: {why} — {shown(rule.rule)}{version}")
     if reasons:  # a list after a list would be one list
         lines += ["why it did not pass:", "", *(f"- {reason}" for reason in reasons), ""]
     flips = report.comparison.flips if report.comparison is not None else []
@@ -75,16 +80,9 @@ def gate_markdown(report: GateReport) -> str:
     passed = [[rule.rule, rule.app_version or "", rule.why] for rule in rules if rule.status == "passed"]
     details = [*_table(["passed", "version", "why"], passed)] if passed else []
     if report.comparison is not None:
-        details += [*_criteria(report.comparison), *_changed(flips), *_notes(report.comparison)]
+        notes = (f"- note: {shown(note)}" for note in report.comparison.notes)
+        details += [*_criteria(report.comparison), *_changed(flips), *notes]
     return "\n".join([*lines, *_folded(details)]) + "\n"
-
-
-def _rule_text(rule: RuleResult) -> str:
-    version = f" ({shown(rule.app_version)})" if rule.app_version else ""
-    names = "".join(_names(*kind) for kind in kinds_of(rule))
-    rejected = _names("; missing: ", rule.rejected, rule.more_rejected)
-    why = f"{shown(rule.why, 3 * _LONGEST)}{names}{rejected}"
-    return f"**{rule.status}**: {why} — {shown(rule.rule)}{version}"
 
 
 def _names(before: str, names: Sequence[str], others: int) -> str:
@@ -138,12 +136,11 @@ def _cases(listed: Sequence[ListedConversation | GatedConversation], flips: Sequ
 
 def _changes(flips: Sequence[Flip]) -> str:
     """Returns how the criteria of a case or conversation changed."""
-
-    def change(flip: Flip) -> str:
+    by_change: dict[str, list[str]] = {}
+    for flip in flips:
         is_lost = flip.kind == "newly_missing" and flip.criterion != STATUS
-        return "no score any more" if is_lost else _CHANGES.get(flip.kind, flip.kind)
-
-    by_change = grouped((change(flip), flip.criterion) for flip in flips)
+        change = "no score any more" if is_lost else _CHANGES.get(flip.kind, flip.kind)
+        by_change.setdefault(change, []).append(flip.criterion)
     return "; ".join(f"{change}: {', '.join(criteria)}" for change, criteria in by_change.items())
 
 
@@ -160,7 +157,8 @@ def comparison_markdown(comparison: Comparison) -> str:
         families_text(comparison),
         *([comparison.page.chosen] if comparison.page is not None else []),
     ]
-    items = [*(f"- {shown(line)}" for line in details), *_notes(comparison), "", *_changed(comparison.flips)]
+    notes = (f"- note: {shown(note)}" for note in comparison.notes)
+    items = [*(f"- {shown(line)}" for line in details), *notes, "", *_changed(comparison.flips)]
     return "\n".join([*lines, *_criteria(comparison), *_folded(items)]) + "\n"
 
 
@@ -172,7 +170,8 @@ def _criteria(comparison: Comparison) -> Iterator[str]:
     if parts := [[*map(str, part)] for part in words.standing_out(comparison)]:
         head = ["slice or turn that stands out", "criterion", "difference", "q", "cases"]
         yield from _table(head, parts[:_MOST_CASES])
-    yield from _more(len(parts))
+    if len(parts) > _MOST_CASES:
+        yield from (f"{len(parts) - _MOST_CASES} more in the JSON file.", "")
 
 
 def _changed(flips: Sequence[Flip]) -> Iterator[str]:
@@ -181,17 +180,8 @@ def _changed(flips: Sequence[Flip]) -> Iterator[str]:
         short, shown_cases = words.last_parts(by_case), [*by_case.items()][:_MOST_CASES]
         rows = [[flips_reason(of_case), short[case], _changes(of_case)] for case, of_case in shown_cases]
         yield from _table([counted(len(by_case), "changed case"), "case", "changes"], rows)
-    yield from _more(len(by_case))
-
-
-def _more(number: int) -> Iterator[str]:
-    """Yields how many rows of a table are not shown."""
-    if number > _MOST_CASES:
-        yield from (f"{number - _MOST_CASES} more in the JSON file.", "")
-
-
-def _notes(comparison: Comparison) -> Iterator[str]:
-    yield from (f"- note: {shown(note)}" for note in comparison.notes)
+    if len(by_case) > _MOST_CASES:
+        yield from (f"{len(by_case) - _MOST_CASES} more in the JSON file.", "")
 
 
 def _folded(lines: Sequence[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -36,12 +37,9 @@ MetricRows = Iterable[MetricsByAppVersionRow]
 
 
 def judge_document(
-    settings: RunSettings, usage: UsageByModel, rows: MetricRows, joint: JsonObject | None = None
+    settings: RunSettings, usage: UsageByModel, rows: MetricRows, counted: Mapping[str, int] | None = None
 ) -> JsonObject:
-    """Returns the `judge` object of `run.json`.
-
-    `joint`: verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
-    """
+    """Returns the `judge` object of `run.json`; `counted`: by name of the counter, None: nothing yet."""
     judge, config = settings.judge, settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if judge.kind.connect:
@@ -65,9 +63,25 @@ def judge_document(
             **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
             "cost": total_cost(usage, config.prices),
             "usage": figures,
-            **{name: figures for name, figures in (joint or {}).items() if name != scoring.INAPPLICABLE},
         }
-    document[scoring.INAPPLICABLE] = (joint or {}).get(scoring.INAPPLICABLE, {})
+    if counted is not None and judge.kind.connect:
+        options = {criterion.name: criterion.options for criterion in settings.judged}
+        panels = {
+            name: scoring.panel_figures(options[name].panel, of_panel)
+            for name, of_panel in scoring.by_criterion(counted, scoring.JOINT_PANEL).items()
+            if name in options
+        }
+        cascades = {
+            name: scoring.cascade_figures(cascade.model, of_cascade, config.prices, config.candidates)
+            for name, of_cascade in scoring.by_criterion(counted, scoring.JOINT_CASCADE).items()
+            if name in options and (cascade := options[name].cascade)
+        }
+        document |= {"panels": panels, "cascades": cascades}
+    document[scoring.INAPPLICABLE] = inapplicable = {}
+    for name, judged in scoring.by_criterion(counted or {}, scoring.JUDGED).items():
+        number, verdicts = judged[scoring.INAPPLICABLE], judged[scoring.VERDICTS]
+        stated = {scoring.VERDICTS: verdicts, scoring.INAPPLICABLE: number}
+        inapplicable[name] = stated | {"share": number / verdicts}
     flips: dict[str, Flips] = {}  # over all app versions
     for row in rows:
         kind = CRITERIA.get(row["criterion"])
@@ -208,25 +222,6 @@ def progress_line(conversations: int, turns: int, seconds: float) -> str:
     return f"{conversations:,} conversations, {turns:,} turns, {turns / max(seconds, 1e-9):,.0f} turns/s"
 
 
-def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObject:
-    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion."""
-    options = {criterion.name: criterion.options for criterion in settings.judged}
-    config = settings.judge.config
-    of_panels = scoring.by_criterion(counts, scoring.JOINT_PANEL)
-    known = (name for name in of_panels if name in options)
-    panels = {name: scoring.panel_figures(options[name].panel, of_panels[name]) for name in known}
-    cascades = {
-        name: scoring.cascade_figures(cascade.model, figures, config.prices, config.candidates)
-        for name, figures in scoring.by_criterion(counts, scoring.JOINT_CASCADE).items()
-        if name in options and (cascade := options[name].cascade)
-    }
-    inapplicable = {}
-    for name, figures in scoring.by_criterion(counts, scoring.JUDGED).items():
-        stated = {key: figures[key] for key in (scoring.VERDICTS, scoring.INAPPLICABLE)}
-        inapplicable[name] = stated | {"share": figures[scoring.INAPPLICABLE] / figures[scoring.VERDICTS]}
-    return {"not_applicable": inapplicable, "panels": panels, "cascades": cascades}
-
-
 def joint_text(joint: JsonObject) -> str:
     """Returns the lines about answers that say `not applicable`, panels and cascades; "": there are none."""
     shares = []
@@ -293,13 +288,11 @@ def version_table(
         ["turns", *(str(row["turns"]) if row else "" for row in status)],
         ["pass rate", *map(_pass_rate, status)],
     ]
-    if any(_mostly_repeated(row) for row in status):
-        lines.append(["pass^k, pass@k", *map(_repeats, status)])
+    if any(repeats := [*map(_repeats, status)]):
+        lines.append(["pass^k, pass@k", *(text or "-" for text in repeats)])
     lines.append(["no verdict", *(_without_verdict(row) if row else "" for row in status)])
     for name in (name for name in criteria if has_means and name in measured):
-        of_versions = [_row_of(by_key, version, name) for version in versions]
-        is_share = all(_is_binary(row) for row in of_versions if row and row["mean"] is not None)
-        lines.append([name, *(_mean(row, is_share) for row in of_versions)])
+        lines.append([name, *_means(name, versions, by_key)])
     # A score of a turn counts once, and not again as one of its conversation.
     by_turn = {row["criterion"] for row in rows if row["level"] == "turn"}
     for level, names in (("turn", by_turn), ("conversation", measured - by_turn)):
@@ -324,15 +317,6 @@ def versions_of(rows: MetricRows) -> list[str]:
     """Returns the app versions in the order of the columns; "": not stated."""
     names = {row["app_version"] or "" for row in rows}
     return sorted(names, key=lambda name: (not name, natural_order(name)))
-
-
-def _row_of(
-    by_key: dict[tuple[str, str, str], MetricsByAppVersionRow], version: str, name: str
-) -> MetricsByAppVersionRow | None:
-    """Returns the row to show: by turn for latencies and counts, by conversation for scores and costs."""
-    is_whole = _has_scale(name) or CRITERIA[name].unit == "money"
-    levels = ("conversation", "turn") if is_whole else ("turn", "conversation")
-    return by_key.get((version, name, levels[0])) or by_key.get((version, name, levels[1]))
 
 
 def window_lines(rows: MetricRows) -> list[str]:
@@ -365,15 +349,11 @@ def repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
     return repeats if repeats and len(repeats["pass_hat_k"]) > 1 else None
 
 
-def _mostly_repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
-    """Returns the figures of repeated runs, if at least half of the cases ran twice; None: too few did."""
-    repeats = repeated(row)
-    return repeats if repeats and 2 * repeats["pass_hat_k"][1]["cases"] >= repeats["cases"] else None
-
-
 def _repeats(row: MetricsByAppVersionRow | None) -> str:
-    if (repeats := _mostly_repeated(row)) is None:
-        return "-"
+    """Returns the figures of repeated runs, if at least half of the cases ran twice; "": too few did."""
+    repeats = repeated(row)
+    if repeats is None or 2 * repeats["pass_hat_k"][1]["cases"] < repeats["cases"]:
+        return ""
     index = min(max(repeats["runs"], 2), len(repeats["pass_hat_k"])) - 1
     hat, at = repeats["pass_hat_k"][index], repeats["pass_at_k"][index]
     figures = ([share_text(figure[name]) for name in ("value", "low", "high")] for figure in (hat, at))
@@ -383,32 +363,39 @@ def _repeats(row: MetricsByAppVersionRow | None) -> str:
     return f"k={hat['k']}{cases}: {', '.join(shown)}"
 
 
-def _is_binary(row: MetricsByAppVersionRow) -> bool:
-    """Returns whether all values of a score are 0 or 1: then the mean of x(1 - x) is 0."""
-    number, mean = row["scored"], row["mean"]
-    if row["unit"] != "score" or mean is None:
-        return False
-    spread = (row["stddev"] or 0.0) ** 2 * (number - 1) / number
-    return abs(mean * (1 - mean) - spread) < 1e-9
-
-
-def _mean(row: MetricsByAppVersionRow | None, is_share: bool = False) -> str:
-    if row is None or (row["mean"] is None and row["pass_rate"] is None):
-        return "-"
-    # A criterion with a threshold, or with values of 0 and 1 alone, is a share on every surface.
-    if row["pass_rate"] is not None or (is_share and row["mean"] is not None):
-        return share_text(row["mean"] or 0.0 if row["pass_rate"] is None else row["pass_rate"])
-    if row["unit"] in QUANTILE_UNITS:
-        unit = " s" if row["unit"] == "seconds" else ""
-        figures = (row["mean"], row["p50"], row["p90"], row["p99"])
-        shown = ("-" if x is None else f"{x:.{decimals(x, 'mean', row['unit'])}f}" for x in figures)
-        return "{}{} (p50 {}, p90 {}, p99 {})".format(next(shown), unit, *shown)
-    return f"{row['mean']:.3f}" if _has_scale(row["criterion"]) else f"{row['mean']:.1f}"
-
-
-def _has_scale(name: str) -> bool:
+def _means(
+    name: str, versions: Sequence[str], by_key: Mapping[tuple[str, str, str], MetricsByAppVersionRow]
+) -> Iterator[str]:
+    """Yields the pass rate or mean of a criterion for each version; "-": it has none."""
     kind = CRITERIA.get(name)  # none: a custom metric
-    return kind is None or kind.scale is not None
+    has_scale = kind is None or kind.scale is not None
+    # By turn for latencies and counts, by conversation for scores and costs.
+    is_whole = kind is None or kind.scale is not None or kind.unit == "money"
+    levels = ("conversation", "turn") if is_whole else ("turn", "conversation")
+    rows = [by_key.get((v, name, levels[0])) or by_key.get((v, name, levels[1])) for v in versions]
+    is_binary = True
+    for row in rows:
+        if is_binary and row and row["mean"] is not None:
+            mean, number, spread = row["mean"], row["scored"], inf
+            if row["unit"] == "score":
+                spread = (row["stddev"] or 0.0) ** 2 * (number - 1) / number
+            # Of values that are 0 or 1 alone, the mean of x(1 - x) is 0.
+            is_binary = abs(mean * (1 - mean) - spread) < 1e-9
+    for row in rows:
+        # A criterion with a threshold, or with values of 0 and 1 alone, is a share on every surface.
+        if row and row["pass_rate"] is not None:
+            yield share_text(row["pass_rate"])
+        elif row is None or row["mean"] is None:
+            yield "-"
+        elif is_binary:
+            yield share_text(row["mean"] or 0.0)
+        elif row["unit"] in QUANTILE_UNITS:
+            unit = " s" if row["unit"] == "seconds" else ""
+            figures = (row["mean"], row["p50"], row["p90"], row["p99"])
+            shown = ("-" if x is None else f"{x:.{decimals(x, 'mean', row['unit'])}f}" for x in figures)
+            yield "{}{} (p50 {}, p90 {}, p99 {})".format(next(shown), unit, *shown)
+        else:
+            yield f"{row['mean']:.3f}" if has_scale else f"{row['mean']:.1f}"
 
 
 def balance_text(counts: RunCounts, examples: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -587,6 +574,7 @@ def _nothing_scored(settings: RunSettings, counts: RunCounts, rows: MetricRows) 
     if any(row["scored"] for row in rows):
         return []
     rejected = counts["rejected_records"] + counts["rejected_conversations"]
+    what = f"{rejected} record{' or conversation' if rejected == 1 else 's and conversations'} rejected"
     if number := counts["results"]:
         has = "has" if number == 1 else "have"
         no_value = f"{counted(number, 'conversation')} {has} no value by any criterion"
@@ -600,17 +588,13 @@ def _nothing_scored(settings: RunSettings, counts: RunCounts, rows: MetricRows) 
         reason = "; ".join(filter(None, [no_value, nameless, see if has_rows else nothing]))
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
-        reason = f"{_rejected(rejected)}, {files} {'breaks' if files == '1 file' else 'break'} off"
+        reason = f"{what}, {files} {'breaks' if files == '1 file' else 'break'} off"
     elif rejected:
         failures = counts["failures"]
         known = [kind for kind in failures if kind in NEXT_STEPS and not kind.startswith(OF_CASES)]
         is_all = sum(failures[kind] for kind in known) >= rejected
-        rest = [] if is_all else [f"{_rejected(rejected)}; {_see(settings, 'failures')}"]
+        rest = [] if is_all else [f"{what}; {_see(settings, 'failures')}"]
         reason = "; ".join([*(with_step(kind, failures[kind]) for kind in known), *rest])
     else:
         reason = "the input holds no record"
     return [f"no conversation was scored: {reason}"]
-
-
-def _rejected(rejected: int) -> str:
-    return f"{rejected} record{' or conversation' if rejected == 1 else 's and conversations'} rejected"

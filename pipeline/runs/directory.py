@@ -115,7 +115,16 @@ def open_run(directory: str) -> RunDirectory:
     path = join_path(directory, RUN_FILE)
     try:
         if not path_exists(path):
-            raise ConfigError(f"{directory}: {_no_run(directory)}")
+            why = "no run was written into it"
+            if is_local(directory) and not Path(directory).is_dir():
+                raise ConfigError(f"{directory}: is no output directory of a run: there is no such directory")
+            if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
+                why = "it is a folder of a run; name the output directory, in which it lies"
+            elif list_run_folders(directory) or any(
+                _is_table(file.name) or _UNFINISHED.fullmatch(file.name) for file in list_files(directory)
+            ):
+                why = "the run has not finished; wait for it, or start it again"
+            raise ConfigError(f"{directory}: holds no {RUN_FILE}: {why}")
         with open_path(path) as file:
             document = msgspec.json.decode(file.read(), type=RunDocument)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -142,17 +151,6 @@ def written_run(directory: str, document: JsonObject) -> RunDirectory:
     """
     known = msgspec.convert(document, RunDocument)
     return RunDirectory(directory, known, table_files(directory, known))
-
-
-def _no_run(directory: str) -> str:
-    if is_local(directory) and not Path(directory).is_dir():
-        return "is no output directory of a run: there is no such directory"
-    if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
-        return f"holds no {RUN_FILE}: it is a folder of a run; name the output directory, in which it lies"
-    names = [file.name for file in list_files(directory)]
-    if list_run_folders(directory) or any(_is_table(name) or _UNFINISHED.fullmatch(name) for name in names):
-        return f"holds no {RUN_FILE}: the run has not finished; wait for it, or start it again"
-    return f"holds no {RUN_FILE}: no run was written into it"
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -132,7 +132,7 @@ class StoredRuns:
             version_of_side = version if is_version or kind == "version" else None
             sides.append(_Side(self._side(name, source, records), records, version_of_side, is_b))
         for side in sides:
-            for add in (_add_losses, _add_unread, _add_deleted):
+            for add in (_add_losses, _add_missing):
                 add(self._connection, self._app, side)
         documents = [[*self._documents(records, 1)] for records in stored]
         for side, newest in zip(sides, documents, strict=True):
@@ -338,7 +338,7 @@ class StoredRuns:
             column = stacked_criteria(parts)
             if name != STATUS and is_old.any():
                 column = column.without(is_old)
-            if column.is_given.any():
+            if any(column.kinds.used()):
                 columns[name] = column
         return columns
 
@@ -408,7 +408,13 @@ class RecordColumns(Struct, frozen=True):
         again = np.flatnonzero(np.bincount(seen)[self.conversations.places] > 1)
         if not len(again):
             return self
-        measured = self.at(again)._measured()
+        repeated = self.at(again)
+        # A number for each evaluation or else case, conversation and version that was measured.
+        has_none = np.asarray([not name for name in repeated.evaluations.values], np.bool_)
+        measured = chosen(repeated.evaluations, repeated.cases, has_none[repeated.evaluations.places]).places
+        for column in (repeated.conversations, repeated.versions):
+            codes = measured * len(column.values) + column.places
+            measured = np.unique(codes, return_inverse=True)[1]
         order = np.lexsort((self.nanos[again], measured))
         # Equal values follow each other: the last one of each is the last one written.
         last = np.empty(measured.max() + 1, np.int64)
@@ -416,15 +422,6 @@ class RecordColumns(Struct, frozen=True):
         is_kept = np.ones(len(self), np.bool_)
         is_kept[again] = last[measured] == self.runs.places[again]
         return self.at(is_kept)
-
-    def _measured(self) -> Integers:
-        """Returns a number for each evaluation or else case, conversation and version that was measured."""
-        has_none = np.asarray([not name for name in self.evaluations.values], np.bool_)
-        cases = chosen(self.evaluations, self.cases, has_none[self.evaluations.places])
-        codes = cases.places
-        for column in (self.conversations, self.versions):
-            codes = np.unique(codes * len(column.values) + column.places, return_inverse=True)[1]
-        return codes
 
 
 def _ids(records: RecordColumns) -> Iterator[tuple[str, str, str | None]]:
@@ -530,32 +527,23 @@ def _add_losses(connection: Connection, app: str, compared: _Side) -> None:
         side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")
 
 
-def _add_unread(connection: Connection, app: str, compared: _Side) -> None:
-    """Adds the runs of a side that have not ended or broke off, and are not compared.
+def _add_missing(connection: Connection, app: str, compared: _Side) -> None:
+    """Adds what a side lacks: runs that have not ended or broke off, and rows that were deleted since.
 
-    They are problems of the side unless all that is compared was measured later. A run that has not ended or
-    broke off counts for B whatever versions its rows are of: it may have been to measure B, too.
+    They are problems of the side unless all that is compared was measured later; older results may stand in
+    the place of deleted rows. A run that has not ended or broke off counts for B whatever versions its rows
+    are of: it may have been to measure B, too.
     """
-    side, version = compared.side, compared.version
-    run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
+    side, version, oldest = compared.side, compared.version, compared.stored.oldest
+    named = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     and_unknown = compared.is_b and version is not None
-    for state in stored_runs.unread_runs(connection, app, version, run, and_unknown=and_unknown):
+    for state in stored_runs.unread_runs(connection, app, version, named, and_unknown=and_unknown):
         text = state.sentence() if state.is_counted else f"{state.sentence()}, and is not compared"
-        if state.unread_nanos < compared.stored.oldest:
+        if state.unread_nanos < oldest:
             side.notes.append(f"{side.name}: {text}")
         else:
             side.problems = [*side.problems, text]
             side.run_ids = sorted({*side.run_ids, state.run_id})
-
-
-def _add_deleted(connection: Connection, app: str, compared: _Side) -> None:
-    """Adds as problems of a side how many rows of its runs were deleted since they ended.
-
-    Older results may stand in their place. Of an app version, runs that ended before all that is compared
-    was measured do not count.
-    """
-    side, version = compared.side, compared.version
-    oldest = compared.stored.oldest
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
     has_note = RUNS.c.content.contains(f'"{stored_runs.REMOVED}"', autoescape=True)
     query = select(*columns).where(RUNS.c.app == app, has_note).order_by(RUNS.c.run_id)
@@ -611,20 +599,16 @@ def previous_run(url: str, app: str, document: JsonObject) -> str | None:
     else:  # a date that runs again ends later than the dates after it
         query = query.where(RUNS.c.day < document["date"])
         query = query.order_by(RUNS.c.day.desc(), RUNS.c.end_nanos.desc(), RUNS.c.name)
-    wanted = _scoring_settings(document)
+    wanted = scoring_settings(document["config"], document["criteria"], document["judge"])
 
     def find(connection: Connection) -> str | None:
         for row in connection.execute(query):
-            if row.content and _scoring_settings(json.loads(row.content)) == wanted:
-                return str(row.name)
+            known = json.loads(row.content) if row.content else None
+            if known and scoring_settings(known["config"], known["criteria"], known["judge"]) == wanted:
+                return f"{url}#{row.name}"
         return None
 
-    name = _read_store(url, find)
-    return None if name is None else f"{url}#{name}"
-
-
-def _scoring_settings(document: JsonObject) -> JsonObject:
-    return scoring_settings(document["config"], document["criteria"], document["judge"])
+    return _read_store(url, find)
 
 
 def open_stored_run(url: str, name: str) -> Run:

@@ -8,13 +8,19 @@ from sqlalchemy import Connection, select
 
 from turnwise.pipeline.report.comparison import nothing_common, settings_problem
 from turnwise.pipeline.runs.store import StoredRuns, StoredSides
-from turnwise.pipeline.service.computed_fields import Paging, next_token, read_paging, stated
-from turnwise.pipeline.service.evaluations import filter_conditions
+from turnwise.pipeline.service.computed_fields import (
+    Paging,
+    Position,
+    next_token,
+    read_filter,
+    read_paging,
+    stated,
+)
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
 from turnwise.pipeline.service.serve import ServiceError, checked, invalid
-from turnwise.pipeline.store.database import EVALUATIONS, Position, key_text
-from turnwise.pipeline.store.rows import EvaluationFigures
+from turnwise.pipeline.store.database import EVALUATIONS, key_text
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
+from turnwise.pipeline.store.summaries import filter_fields, keep_summaries
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
 from turnwise.schemas.comparison import CriterionComparison, Side
@@ -30,15 +36,6 @@ from turnwise.transforms.statistics.tests import wilson_interval
 
 _Verdicts = Mapping[str, tuple[int, int]]
 """Evaluation -> numbers of results that passed and that failed."""
-
-
-def _changed(baseline: tuple[int, int], candidate: tuple[int, int]) -> str:
-    """Returns how the share of passed results changed, by half or more; "": neither side has a verdict."""
-    before, after = sum(baseline), sum(candidate)
-    if not before or not after:
-        return "onlyBaseline" if before else "onlyCandidate" if after else ""
-    more = candidate[0] / after - baseline[0] / before
-    return "unchanged" if abs(more) < LEAST_CHANGE else "fixed" if more > 0 else "regressed"
 
 
 _MOST = 2**31 - 1
@@ -68,9 +65,10 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
                 raise ServiceError("NOT_FOUND", reason + (", ".join(known[:20]) or "none"))
         messages, verdicts = [], list[_Verdicts]()
         for version in versions:
-            sums = {name: of.versions[version] for name, of in figures.items() if version in of.versions}
-            messages.append(_version_summary(version, figures, sums.values()))
-            verdicts.append({name: (total.passes, total.fails) for name, total in sums.items()})
+            totals = {name: of.versions[version] for name, of in figures.items() if version in of.versions}
+            verdicts.append({name: (total.passes, total.fails) for name, total in totals.items()})
+            no_verdict = sum(figure.no_verdict.get(version, 0) for figure in figures.values())
+            messages.append(_version_summary(version, totals.values(), no_verdict))
         return messages, verdicts, figures
 
     return _comparison(service, request, "version", versions, tell)
@@ -118,7 +116,8 @@ def _comparison(
         raise invalid(f"candidate{title}", f"is the same as baseline{title}; there is nothing to compare")
     identity = (kind, app, *names, request.evaluation_filter)
     paging = read_paging(request.page_size, request.page_token, *identity)
-    conditions = filter_conditions(app, request.evaluation_filter)
+    fields = filter_fields(app)["evaluations"]
+    conditions = read_filter("evaluationFilter", request.evaluation_filter, fields)
     columns = EVALUATIONS.c.name, EVALUATIONS.c.display_name
     query = select(*columns).where(EVALUATIONS.c.app == app, *conditions)
 
@@ -133,20 +132,17 @@ def _comparison(
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
 
-    service.keep_summaries(app)
+    keep_summaries(service.store, app)
     ((baseline, candidate), verdicts, evaluations), display_names, sides = service.store.read(work)
     page = _changes_page(verdicts, evaluations, display_names, paging)
     return {"baseline": baseline, "candidate": candidate, "verdict": version_verdict(sides), **page}
 
 
-def _version_summary(
-    version: str, figures: Mapping[str, EvaluationFigures], of_version: Collection[VersionSums]
-) -> JsonObject:
+def _version_summary(version: str, of_version: Collection[VersionSums], no_verdict: int) -> JsonObject:
     sums: Sums = {}
     for evaluation in of_version:
         add_sums(sums, evaluation.sums)
     passes, fails = sum(total.passes for total in of_version), sum(total.fails for total in of_version)
-    no_verdict = sum(figure.no_verdict.get(version, 0) for figure in figures.values())
     decided = passes + fails
     message: JsonObject = {"appVersionId": version, "evaluationCount": len(of_version)}
     message |= stated({"passCount": passes, "failCount": fails, "noVerdictCount": no_verdict})
@@ -238,11 +234,21 @@ def _difference(criterion: CriterionComparison) -> JsonObject:
 def _changes_page(
     verdicts: Sequence[_Verdicts], names: Iterable[str], display_names: Mapping[str, str], paging: Paging
 ) -> JsonObject:
-    """Returns a page of the changed evaluations, regressed ones first, and the counts of all."""
+    """Returns a page of the evaluations whose share of passed results changed by half or more.
+
+    Regressed ones come first; the counts are of all that have a verdict on a side.
+    """
     kinds, changes = Counter[str](), dict[Position, JsonObject]()
     for name in names:
         baseline, candidate = (of_side.get(name, (0, 0)) for of_side in verdicts)
-        kind = _changed(baseline, candidate)
+        before, after = sum(baseline), sum(candidate)
+        if not before and not after:
+            continue
+        if not before or not after:
+            kind = "onlyBaseline" if before else "onlyCandidate"
+        else:
+            more = candidate[0] / after - baseline[0] / before
+            kind = "unchanged" if abs(more) < LEAST_CHANGE else "fixed" if more > 0 else "regressed"
         kinds[kind] += 1
         if kind in _RANKS:
             change: JsonObject = {"evaluation": name, "displayName": display_names.get(name), "change": kind}

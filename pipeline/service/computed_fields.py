@@ -5,14 +5,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import orjson
 from sqlalchemy import Connection
 
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
 from turnwise.pipeline.store import rows, summaries
-from turnwise.pipeline.store.database import OrderBy, Position
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
@@ -49,19 +48,20 @@ class FiguresCache:
             summed = dict(sorted(rows.figures_of(by_run).items()))
         else:
             summed = dict.fromkeys(evaluations)
-        by_name = {name: sums or self._figures(connection, name, now) for name, sums in summed.items()}
-        return {name: figures for name, figures in by_name.items() if figures.versions or figures.runs}
-
-    def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> rows.EvaluationFigures:
-        stamp, figures = self._kept.get(evaluation, (None, None))
-        if figures is None or stamp != now:
-            figures = rows.read_figures(connection, evaluation)
-            with self._lock:
-                self._kept.pop(evaluation, None)
-                self._kept[evaluation] = (now, figures)
-                if len(self._kept) > _MOST_KEPT:
-                    del self._kept[next(iter(self._kept))]
-        return figures
+        by_name = {}
+        for name, figures in summed.items():
+            if figures is None:
+                stamp, figures = self._kept.get(name, (None, None))
+                if figures is None or stamp != now:
+                    figures = rows.read_figures(connection, name)
+                    with self._lock:
+                        self._kept.pop(name, None)
+                        self._kept[name] = (now, figures)
+                        if len(self._kept) > _MOST_KEPT:
+                            del self._kept[next(iter(self._kept))]
+            if figures.versions or figures.runs:
+                by_name[name] = figures
+        return by_name
 
 
 def with_computed_fields(
@@ -159,7 +159,15 @@ def check_content(content: JsonObject) -> None:
 DEFAULT_PAGE = 50
 LARGEST_PAGE = 200
 
+OrderBy = Literal["name", "create_time", "update_time"]
 _DIRECTIONS = {"name": "asc", "create_time": "desc", "update_time": "desc"}
+
+
+class Position(NamedTuple):
+    """The last row of a page: its time (0 if ordered by name) and its name."""
+
+    nanos: int
+    name: str
 
 
 class Paging(NamedTuple):

@@ -7,11 +7,12 @@ from time import time_ns
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Row, exists, select
 
 from turnwise.pipeline.service.computed_fields import (
     COMPUTED,
     LAST_TEN,
+    Position,
     check_content,
     next_token,
     read_filter,
@@ -19,11 +20,11 @@ from turnwise.pipeline.service.computed_fields import (
     read_paging,
     with_computed_fields,
 )
-from turnwise.pipeline.service.runs import Service, listed
+from turnwise.pipeline.service.runs import Listing, Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store import rows
-from turnwise.pipeline.store import summaries as filters
-from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, Listing, Position
+from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, key_text
+from turnwise.pipeline.store.summaries import filter_fields
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import ANY, app_of, is_id
 from turnwise.schemas.jsonio import JsonObject
@@ -55,8 +56,10 @@ def list_evaluations(
     if request.filter and request.evaluation_filter:
         raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
     given, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
-    runs = map(filters.of_runs, read_filter("evaluationRunFilter", of_run, filters.run_fields(app)))
-    conditions = [EVALUATIONS.c.app == app, *filter_conditions(app, given), *runs]
+    fields, conditions = filter_fields(app), [EVALUATIONS.c.app == app]
+    for is_its in read_filter("evaluationRunFilter", of_run, fields["runs_of_results"]):
+        conditions.append(exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, is_its))
+    conditions += read_filter("evaluationFilter", given, fields["evaluations"])
     listing = Listing(EVALUATIONS, rows.COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
@@ -65,11 +68,6 @@ def list_evaluations(
 
     identity = ("evaluations", app, given, of_run, request.order_by)
     return listed(service, request, "evaluations", listing, entries, *identity)
-
-
-def filter_conditions(app: str, text: str) -> list[filters.Sql]:
-    """Returns the condition of a filter on evaluations, as a list of at most one; raises ServiceError."""
-    return read_filter("evaluationFilter", text, filters.evaluation_fields(app))
 
 
 def delete_evaluation(service: Service, request: tools.DeleteEvaluationRequest) -> JsonObject:
@@ -221,7 +219,11 @@ def check_etag(name: str, given: str, stored: str, field: str) -> None:
 def check_display_name(connection: Connection, content: JsonObject) -> None:
     """Raises ServiceError if another evaluation of the app has the display name of a content."""
     display_name = content["displayName"]
-    holder = rows.find_by_display_name(connection, app_of(content["name"]), display_name)
+    is_its = (
+        EVALUATIONS.c.app == app_of(content["name"]),
+        EVALUATIONS.c.display_name == key_text(display_name),
+    )
+    holder = connection.execute(select(EVALUATIONS.c.name).where(*is_its)).scalar()
     if holder not in (None, content["name"]):
         reason = f"{holder} has the name {shown(display_name)} already"
         raise ServiceError("ALREADY_EXISTS", reason, "evaluation.displayName")
@@ -244,7 +246,7 @@ def list_evaluation_results(service: Service, request: tools.ListEvaluationResul
     parent = checked("parent of results", request.parent)
     is_all = parent.endswith(f"/{ANY}")
     conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
-    conditions += read_filter("filter", request.filter, filters.result_fields(app_of(parent)))
+    conditions += read_filter("filter", request.filter, filter_fields(app_of(parent))["results"])
     listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
 
     def entries(connection: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
@@ -261,7 +263,8 @@ def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObj
     """Returns a page of the failures of an app."""
     app = checked("app", request.parent)
     order = read_order(request.order_by, ("name", "update_time"))
-    conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, filters.failure_fields(app))]
+    conditions = [FAILURES.c.app == app]
+    conditions += read_filter("filter", request.filter, filter_fields(app)["failures"])
     listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
 
     def entries(_: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:

@@ -1,6 +1,6 @@
 """The MCP server: the service as tools, over stdio or streamable HTTP."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from turnwise.pipeline.service import evaluations, runs
 from turnwise.pipeline.service.comparison import compare_app_versions, compare_evaluation_runs
-from turnwise.pipeline.service.computed_fields import check_lists
+from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, check_lists
 from turnwise.pipeline.service.http import Workers, may_write
-from turnwise.pipeline.service.serve import ServiceError, message_error
+from turnwise.pipeline.service.serve import ServiceError, field_errors, message_error
 from turnwise.schemas.ces import result, tools
 from turnwise.schemas.ces.evaluation import EvaluationMetricsConfig, EvaluationMetricsThresholds
 from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import SchemaUse, message_schema
 from turnwise.transforms.review.problems import MOST_READ
@@ -93,10 +94,13 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
             return tool.call(permitted, request)
 
         try:
-            value = await workers.run(work, changes=tool.changes)
+            value, structured = await workers.run(work, changes=tool.changes), True
         except ServiceError as error:
-            return mcp_types.CallToolResult(content=[_text(error.to_value())], is_error=True)
-        return mcp_types.CallToolResult(content=[_text(value)], structured_content=value)
+            value, structured = error.to_value(), False
+        content = mcp_types.TextContent(text=dump_json(value).decode())
+        return mcp_types.CallToolResult(
+            content=[content], structured_content=value if structured else None, is_error=not structured
+        )
 
     return Server(
         "turnwise",
@@ -110,10 +114,6 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
 def _of_request(service: runs.Service, context: Any) -> runs.Service:
     """Returns the service for a request; over stdio, it is this process's own."""
     return service if context.request is None else service.of(may_write(context.request))
-
-
-def _text(value: JsonObject) -> mcp_types.TextContent:
-    return mcp_types.TextContent(text=dump_json(value).decode())
 
 
 @cache
@@ -137,22 +137,52 @@ def listed_tool(name: str, tool: Tool) -> ListedTool:
 # The tools, and what callers read of them.
 
 
-def _viewed(
-    call: Callable[..., JsonObject], message: type[Message], key: str = "", default: runs.View | None = None
-) -> ToolAnswer:
-    """Returns a call that answers with what the request's mask selects, else with all but large fields.
+_DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
+_LARGE = {
+    result.EvaluationResult: _DETAILS,
+    tools.EvaluationRevision: ("evaluation",),
+    tools.RunFailure: ("record",),
+    tools.CompareAppVersionsResponse: ("baseline.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
+    result.Evaluation: (
+        "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
+        *(f"{holder}.{name}" for holder in ("lastCompletedResult", LAST_TEN) for name in _DETAILS),
+    ),
+}
+_SUMMARY: Sequence[FieldPath] = (
+    *(("name",), ("displayName",), ("description",), ("tags",), ("updateTime",), ("etag",), ("invalid",)),
+    *((LAST_TEN, name) for name in ("name", "evaluationStatus", "appVersion", "createTime")),
+)
+"""The fields of an evaluation in a list."""
+_all_but = cache(all_but)
 
-    The mask is of the entries of `key`, or ("") of the answer, and so is `message`; `default` is the view
-    without a mask. Of an evaluation, those fields are computed that are seen.
+
+def _viewed(
+    call: Callable[..., JsonObject],
+    message: type[Message],
+    key: str = "",
+    default: Sequence[FieldPath] | None = None,
+) -> ToolAnswer:
+    """Returns a call that answers with what the request's mask ("*": all fields) selects.
+
+    Without a mask that is `default`, or all but large fields. The mask is of the entries of `key`, or ("") of
+    the answer, and so is `message`. Of an evaluation, those fields are computed that are seen.
     """
 
     def viewed(service: runs.Service, request: Any) -> JsonObject:
-        view = runs.read_view(message, request.read_mask, default or runs.without_details(message))
-        computed = [view.computed] if message is result.Evaluation else []
-        value = call(service, request, *computed)
+        paths: Sequence[FieldPath] | None = default or _all_but(message, ",".join(_LARGE[message]))
+        if request.read_mask:
+            with field_errors("readMask"):
+                paths = parse_mask(message, request.read_mask, through_lists=True)
+        seen = {path[0] for path in paths or ()}
+        computed = set(COMPUTED if paths is None else COMPUTED & seen)
+        if request.read_mask and LAST_TEN in seen:
+            computed.add(LAST_TEN)
+        value = call(service, request, *([computed] if message is result.Evaluation else []))
+        if paths is None or (key and key not in value):
+            return value
         if not key:
-            return view.select(value)
-        return {**value, key: [view.select(entry) for entry in value[key]]} if key in value else value
+            return select_fields(value, paths)
+        return {**value, key: [select_fields(entry, paths) for entry in value[key]]}
 
     return viewed
 
@@ -192,7 +222,7 @@ TOOLS: dict[str, Tool] = {
         such as 'tags:slow AND display_name:refund'. evaluationRunFilter: such as 'app_version = v8'. orderBy:
         name, create_time or update_time. lastTenResults adds the last ten results in short. readMask names
         the fields wanted of each ('*' is everything). nextPageToken, given as pageToken, reads on.""",
-        _viewed(evaluations.list_evaluations, result.Evaluation, "evaluations", runs.SUMMARY),
+        _viewed(evaluations.list_evaluations, result.Evaluation, "evaluations", _SUMMARY),
         tools.ListEvaluationsTool,
         tools.ListEvaluationsResponse,
     ),

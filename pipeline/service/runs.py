@@ -1,47 +1,34 @@
 """Runs as the service tells them: lists, trends, conversations; and the state that all of it shares."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import cache
 from math import inf
 from typing import Any, NamedTuple, get_args
 
-from sqlalchemy import Connection, Row, RowMapping, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, exists, literal, or_, select, tuple_
 
 from turnwise.pipeline.service.computed_fields import (
-    COMPUTED,
-    LAST_TEN,
     FiguresCache,
+    OrderBy,
+    Position,
     next_token,
     read_filter,
     read_order,
     read_paging,
     stated,
 )
-from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
+from turnwise.pipeline.service.serve import ServiceError, checked, invalid, not_found
 from turnwise.pipeline.store import rows as stored_rows
 from turnwise.pipeline.store import runs as stored_runs
-from turnwise.pipeline.store.database import (
-    LOCAL_APP,
-    RESULTS,
-    RUNS,
-    Listing,
-    Store,
-    key_text,
-    read_page,
-    run_name,
-)
-from turnwise.pipeline.store.summaries import keep_summaries, runs_table_fields
+from turnwise.pipeline.store.database import LOCAL_APP, RESULTS, RUNS, Store, key_text, run_name
+from turnwise.pipeline.store.summaries import filter_fields
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import version_id
-from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject, counted
-from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
-from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.review.problems import MOST_READ, one_line
@@ -78,11 +65,6 @@ class Service:
         if self.read_only:
             raise ServiceError("PERMISSION_DENIED", "the server, or the token of the request, only reads")
 
-    def keep_summaries(self, app: str) -> None:
-        """Writes the summaries of runs that have none, such as those of earlier versions."""
-        if not self.store.read_only:
-            keep_summaries(self.store, app)
-
 
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summaries` reads."""
@@ -94,7 +76,7 @@ def list_evaluation_runs(
 ) -> JsonObject:
     """Returns a page of the runs of an app: without the names of their results, or as turnwise tells them."""
     app, tell = checked("app", request.parent), run_summaries if as_summaries else _run_values
-    conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
+    conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, filter_fields(app)["runs"])]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
     identity = ("runs", app, request.filter, request.order_by)
 
@@ -102,6 +84,18 @@ def list_evaluation_runs(
         return tell(connection, app, [row._mapping for row in rows])
 
     return listed(service, request, "evaluationRuns", listing, runs, *identity)
+
+
+_TIMES = {"create_time": "create_nanos", "update_time": "update_nanos"}
+
+
+class Listing(NamedTuple):
+    """A query: columns, beside those of the order, of the rows of a table that meet all conditions."""
+
+    table: Table
+    columns: Sequence[str]
+    conditions: Sequence[ColumnElement[bool]]
+    order_by: OrderBy
 
 
 def listed(
@@ -112,11 +106,28 @@ def listed(
     entries: Callable[[Connection, Sequence[Row[Any]]], list[JsonObject]],
     *identity: str,
 ) -> JsonObject:
-    """Returns a page of a list: `entries` of its rows under a key; `identity` tells it from other lists."""
+    """Returns a page of a list: `entries` of its rows under a key; `identity` tells it from other lists.
+
+    Pages are found by keyset pagination: times are sorted newest first, names alphabetically.
+    """
     paging = read_paging(request.page_size, request.page_token, *identity)
+    table, after = listing.table, paging.after
+    time = None if listing.order_by == "name" else table.c[_TIMES[listing.order_by]]
+    wanted = dict.fromkeys(("name", *listing.columns, *(() if time is None else (time.name,))))
+    query = select(*(table.c[name] for name in wanted)).where(*listing.conditions)
+    # Both columns have the same direction, so that an index can be read backwards.
+    query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
+    if after is not None:
+        last_read = tuple_(literal(after.nanos), literal(after.name))
+        query = query.where(
+            table.c.name > after.name if time is None else tuple_(time, table.c.name) < last_read
+        )
 
     def work(connection: Connection) -> JsonObject:
-        rows, end = read_page(connection, listing, paging.after, paging.size)
+        rows, end = connection.execute(query.limit(paging.size + 1)).all(), None
+        if len(rows) > paging.size:
+            rows = rows[: paging.size]
+            end = Position(0 if time is None else getattr(rows[-1], time.name), rows[-1].name)
         values = entries(connection, rows)
         return ({key: values} if values else {}) | next_token(paging, end)
 
@@ -216,7 +227,7 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
     version = key_text(version_id(request.app_version)) if request.app_version else None
     criterion = key_text(request.criterion)
     is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & stored_runs.is_empty())
-    conditions = [is_own, *read_filter("filter", request.filter, runs_table_fields(app))]
+    conditions = [is_own, *read_filter("filter", request.filter, filter_fields(app)["runs"])]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
 
     def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
@@ -350,9 +361,22 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             columns = {k: v for k, v in row.items() if k in tools.ConversationBrief.model_fields}
             brief = columns | {"name": name, "problem_type_size": problem_type_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
-        return {"evaluationRun": run, "runState": stored_runs.run_state(connection, run)} | stated(
+        unread = list[str]()
+        if not request.evaluation_run:  # executions that wrote later, and have not ended or broke off
+            names = [stored_runs.run_key(of_app, run.rsplit("/", 1)[-1]) for of_app in (app, LOCAL_APP)]
+            all_states = stored_runs.run_states(connection, {app, LOCAL_APP})
+            last = max((all_states[name].update_nanos for name in names if name in all_states), default=0)
+            later = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
+            others = (state for state in later if state.is_counted or state.name not in names)
+            unread = [state.sentence() for state in others if state.unread_nanos > last]
+        # Rejected records may name no app.
+        keys = key_text(run), stored_runs.run_key(LOCAL_APP, run.rsplit("/", 1)[-1])
+        rows = connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(keys)))
+        states: dict[str, str] = dict(rows.all())
+        state = next((states[key] for key in keys if key in states), "")
+        return {"evaluationRun": run, "runState": state} | stated(
             {
-                "unreadRuns": [] if request.evaluation_run else _unread_later(connection, app, run),
+                "unreadRuns": unread,
                 "conversations": briefs,
                 "conversationCount": sum(counts.values()),
                 "failCount": counts.get("FAIL", 0),
@@ -384,6 +408,11 @@ def get_conversation(service: Service, request: tools.GetConversationRequest) ->
             raise not_found(sought)
         scores = stored_rows.scores_of(connection, names[0])
         scores.sort(key=lambda score: _OUTCOMES.index(score["outcome"]))
+        shown_scores = []
+        for score in scores[:_MOST_SCORES]:
+            fields = {name: score[name] for name in tools.ConversationScore.model_fields}
+            cut = {k: one_line(v, _MOST_TEXT) if isinstance(v, str) else v for k, v in fields.items()}
+            shown_scores.append(cut)
         columns = {name: row.get(name) for name in tools.RecordedConversation.model_fields if name in row}
         recorded = tools.RecordedConversation.from_value(
             {
@@ -392,7 +421,7 @@ def get_conversation(service: Service, request: tools.GetConversationRequest) ->
                 "name": names[0],
                 "evaluation_run": names[0].partition("/conversations/c-")[0],
                 "other_names": names[1 : _MOST_NAMES + 1],
-                "scores": list(map(_score, scores[:_MOST_SCORES])),
+                "scores": shown_scores,
                 "omitted_score_count": max(0, len(scores) - _MOST_SCORES),
             }
         ).to_value()
@@ -410,76 +439,3 @@ def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
     if run is None:
         raise not_found(f"a run with conversations in {app}")
     return run
-
-
-def _unread_later(connection: Connection, app: str, run: str) -> list[str]:
-    """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
-    names = [stored_runs.run_key(state, run.rsplit("/", 1)[-1]) for state in (app, LOCAL_APP)]
-    states = stored_runs.run_states(connection, {app, LOCAL_APP})
-    last = max((states[name].update_nanos for name in names if name in states), default=0)
-    unread = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
-    others = [state for state in unread if state.is_counted or state.name not in names]
-    return [state.sentence() for state in others if state.unread_nanos > last]
-
-
-def _score(score: JsonObject) -> JsonObject:
-    """Returns the fields of a score; texts are cut after 1,000 characters."""
-    fields = {name: score[name] for name in tools.ConversationScore.model_fields}
-    return {k: one_line(v, _MOST_TEXT) if isinstance(v, str) else v for k, v in fields.items()}
-
-
-# Selects the fields of a response: by a read mask, or all except large ones.
-
-_DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
-_LARGE = {
-    EvaluationResult: _DETAILS,
-    tools.EvaluationRevision: ("evaluation",),
-    tools.RunFailure: ("record",),
-    tools.CompareAppVersionsResponse: ("baseline.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
-    Evaluation: (
-        "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
-        *(f"{holder}.{name}" for holder in ("lastCompletedResult", LAST_TEN) for name in _DETAILS),
-    ),
-}
-
-
-class View(NamedTuple):
-    """The selected fields of a message (None: all), and whether a mask names the last ten results."""
-
-    paths: Sequence[FieldPath] | None
-    asks_for_last_ten: bool = False
-
-    def select(self, value: JsonObject) -> JsonObject:
-        """Returns the selected fields of a message in canonical proto3 JSON."""
-        return value if self.paths is None else select_fields(value, self.paths)
-
-    @property
-    def computed(self) -> Collection[str]:
-        """The computed fields of an evaluation that this view needs."""
-        seen = {path[0] for path in self.paths or ()}
-        wanted = set(COMPUTED if self.paths is None else COMPUTED & seen)
-        return wanted | {LAST_TEN} if self.asks_for_last_ten else wanted
-
-
-SUMMARY = View(
-    (
-        *(("name",), ("displayName",), ("description",), ("tags",), ("updateTime",), ("etag",), ("invalid",)),
-        *((LAST_TEN, name) for name in ("name", "evaluationStatus", "appVersion", "createTime")),
-    )
-)
-"""The fields of an evaluation in a list."""
-
-
-@cache
-def without_details(message: type[Message]) -> View:
-    """Returns the view of all but the large fields of a message."""
-    return View(all_but(message, ",".join(_LARGE[message])))
-
-
-def read_view(message: type[Message], read_mask: str, default: View) -> View:
-    """Returns the view of a read mask ("*": all fields); its paths may lead through lists."""
-    if not read_mask:
-        return default
-    with field_errors("readMask"):
-        paths = parse_mask(message, read_mask, through_lists=True)
-    return View(paths, any(path[0] == LAST_TEN for path in paths or ()))

@@ -1,6 +1,6 @@
 """The pages of the web view, which only read: apps, runs, trends, comparisons and reports."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from urllib.parse import urlencode
 
@@ -18,6 +18,7 @@ from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_ev
 from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, checked, field_errors, invalid
 from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS, key_text
 from turnwise.pipeline.store.runs import is_counted
+from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.schemas.ces.names import checked_name, version_id
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
 from turnwise.schemas.comparison import Comparison
@@ -144,6 +145,11 @@ def trend_page(
     paging = {"pageSize": _TREND_RUNS, "pageToken": page_token}
     trend = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
     runs = list(reversed(trend.get("runs", [])))
+    # The order is that of the newest run; what was not measured has no level.
+    levels_of: dict[str, set[str]] = {}
+    for run in reversed(runs):
+        for point in run.get("points", ()):
+            levels_of.setdefault(point["criterion"], set()).add(point.get("level", ""))
     return _page(
         "trend",
         f"Trends of {version_id(app)}",
@@ -151,24 +157,30 @@ def trend_page(
         criterion=criterion,
         app_version=app_version,
         page_token="",
-        sections=[_section(runs, *name) for name in _measured(runs)],
+        sections=[
+            _section(runs, name, level)
+            for name, levels in levels_of.items()
+            for level in sorted(levels - {""} or {""})
+        ],
         unread=[f"{run['run']['runId']}: {run['gap']}" for run in runs if run.get("gap")],
         older=trend.get("nextPageToken", ""),
     )
 
 
-def _measured(runs: Sequence[JsonObject]) -> list[tuple[str, str]]:
-    """Returns the criteria with their levels, as the newest run has them; unmeasured ones without a level."""
-    criteria: dict[str, set[str]] = {}
-    for run in reversed(runs):
-        for point in run.get("points", ()):
-            criteria.setdefault(point["criterion"], set()).add(point.get("level", ""))
-    return [(name, level) for name, levels in criteria.items() for level in sorted(levels - {""} or {""})]
-
-
 def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObject:
-    """Returns what the runs measured by a criterion, the oldest first."""
-    steps = list(_steps(runs, criterion, level))
+    """Returns what the runs measured by a criterion, the oldest first, and why there is no figure.
+
+    What measured nothing is one gap.
+    """
+    steps: list[tuple[JsonObject, JsonObject, str]] = []
+    for run in runs:
+        points = [point for point in run.get("points", ()) if point["criterion"] == criterion]
+        of_level = [point for point in points if point.get("level", "") == level and level]
+        steps += [(run["run"], point, point.get("gap", "")) for point in of_level]
+        if not of_level:
+            reasons = dict.fromkeys(point.get("gap", "") for point in points)
+            reason = run.get("gap") or "; ".join(filter(None, reasons)) or f"no score of a {level}"
+            steps.append((run["run"], {}, reason))
     is_share = any("passRate" in point for _, point, _ in steps)
     value, bounds = ("passRate", "passRate") if is_share else ("mean", "meanInterval")
     low, high = f"{bounds}Low", f"{bounds}High"
@@ -195,21 +207,6 @@ def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObje
             for run, point, gap in steps
         ],
     }
-
-
-def _steps(
-    runs: Sequence[JsonObject], criterion: str, level: str
-) -> Iterator[tuple[JsonObject, JsonObject, str]]:
-    """Yields runs with what they measured, and why there is no figure; what measured nothing is one gap."""
-    for run in runs:
-        points = [point for point in run.get("points", ()) if point["criterion"] == criterion]
-        of_level = [point for point in points if point.get("level", "") == level and level]
-        for point in of_level:
-            yield run["run"], point, point.get("gap", "")
-        if not of_level:
-            reasons = dict.fromkeys(point.get("gap", "") for point in points)
-            reason = run.get("gap") or "; ".join(filter(None, reasons)) or f"no score of a {level}"
-            yield run["run"], {}, reason
 
 
 # Reports, as `turnwise report` writes them: of runs of a store, or of two app versions.
@@ -259,7 +256,7 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
         page = two_versions(comparison, sides.primary, sides.to_read, NAMED)
         return runs, Compared([comparison], [], [page])
 
-    service.keep_summaries(app)
+    keep_summaries(service.store, app)
     return _report(service, read, app)
 
 

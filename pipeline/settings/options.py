@@ -1,7 +1,6 @@
 """Declares every option, and checks that the packages and credentials it needs are there."""
 
 import argparse
-import getpass
 import logging
 import os
 import re
@@ -85,14 +84,6 @@ def shown_address(path: str) -> str:
     """Returns an address in one line; a long query is cut."""
     start, mark, query = " ".join(path.split()).partition("?query=")
     return f"{start}{mark}{query[:_SHOWN]}{'...' if len(query) > _SHOWN else ''}"
-
-
-def current_user() -> str:
-    """Returns the name; `unknown` if the system knows none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 class StreamSettings(Struct, frozen=True):
@@ -399,6 +390,7 @@ def _find_access(host: str, bucket: str) -> None:
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
     from google.auth.transport.requests import Request
 
+    cause: Exception | None
     logging.getLogger("google.auth").setLevel(logging.ERROR)  # a missing project is none of ours
     try:
         credentials, _ = google.auth.default(scopes=[_SCOPE])
@@ -406,23 +398,21 @@ def _find_access(host: str, bucket: str) -> None:
             credentials.refresh(partial(Request(), timeout=_TOKEN_SECONDS))
         return
     except DefaultCredentialsError as error:
-        problem = "no credentials of Google"
-        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
-            problem = f"the credentials cannot be used ({_short(error)})"
+        problem, cause = "the credentials cannot be used", error
+        if not os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
+            problem, cause = "no credentials of Google", None
     except TransportError as error:
-        problem = f"Google's server of tokens cannot be reached ({_short(error)})"
+        problem, cause = "Google's server of tokens cannot be reached", error
     except (GoogleAuthError, OSError, ValueError) as error:
-        problem = f"the credentials are refused ({_short(error)})"
+        problem, cause = "the credentials are refused", error
     # A bucket that is public, or of an emulator, can be listed without credentials.
     url = f"{host}/storage/v1/b/{quote(bucket, safe='')}/o?maxResults=1"
     with suppress(requests.RequestException):
         if bucket and requests.get(url, timeout=_TOKEN_SECONDS, allow_redirects=False).ok:
             return
+    if cause is not None:
+        problem += f" ({' '.join(str(cause.args[0] if cause.args else cause).split())[:160]})"
     raise ConfigError(f"{problem}; {HOW_TO}")
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error.args[0] if error.args else error).split())[:160]
 
 
 def check_places(option: str, paths: Sequence[str]) -> None:

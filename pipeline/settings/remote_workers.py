@@ -113,22 +113,17 @@ def fit_workers(
     extras = (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted(of_judges))
     check_package(options, kind, extras)
     cache = settings.judge.config.cache
-    shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
+    fields = {"cache": cache if cache and is_postgresql_url(cache) else None}
     judge = settings.judge.kind
     for other in asked:
         if other.name != judge.name:
             what = f"is in this machine's environment, which workers of {kind} do not have"
             step = f"name {other.name} as judge.backend, with judge.api_key_secret"
             raise ConfigError(f"judge: the key of {other.name} {what}; {step}")
-    if judge.access is None or judge not in asked:  # nothing is needed for it
-        return _with_judge(settings, **shared)
-    access = judge.access(settings.judge.config, environ)
-    _check_credentials(access, settings.judge.config, kind, environ)
-    stated = {"project": access.project, "location": access.location, "base_url": access.base_url}
-    return _with_judge(settings, **shared, **stated)
-
-
-def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
+    if judge.access is not None and judge in asked:  # else nothing is needed for it
+        access = judge.access(settings.judge.config, environ)
+        _check_credentials(access, settings.judge.config, kind, environ)
+        fields |= {"project": access.project, "location": access.location, "base_url": access.base_url}
     config = settings.judge.config.model_copy(update=fields)
     return replace(settings, judge=replace(settings.judge, config=config))
 
@@ -319,27 +314,26 @@ _ERROR = re.compile(r"ERROR:|[\w.]*(?:Error|Exception)\b")
 def try_staging(options: PipelineOptions) -> None:
     """Builds and downloads the packages of the options as Beam will do; raises ConfigError if one fails."""
     setup = options.view_as(beam_options.SetupOptions)
+    # Modules of Python, each of which writes into a folder that is its last argument.
+    modules: list[tuple[Sequence[str], str]] = []
     if setup.setup_file is not None and find_spec("build") is not None:  # else Beam uses setup.py itself
         build = ("build", "--no-isolation", "--sdist", str(Path(setup.setup_file).parent), "--outdir")
-        _try(build, f"--setup_file {setup.setup_file}: cannot be built: ")
+        modules.append((build, f"--setup_file {setup.setup_file}: cannot be built: "))
     if setup.requirements_file is not None and setup.requirements_cache != "skip":
         sources = ("--no-binary", ":all:") if setup.requirements_cache_only_sources else ()
-        lines = map(str.strip, Path(setup.requirements_file).read_text(encoding="utf-8").splitlines())
+        texts = map(str.strip, Path(setup.requirements_file).read_text(encoding="utf-8").splitlines())
         # One by one, as Beam gives them to pip; it leaves out itself.
-        for line in [line for line in lines if line and not line.startswith(("#", "apache-beam"))]:
-            download = ("pip", "download", "--disable-pip-version-check", "--no-deps", *sources, line)
-            what = f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: "
-            _try((*download, "--dest"), what)
-
-
-def _try(module: Sequence[str], what: str) -> None:
-    """Runs a module of Python, which writes into a folder that is its last argument; raises ConfigError."""
-    with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as folder:
-        done = subprocess.run([sys.executable, "-m", *module, folder], capture_output=True, text=True)
-    if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        errors = [line for line in lines if _ERROR.match(line)]
-        raise ConfigError(what + one_line((errors or lines or ["no reason is given"])[-1]))
+        for package in [text for text in texts if text and not text.startswith(("#", "apache-beam"))]:
+            download = ("pip", "download", "--disable-pip-version-check", "--no-deps", *sources, package)
+            what = f"--requirements_file {setup.requirements_file}: Beam cannot download {package}: "
+            modules.append(((*download, "--dest"), what))
+    for module, what in modules:
+        with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as folder:
+            done = subprocess.run([sys.executable, "-m", *module, folder], capture_output=True, text=True)
+        if done.returncode:
+            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            errors = [line for line in lines if _ERROR.match(line)]
+            raise ConfigError(what + one_line((errors or lines or ["no reason is given"])[-1]))
 
 
 _GROUPS = Path("/sys/fs/cgroup")

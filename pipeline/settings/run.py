@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
@@ -20,7 +20,15 @@ from turnwise.pipeline.settings import options as declared
 from turnwise.pipeline.settings.options import CommonOptions, RawJudgeOptions, RawOptions, SinkPlace
 from turnwise.pipeline.store.urls import absolute_url, shown_place
 from turnwise.schemas.ces.names import is_name
-from turnwise.schemas.config import REDACTED_KINDS, ConfigError, EvalConfig, JudgeConfig, RedactConfig
+from turnwise.schemas.config import (
+    REDACTED_KINDS,
+    AllPassRule,
+    ConfigError,
+    EvalConfig,
+    JudgeConfig,
+    RedactConfig,
+    TokenPrices,
+)
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import RunInfo
@@ -186,7 +194,9 @@ def checked_criteria(
     for name in fail_on:
         if fault := outcome_fault(name, thresholds):
             raise ConfigError(f"--fail_on {name}: {fault}")
-    return config.model_copy(update={"gate": config.gate.with_all_pass(fail_on)}), criteria
+    all_pass = (AllPassRule(rule="all_pass", criterion=name) for name in fail_on)
+    rules = tuple(dict.fromkeys((*config.gate.rules, *all_pass)))
+    return config.model_copy(update={"gate": config.gate.model_copy(update={"rules": rules})}), criteria
 
 
 def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
@@ -335,7 +345,10 @@ def with_batches(
         if is_vertexai:
             what = "Vertex AI reads batch jobs from Cloud Storage, where turnwise writes none"
             raise ConfigError(f"--judge_batch: {what}; use the Gemini API with GOOGLE_API_KEY")
-    halved = {model: prices.halved() for model, prices in config.prices.items()}
+    halved = {}
+    for model, prices in config.prices.items():
+        stated = prices.model_dump(exclude_none=True)
+        halved[model] = TokenPrices(**{name: price / 2 for name, price in stated.items()})
     return replace(judge, config=config.model_copy(update={"prices": halved}), batch_wait_s=wait_s)
 
 
@@ -486,7 +499,10 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
     Options without `--date` are returned as they are. Of a range, its first date counts. Raises ConfigError
     if `{date}` stands without `--date`, or `--date` without `{date}`.
     """
-    named = [f"{option} {path}" for option, path in _places(options) if names_date(path)]
+    inputs = [declared.with_query_text(path) for path in options.input]
+    rest = {name: getattr(options, name) for name in ("output", "baseline", "store", "run_id")}
+    stated = [*(("input", path) for path in inputs), *(("eval_cases", path) for path in options.eval_cases)]
+    named = [f"--{name} {path}" for name, path in (*stated, *rest.items()) if names_date(path)]
     if options.date is None:
         if named:
             raise ConfigError(f"{named[0]}: {{date}} needs --date ({_FORMS})")
@@ -496,17 +512,26 @@ def dated(options: RawOptions, content: Callable[[str], str]) -> RawOptions:
             f"--date {options.date}: no option holds {{date}}, such as --input 'logs/{{date}}/'"
         )
     day = parse_dates(options.date)[0]
-    inputs = [filled("--input", declared.with_query_text(path), day) for path in options.input]
-    cases = [filled("--eval_cases", path, day) for path in options.eval_cases]
-    rest = {name: filled(f"--{name}", getattr(options, name), day) for name in ("output", "store", "run_id")}
-    options_of_day = replace(options, date=day.isoformat(), input=inputs, eval_cases=cases, **rest)
-    return replace(options_of_day, run_id=options_of_day.run_id or _run_id(options_of_day, day, content))
-
-
-def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
-    yield from (("--input", declared.with_query_text(path)) for path in options.input)
-    yield from (("--eval_cases", path) for path in options.eval_cases)
-    yield from ((f"--{name}", getattr(options, name)) for name in ("output", "baseline", "store", "run_id"))
+    options = replace(
+        options,
+        date=day.isoformat(),
+        input=[filled("--input", path, day) for path in inputs],
+        eval_cases=[filled("--eval_cases", path, day) for path in options.eval_cases],
+        **{name: filled(f"--{name}", rest[name], day) for name in ("output", "store", "run_id")},
+    )
+    if options.run_id:
+        return options
+    # The same for the same inputs, eval cases and config.
+    judging = options.judging
+    known = {
+        "input": sorted(map(shown_place, options.input)),
+        "input_format": options.input_format,
+        "eval_cases": sorted(map(content, options.eval_cases)),
+        "config": read_config(options.config).model_dump(mode="json"),
+        "judge": [judging.judge, judging.judge_model, judging.sample_rate],
+    }
+    digest = blake2b(json.dumps(known, sort_keys=True).encode(), digest_size=4)
+    return replace(options, run_id=f"{day.isoformat()}-{digest.hexdigest()}")
 
 
 def check_range(options: RawOptions, days: Sequence[date]) -> None:
@@ -516,33 +541,16 @@ def check_range(options: RawOptions, days: Sequence[date]) -> None:
     """
     inputs = [declared.with_query_text(path) for path in options.input]
     # Beside inputs of a date, there may be one that all dates share.
-    for path in list(filter(names_date, inputs)) or inputs:
-        _check_distinct("--input", path, days, "would read the same")
+    of_dates = list(filter(names_date, inputs)) or inputs
+    texts = [("--input", path, "would read the same") for path in of_dates]
     if options.output and not options.judging.estimate:
-        _check_distinct("--output", options.output, days, "would have one output directory")
+        texts.append(("--output", options.output, "would have one output directory"))
     if options.run_id:
-        _check_distinct("--run_id", options.run_id, days, "would be one run, which replaces itself")
-
-
-def _check_distinct(option: str, text: str, days: Sequence[date], what: str) -> None:
-    """Raises ConfigError if an option is the same for two dates, given as dates in any order."""
-    seen: dict[str, date] = {}
-    for day in days:
-        other = seen.setdefault(filled(option, text, day), day)
-        if other != day:
-            shown = declared.shown_address(text)
-            raise ConfigError(f"{option} {shown}: {other} and {day} {what}: put the whole {{date}} into it")
-
-
-def _run_id(options: RawOptions, day: date, content: Callable[[str], str]) -> str:
-    """Returns an id made of the date and a digest of inputs, eval cases and config: the same for the same."""
-    judging = options.judging
-    stated = {
-        "input": sorted(map(shown_place, options.input)),
-        "input_format": options.input_format,
-        "eval_cases": sorted(map(content, options.eval_cases)),
-        "config": read_config(options.config).model_dump(mode="json"),
-        "judge": [judging.judge, judging.judge_model, judging.sample_rate],
-    }
-    digest = blake2b(json.dumps(stated, sort_keys=True).encode(), digest_size=4)
-    return f"{day.isoformat()}-{digest.hexdigest()}"
+        texts.append(("--run_id", options.run_id, "would be one run, which replaces itself"))
+    for option, text, what in texts:
+        seen: dict[str, date] = {}
+        for day in days:
+            other = seen.setdefault(filled(option, text, day), day)
+            if other != day:
+                both = f"{declared.shown_address(text)}: {other} and {day} {what}"
+                raise ConfigError(f"{option} {both}: put the whole {{date}} into it")

@@ -7,10 +7,10 @@ from pathlib import Path
 from random import uniform
 from threading import Lock
 from time import monotonic, sleep
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ColumnElement, Connection, Engine, Table, select, text
+from sqlalchemy import Column, Connection, Engine, Table, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -379,6 +379,8 @@ READERS, WRITERS = 8, 4
 # One more connection says whether the store answers.
 _CONNECTIONS = READERS + WRITERS + 1
 
+_READS: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+"""Options of an engine whose transactions read one state of a PostgreSQL database."""
 _LOCK_SECONDS = 60
 _LONGEST_PAUSE = 0.2
 _PASSING = ("40001", "40P01", "55P03")
@@ -400,7 +402,7 @@ class Store:
         self.is_sqlite = engine.dialect.name == "sqlite"
         self._turn: AbstractContextManager[Any] = Lock() if self.is_sqlite else nullcontext()
         if engine.dialect.name == "postgresql":
-            self._reader = _reader(engine)
+            self._reader = engine.execution_options(**_READS)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a read transaction and returns its result; raises StoreError."""
@@ -509,16 +511,12 @@ def connected(url: str) -> Iterator[Connection]:
     shown = shown_url(url)
     with _url_errors(shown):
         engine = _engine(sa.make_url(driver_url(url)), read_only=True)
+    reader = engine.execution_options(**_READS)
     try:
-        with _one_line_errors(f"the database {shown}"), _reader(engine).begin() as connection:
+        with _one_line_errors(f"the database {shown}"), reader.begin() as connection:
             yield connection
     finally:
         engine.dispose()
-
-
-def _reader(engine: Engine) -> Engine:
-    """Returns an engine whose transactions read one state of a PostgreSQL database."""
-    return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
 
 @contextmanager
@@ -593,51 +591,6 @@ def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
         return open_store(url, create=True, read_only=read_only)
     except (ConfigError, StoreError) as error:
         raise ConfigError(f"{option}: {error}") from None
-
-
-# Reads pages of a table by keyset pagination.
-
-OrderBy = Literal["name", "create_time", "update_time"]
-"""Times are sorted newest first, names alphabetically."""
-
-_COLUMNS = {"create_time": "create_nanos", "update_time": "update_nanos"}
-
-
-class Position(NamedTuple):
-    """The last row of a page: its time (0 if ordered by name) and its name."""
-
-    nanos: int
-    name: str
-
-
-class Listing(NamedTuple):
-    """A query: columns, beside those of the order, of the rows of a table that meet all conditions."""
-
-    table: Table
-    columns: Sequence[str]
-    conditions: Sequence[ColumnElement[bool]]
-    order_by: OrderBy
-
-
-def read_page(
-    connection: Connection, listing: Listing, after: Position | None, size: int
-) -> tuple[Sequence[sa.Row[Any]], Position | None]:
-    """Returns at most `size` rows after a position (None: the start), and where the next page starts."""
-    table = listing.table
-    time = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
-    wanted = dict.fromkeys(("name", *listing.columns, *(() if time is None else (time.name,))))
-    query = select(*(table.c[name] for name in wanted)).where(*listing.conditions)
-    # Both columns have the same direction, so that an index can be read backwards.
-    query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
-    if after is not None:
-        last_read = sa.tuple_(sa.literal(after.nanos), sa.literal(after.name))
-        is_later = table.c.name > after.name if time is None else sa.tuple_(time, table.c.name) < last_read
-        query = query.where(is_later)
-    rows = connection.execute(query.limit(size + 1)).all()
-    if len(rows) <= size:
-        return rows, None
-    last = rows[size - 1]
-    return rows[:size], Position(0 if time is None else getattr(last, time.name), last.name)
 
 
 # Builds full resource names from the short names of a run.

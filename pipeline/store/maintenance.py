@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import lru_cache, partial
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -140,11 +140,17 @@ class ConversationKey(NamedTuple):
 class Subject(NamedTuple):
     """A conversation or a user: the conversations, sorted, and the texts that name it.
 
-    The texts count where there is no column for that, such as in a record that was not read.
+    The texts count where there is no column for that, such as in a record that was not read. `odd` are the
+    spellings, in a text and in JSON within it, of those that are no words.
     """
 
     keys: list[ConversationKey]
     ids: frozenset[str]
+    odd: frozenset[str]
+
+    def is_in(self, text: str) -> bool:
+        """Returns whether a text names it: by a word, or by what is none in whatever place."""
+        return not self.ids.isdisjoint(_WORD.findall(text)) or any(name in text for name in self.odd)
 
 
 def find_conversation(connection: Connection, name: str, app: str) -> Subject:
@@ -208,7 +214,10 @@ def _subject(connection: Connection, keys: list[ConversationKey], named: Sequenc
         query = select(held.content).where(_is_of(db.CONVERSATION_ROWS, app, names), is_long)
         for content in connection.execute(query).scalars():
             ids.add((stored_runs.read_document(content) or {}).get("conversation_id") or "")
-    return Subject(keys, frozenset(ids - {""}))
+    ids.discard("")
+    spelt = {json.dumps(name, ensure_ascii=is_ascii)[1:-1] for name in ids for is_ascii in (False, True)}
+    odd = (name for name in ids | spelt if not _WORD.fullmatch(name))
+    return Subject(keys, frozenset(ids), frozenset(odd))
 
 
 def _pieces(keys: Sequence[ConversationKey]) -> Iterator[tuple[str, list[str]]]:
@@ -248,7 +257,7 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
         failure = stored_runs.read_document(row.content)
         values = [row.content] if failure is None else failure.values()
         texts = [value for value in values if type(value) is str]
-        if row.conversation_id not in subject.ids and not any(_names(text, subject.ids) for text in texts):
+        if row.conversation_id not in subject.ids and not any(map(subject.is_in, texts)):
             continue
         kept_values = {key: v if key in _KEPT_OF_FAILURES else None for key, v in (failure or {}).items()}
         content = dump_json({**kept_values, "message": "deleted"}).decode()
@@ -261,7 +270,7 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     for name, execution, content in connection.execute(select(*columns)).all() if subject.keys else ():
         document = stored_runs.read_document(content) or {}
         entries = document.get("to_read") or []
-        kept = [entry for entry in entries if not _names(json.dumps(entry, ensure_ascii=False), subject.ids)]
+        kept = [entry for entry in entries if not subject.is_in(json.dumps(entry, ensure_ascii=False))]
         if len(kept) < len(entries):
             is_it = db.EXECUTIONS.c.name == name, db.EXECUTIONS.c.execution == execution
             shorter = dump_json({**document, "to_read": kept}).decode()
@@ -275,18 +284,6 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
     return +done
 
 
-def _names(text: str, ids: frozenset[str]) -> bool:
-    """Returns whether a text holds one of some ids: as a word, or, if it is none, in whatever place."""
-    return not ids.isdisjoint(_WORD.findall(text)) or any(name in text for name in _odd(ids))
-
-
-@lru_cache(maxsize=1)
-def _odd(ids: frozenset[str]) -> list[str]:
-    """Returns the spellings, in a text and in JSON within it, of ids that are no words."""
-    spelt = {json.dumps(name, ensure_ascii=is_ascii)[1:-1] for name in ids for is_ascii in (False, True)}
-    return [name for name in ids | spelt if not _WORD.fullmatch(name)]
-
-
 def naming(connection: Connection, subject: Subject) -> dict[str, str]:
     """Returns name -> kind of what is not deleted with a subject, though it names it.
 
@@ -294,12 +291,12 @@ def naming(connection: Connection, subject: Subject) -> dict[str, str]:
     it of one that is to be read.
     """
     rows = connection.execute(select(db.HISTORY.c.evaluation, db.HISTORY.c.content))
-    names = {name: "evaluation" for name, content in rows if _names(content, subject.ids)}
+    names = {name: "evaluation" for name, content in rows if subject.is_in(content)}
     query = select(db.EXECUTIONS.c.name, db.EXECUTIONS.c.content)
     runs = () if subject.keys else connection.execute(query)
     for name, content in runs:
         entries = (stored_runs.read_document(content) or {}).get("to_read") or []
-        if _names(json.dumps(entries, ensure_ascii=False), subject.ids):
+        if subject.is_in(json.dumps(entries, ensure_ascii=False)):
             names[name] = "run"
     return dict(sorted(names.items()))
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, select
 
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
@@ -100,13 +100,6 @@ def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunSt
     columns = (RUNS.c[name] for name in RunState._fields)
     query = select(*columns).where(RUNS.c.app.in_(list(apps))).order_by(RUNS.c.name)
     return {row.name: RunState(*row) for row in connection.execute(query)}
-
-
-def run_state(connection: Connection, name: str) -> str:
-    """Returns the state of a run, "" if there is none; rejected records may name no app."""
-    names = key_text(name), run_key(LOCAL_APP, name.rsplit("/", 1)[-1])
-    states = dict(connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(names))).all())
-    return next((states[name] for name in names if name in states), "")
 
 
 def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:
@@ -382,15 +375,15 @@ def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
         versions.add(version)
         counts[_BY_STATUS.get(status, "no_verdict")] += count
     failed, conversations = (_rows_of(table, run, execution) for table in (FAILURE_ROWS, CONVERSATION_ROWS))
-    replaced = replaced_text(FAILURE_ROWS).label("told")
-    losses = select(replaced, sa.func.count()).where(*failed, is_loss(FAILURE_ROWS)).group_by("told")
+    is_loss, replaced = _losses(FAILURE_ROWS)
+    losses = select(replaced.label("told"), sa.func.count()).where(*failed, is_loss).group_by("told")
     return {
         "results": counts.total(),
         **{name: counts[name] for name in ("passes", "fails", "no_verdict")},
         "app_versions": json.dumps(sorted(versions), ensure_ascii=False),
         "conversations": row_count(connection, CONVERSATION_ROWS, *conversations),
         "failures": row_count(connection, FAILURE_ROWS, *failed, FAILURE_ROWS.c.stage != _FINDING),
-        "rejected": sum(rejected_by(text) * count for text, count in connection.execute(losses)),
+        "rejected": sum(_lost(text) * count for text, count in connection.execute(losses)),
     }
 
 
@@ -427,18 +420,17 @@ def count_by_evaluation(connection: Connection, run: str, execution: int) -> dic
     return counts
 
 
-def is_loss(table: Table) -> ColumnElement[bool]:
-    """Returns the condition that a failure is a loss: of a record, case or conversation, or of results."""
-    return sa.or_(table.c.stage.in_(LOSING) & (table.c.criterion == ""), table.c.error_type == REPLACED)
+def _losses(table: Table) -> tuple[ColumnElement[bool], ColumnElement[str]]:
+    """Returns which failures are a loss, of a record, case or conversation, or of results; and a text of it.
+
+    The text is the JSON that says how many results were replaced; "": one is lost.
+    """
+    is_replaced = table.c.error_type == REPLACED
+    is_loss = sa.or_(table.c.stage.in_(LOSING) & (table.c.criterion == ""), is_replaced)
+    return is_loss, sa.case((is_replaced, table.c.content), else_="")
 
 
-def replaced_text(table: Table) -> ColumnElement[str]:
-    """Returns the JSON of a failure that says how many results were replaced; "" of another one."""
-    return sa.case((table.c.error_type == REPLACED, table.c.content), else_="")
-
-
-def rejected_by(text: str) -> int:
-    """Returns how many were rejected; `text` is that of `replaced_text`."""
+def _lost(text: str) -> int:
     return int(json.loads(text)["replaced"]) if text else 1
 
 
@@ -502,23 +494,21 @@ def rejected_records(connection: Connection, app: str, *conditions: ColumnElemen
     """Yields what an app's runs rejected; of what names no app, that of runs that are not of others alone."""
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     broke_off = FAILURES.c.error_type == IncompleteReadError.__name__
-    query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES), broke_off)
-    is_near = sa.or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
-    rows: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
+    is_loss, replaced = _losses(FAILURES)
+    query = select(*(FAILURES.c[name] for name in columns), replaced, broke_off)
+    # The names that the runs of the app have in their default app, where what names no app is.
+    homes = select(EXECUTIONS.c.home).where(EXECUTIONS.c.app == app)
+    is_near = sa.or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(homes))
+    rows: Sequence[Any] = connection.execute(query.where(is_loss, is_near, *conditions)).all()
     apps: dict[str, set[str]] = {}
     if any(row.app != app for row in rows):
         for row_app, run in runs_with_rows(connection):
             apps.setdefault(run.rsplit("/", 1)[-1], set()).add(row_app)
     for row_app, run, conversation, version, nanos, content, is_cut in rows:
         id_of_version, run_id = key_text(version_id(version)), run.rsplit("/", 1)[-1]
-        rejected = RunLoss(run_id, conversation, id_of_version, nanos, rejected_by(content), bool(is_cut))
+        rejected = RunLoss(run_id, conversation, id_of_version, nanos, _lost(content), bool(is_cut))
         if row_app == app or app in apps.get(rejected.run, {app}):
             yield rejected
-
-
-def _homes(app: str) -> Select[tuple[str]]:
-    """Selects the names that the runs of an app have in their default app, where what names no app is."""
-    return select(EXECUTIONS.c.home).where(EXECUTIONS.c.app == app)
 
 
 def rejected_of_runs(
@@ -526,7 +516,7 @@ def rejected_of_runs(
 ) -> Counter[str]:
     """Returns end of the name of a run -> how many records it rejected; `version`: that may be of it."""
     names = [run_key(home, run.rsplit("/", 1)[-1]) for run in runs for home in (app, LOCAL_APP)]
-    homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
+    homes = select(EXECUTIONS.c.home).where(EXECUTIONS.c.app == app, EXECUTIONS.c.name.in_(list(runs)))
     is_theirs = sa.or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
     numbers = Counter[str]()
     for rejected in rejected_records(connection, app, is_theirs):

@@ -4,6 +4,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, groupby
 from operator import ge, gt, itemgetter, le, lt
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -58,7 +59,7 @@ _KINDS = ("|u1", "<u2", "<u4")
 """How NumPy calls unsigned integers of 1, 2 and 4 bytes."""
 _FLOATS = "<f8"
 _DIGITS = 8
-"""Digits of a checksum."""
+_CHECKSUM = f"{{:0{_DIGITS}x}}"
 
 
 def _stored_numbers(numbers: Any) -> tuple[str, ...]:
@@ -81,10 +82,6 @@ def _read_numbers(wanted: Any, stored: Any) -> sides.Integers | Numbers:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_stored_numbers)
-
-
-def _checksum(content: bytes) -> str:
-    return f"{crc32(content):0{_DIGITS}x}"
 
 
 # Which runs have a summary in force.
@@ -131,14 +128,19 @@ def kept(connection: Connection, runs: Collection[RunKey], form: Form[_Content])
     for *key, text in rows:
         content = text[_DIGITS:].encode()
         # What was changed, or has the form of another version, is as good as missing.
-        if RunKey(*key) in runs and text[:_DIGITS] == _checksum(content):
+        if RunKey(*key) in runs and text[:_DIGITS] == _CHECKSUM.format(crc32(content)):
             with suppress(msgspec.MsgspecError, ValueError):
                 summaries[RunKey(*key)] = form.decoder.decode(content)
     return summaries
 
 
 def keep_summaries(store: db.Store, app: str, names: Collection[str] | None = None) -> None:
-    """Writes the summaries of the runs of an app (or some) that have none, each in its own transaction."""
+    """Writes the summaries of the runs of an app (or some) that have none, each in its own transaction.
+
+    Of a store that is open read-only, it leaves them as they are.
+    """
+    if store.read_only:
+        return
     keys = db.RUN_SUMMARIES.c.evaluation_run, db.RUN_SUMMARIES.c.execution, db.RUN_SUMMARIES.c.update_nanos
     is_kept = db.RUN_SUMMARIES.c.app == app, db.RUN_SUMMARIES.c.name.endswith(f"/{RESULT_GROUPS.end}")
 
@@ -159,7 +161,7 @@ def _keep(store: db.Store, app: str, run: RunKey) -> None:
         groups = result_groups(connection, run.name)
         parts = {COLUMNS.end: columns, DETAILS.end: details, RESULT_GROUPS.end: groups}
         contents = ((end, _ENCODER.encode(part)) for end, part in parts.items())
-        texts = ((end, f"{_checksum(content)}{content.decode()}") for end, content in contents)
+        texts = ((end, _CHECKSUM.format(crc32(content)) + content.decode()) for end, content in contents)
         return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
 
     rows = store.read(made)
@@ -226,7 +228,7 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
     for key, name, nanos, evaluation, status, state in _rows(connection, db.RESULTS, columns, app, run):
         evaluations.setdefault(key, []).append(evaluation)
         if state == COMPLETED:
-            case_id = "" if _last(evaluation) == db.UNASSIGNED else evaluation
+            case_id = "" if evaluation.rsplit("/", 1)[-1] == db.UNASSIGNED else evaluation
             record = _Record(name, nanos, _summary(key, case_id, status), evaluation, is_result=True)
             results.setdefault(key, []).append(record)
     records = []
@@ -244,7 +246,7 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
             summary.sampled_out = frozenset(() if verdict else stated.get("sampled_out") or ())
         # The evaluation of its case, among those of the conversations of its id.
         names, ids = evaluations.get(key, ()), {case_id, id_of(case_id)}
-        ends = ((known, _last(known)) for known in sorted(names))
+        ends = ((known, known.rsplit("/", 1)[-1]) for known in sorted(names))
         of_case = (known for known, end in ends if not ids.isdisjoint({known, end, end.rsplit("~", 1)[-1]}))
         evaluation = next(of_case, min(names, default=""))
         records.append(_Record(name, nanos, summary, evaluation))
@@ -266,10 +268,6 @@ def _rows(
     query = select(*(table.c[name] for name in names), *more).where(*is_run)
     for row in connection.execute(query, execution_options={"yield_per": _AT_ONCE}):
         yield row[:2], *row[2:]
-
-
-def _last(name: str) -> str:
-    return name.rsplit("/", 1)[-1]
 
 
 _SCORE_CONTENT = {"judge", "revision", "tags"}
@@ -376,64 +374,39 @@ def _contains(column: sa.Column[str], value: str) -> Sql:
     return sa.or_(contains, column.contains(part, autoescape=True))
 
 
-def text_field(column: sa.Column[str], *others: sa.Column[str]) -> Field:
-    """Returns a text field: equal to one of the columns or (`:`) part of the first, ignoring case."""
-
-    def make(operator: Operator, value: str) -> Sql:
-        if operator == ":":
-            return _contains(column, value)
-        return _equal_or_not(operator, sa.or_(*(matches(field, value) for field in (column, *others))))
-
-    return make
-
-
-def name_field(column: sa.Column[str], prefix: str) -> Field:
-    """Returns a field for a resource name, given in full or by its last part."""
-
-    def make(operator: Operator, value: str) -> Sql:
-        if "/" in value or value.startswith("*"):
-            return _equal_or_not(operator, matches(column, _full(value)))
-        last = value if "*" in value else id_of(value)
-        return _equal_or_not(operator, matches(column, f"{prefix}/{last}"))
-
-    return make
-
-
-def _full(name: str) -> str:
-    if not name.startswith(("projects/", "*")):
-        raise ValueError(f"{shown(name)} is neither a full name (projects/...) nor the last part of one")
-    return name
-
-
-def _result_name(operator: Operator, value: str) -> Sql:
-    column = db.RESULTS.c.name
+def _text(columns: Sequence[sa.Column[str]], operator: Operator, value: str) -> Sql:
+    """Returns that one of the columns is a value or (`:`) that it is part of the first, ignoring case."""
     if operator == ":":
+        return _contains(columns[0], value)
+    return _equal_or_not(operator, sa.or_(*(matches(column, value) for column in columns)))
+
+
+def _name(column: sa.Column[str], prefix: str, operator: Operator, value: str) -> Sql:
+    """Returns that a column is a resource name, given in full or by its last part.
+
+    Of results, whose names go through those of their evaluations, the last part is as it stands in them.
+    """
+    if column is db.RESULTS.c.name and operator == ":":
         return _contains(column, value)
-    is_last_part = "/" not in value and not value.startswith("*")
-    pattern = f"*/results/{value}" if is_last_part else _full(value)
-    return _equal_or_not(operator, matches(column, pattern))
+    if "/" not in value and not value.startswith("*"):
+        is_in_column = "*" in value or column is db.RESULTS.c.name
+        value = f"{prefix}/{value if is_in_column else id_of(value)}"
+    elif not value.startswith(("projects/", "*")):
+        raise ValueError(f"{shown(value)} is neither a full name (projects/...) nor the last part of one")
+    return _equal_or_not(operator, matches(column, value))
 
 
-def enum_field(column: sa.Column[str], values: Mapping[str, Any]) -> Field:
-    """Returns a field of some values by name; one that is false means unset."""
-
-    def make(operator: Operator, value: str) -> Sql:
-        if value not in values:
-            raise ValueError(f"{shown(value)} is none of {', '.join(values)}")
-        return _equal_or_not(operator, column == (value if values[value] else ""))
-
-    return make
+def _enum(column: sa.Column[str], values: Mapping[str, Any], operator: Operator, value: str) -> Sql:
+    """Returns that a column is one of some values by name; one that is false means unset."""
+    if value not in values:
+        raise ValueError(f"{shown(value)} is none of {', '.join(values)}")
+    return _equal_or_not(operator, column == (value if values[value] else ""))
 
 
-def time_field(column: sa.Column[int]) -> Field:
-    """Returns a time field."""
-
-    def make(operator: Operator, value: str) -> Sql:
-        nanos = db.key_nanos(timestamp_nanos(value))
-        order = _ORDERED.get(operator)
-        return order(column, nanos) if order else _equal_or_not(operator, column == nanos)
-
-    return make
+def _time(column: sa.Column[int], operator: Operator, value: str) -> Sql:
+    nanos = db.key_nanos(timestamp_nanos(value))
+    order = _ORDERED.get(operator)
+    return order(column, nanos) if order else _equal_or_not(operator, column == nanos)
 
 
 def _tags(operator: Operator, value: str) -> Sql:
@@ -444,64 +417,52 @@ def _tags(operator: Operator, value: str) -> Sql:
 def _columns(table: Table, *names: str) -> dict[str, Field]:
     """Returns fields of the columns of their names: texts, and times, which are nanoseconds there."""
     times = {name: f"{name.removesuffix('time')}nanos" for name in names if name.endswith("_time")}
-    fields = {name: time_field(table.c[column]) for name, column in times.items()}
-    return {name: fields.get(name) or text_field(table.c[name]) for name in names}
+    fields = {name: partial(_time, table.c[column]) for name, column in times.items()}
+    return {name: fields.get(name) or partial(_text, [table.c[name]]) for name in names}
 
 
-def evaluation_fields(app: str) -> dict[str, Field]:
-    """Returns the filter fields of evaluations."""
-    return {
-        "name": name_field(db.EVALUATIONS.c.name, f"{app}/evaluations"),
-        **_columns(db.EVALUATIONS, "display_name", "create_time", "update_time"),
-        **_columns(db.EVALUATIONS, "created_by", "last_updated_by"),
-        "tags": _tags,
-    }
+def filter_fields(app: str) -> dict[str, dict[str, Field]]:
+    """Returns the fields of filters on what is listed of an app.
 
-
-def run_fields(app: str) -> dict[str, Field]:
-    """Returns the filter fields of the runs of an evaluation's results."""
-    return {
-        "name": name_field(db.RESULTS.c.evaluation_run, f"{app}/evaluationRuns"),
-        **_columns(db.RESULTS, "create_time", "initiated_by"),
-        "app_version": text_field(db.RESULTS.c.app_version, db.RESULTS.c.version_id),
-        **_columns(db.RESULTS, "app_version_display_name"),
-    }
-
-
-def runs_table_fields(app: str) -> dict[str, Field]:
-    """Returns the filter fields of runs."""
-    return {
-        "name": name_field(db.RUNS.c.name, f"{app}/evaluationRuns"),
-        "display_name": text_field(db.RUNS.c.run_id),
-        "state": enum_field(db.RUNS.c.state, dict.fromkeys(STATES, True)),
-        **_columns(db.RUNS, "create_time", "update_time"),
-    }
-
-
-def of_runs(condition: Sql) -> Sql:
-    """Returns the condition that an evaluation has a result that meets a condition of `run_fields`."""
-    return sa.exists().where(db.RESULTS.c.evaluation == db.EVALUATIONS.c.name, condition)
-
-
-def result_fields(app: str) -> dict[str, Field]:
-    """Returns the filter fields of results."""
-    columns = db.RESULTS.c
-    return {
-        "name": _result_name,
-        "display_name": text_field(columns.display_name),
-        "evaluation": name_field(columns.evaluation, f"{app}/evaluations"),
-        "evaluation_status": enum_field(columns.evaluation_status, EvaluationOutcome.__members__),
-        "execution_state": enum_field(columns.execution_state, ExecutionState.__members__),
-        "evaluation_run": name_field(columns.evaluation_run, f"{app}/evaluationRuns"),
-        "app_version": text_field(columns.app_version, columns.version_id),
-        **_columns(db.RESULTS, "app_version_display_name", "initiated_by"),
-        "conversation": text_field(columns.conversation_id),
-        **_columns(db.RESULTS, "create_time", "update_time"),
-    }
-
-
-def failure_fields(app: str) -> dict[str, Field]:
-    """Returns the filter fields of failures."""
+    Those of `runs_of_results` are of the runs of an evaluation's results.
+    """
+    results, runs, evaluations = db.RESULTS.c, f"{app}/evaluationRuns", f"{app}/evaluations"
+    run_of_result = partial(_name, results.evaluation_run, runs)
+    version_of_result = partial(_text, [results.app_version, results.version_id])
     names = ("update_time", "stage", "error_type", "conversation_id", "criterion", "app_version", "source")
-    run = name_field(db.FAILURES.c.evaluation_run, f"{app}/evaluationRuns")
-    return {"evaluation_run": run, **_columns(db.FAILURES, *names)}
+    return {
+        "evaluations": {
+            "name": partial(_name, db.EVALUATIONS.c.name, evaluations),
+            **_columns(db.EVALUATIONS, "display_name", "create_time", "update_time"),
+            **_columns(db.EVALUATIONS, "created_by", "last_updated_by"),
+            "tags": _tags,
+        },
+        "runs_of_results": {
+            "name": run_of_result,
+            **_columns(db.RESULTS, "create_time", "initiated_by"),
+            "app_version": version_of_result,
+            **_columns(db.RESULTS, "app_version_display_name"),
+        },
+        "runs": {
+            "name": partial(_name, db.RUNS.c.name, runs),
+            "display_name": partial(_text, [db.RUNS.c.run_id]),
+            "state": partial(_enum, db.RUNS.c.state, dict.fromkeys(STATES, True)),
+            **_columns(db.RUNS, "create_time", "update_time"),
+        },
+        "results": {
+            "name": partial(_name, results.name, "*/results"),
+            **_columns(db.RESULTS, "display_name"),
+            "evaluation": partial(_name, results.evaluation, evaluations),
+            "evaluation_status": partial(_enum, results.evaluation_status, EvaluationOutcome.__members__),
+            "execution_state": partial(_enum, results.execution_state, ExecutionState.__members__),
+            "evaluation_run": run_of_result,
+            "app_version": version_of_result,
+            **_columns(db.RESULTS, "app_version_display_name", "initiated_by"),
+            "conversation": partial(_text, [results.conversation_id]),
+            **_columns(db.RESULTS, "create_time", "update_time"),
+        },
+        "failures": {
+            "evaluation_run": partial(_name, db.FAILURES.c.evaluation_run, runs),
+            **_columns(db.FAILURES, *names),
+        },
+    }

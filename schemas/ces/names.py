@@ -10,7 +10,6 @@ ANY = "-"
 
 _ID = r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}"
 _APP = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}/apps/{_ID}"
-_FORM = "projects/{project}/locations/{location}/apps/{app}"
 _KINDS = {
     "app": ("", ""),
     "evaluation": (f"/evaluations/{_ID}", "/evaluations/{evaluation}"),
@@ -31,7 +30,7 @@ def is_name(kind: str, name: str) -> bool:
 
 def checked_name(kind: str, name: str) -> str:
     """Returns a valid name; raises ValueError for another one, with the expected form in one line."""
-    form = _FORM + _KINDS[kind][1]
+    form = "projects/{project}/locations/{location}/apps/{app}" + _KINDS[kind][1]
     if not name:
         raise ValueError(f"is missing; its form is {form}")
     if not is_name(kind, name):

@@ -66,26 +66,24 @@ def parse_mask(
     parts = text.split(",")
     if len(parts) > _MOST_PATHS:
         raise MaskError(f"more than {_MOST_PATHS} paths")
-    return tuple(_parse_path(message, part.strip(), through_lists) for part in parts)
-
-
-def _parse_path(message: type[Message], text: str, through_lists: bool) -> FieldPath:
-    names: list[str] = []
-    inside: type[Message] | None = message
-    for segment in text.split("."):
-        if inside is None:
-            raise MaskError(f"{shown(text)} leads into {names[-1]}, which has no fields of its own")
-        field = mask_fields(inside).get(segment)
-        if field is None:
-            why = " (it cannot stand beside other paths)" if segment == "*" else ""
-            raise MaskError(f"{shown(text)}: {inside.PROTO} has no field {shown(segment)}{why}")
-        names.append(field.name)
-        inside = field.message if field.is_single or through_lists else None
-    return tuple(names)
+    paths: list[FieldPath] = []
+    for part in map(str.strip, parts):
+        names: list[str] = []
+        inside: type[Message] | None = message
+        for segment in part.split("."):
+            if inside is None:
+                raise MaskError(f"{shown(part)} leads into {names[-1]}, which has no fields of its own")
+            field = mask_fields(inside).get(segment)
+            if field is None:
+                why = " (it cannot stand beside other paths)" if segment == "*" else ""
+                raise MaskError(f"{shown(part)}: {inside.PROTO} has no field {shown(segment)}{why}")
+            names.append(field.name)
+            inside = field.message if field.is_single or through_lists else None
+        paths.append(tuple(names))
+    return tuple(paths)
 
 
 def _holder(value: JsonObject, path: FieldPath) -> JsonObject:
-    """Returns the object that holds the last field of a path; an empty one: it is not there."""
     for name in path[:-1]:
         value = value.get(name, {})
     return value
@@ -271,18 +269,14 @@ def _term(waiting: list[_Token], depth: int) -> Condition:
         if not _takes(waiting, "paren", ")"):
             raise FilterError("a closing parenthesis is missing")
     else:
-        term = _comparison(waiting)
+        kind, field = waiting.pop()
+        if kind != "word":
+            raise FilterError(f"{shown(field)} stands where a field is expected")
+        kind, operator = waiting.pop()
+        if kind != "op":
+            raise FilterError(f"{shown(field)} is compared with nothing (field = value)")
+        kind, value = waiting.pop()
+        if kind not in ("word", "string"):
+            raise FilterError(f"{shown(field)} {operator}: no value follows (quote it)")
+        term = FieldComparison(field, cast(Operator, operator), value)
     return Negation(term) if is_negated else term
-
-
-def _comparison(waiting: list[_Token]) -> FieldComparison:
-    kind, field = waiting.pop()
-    if kind != "word":
-        raise FilterError(f"{shown(field)} stands where a field is expected")
-    kind, operator = waiting.pop()
-    if kind != "op":
-        raise FilterError(f"{shown(field)} is compared with nothing (field = value)")
-    kind, value = waiting.pop()
-    if kind not in ("word", "string"):
-        raise FilterError(f"{shown(field)} {operator}: no value follows (quote it)")
-    return FieldComparison(field, cast(Operator, operator), value)

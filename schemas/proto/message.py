@@ -117,32 +117,28 @@ class Message(pydantic.BaseModel):
                 return value
             raise ValueError(f"a message must be a JSON object, not {shown(value)}")
         state: ParseState = info.context or ParseState(lenient=False)
-        state.depth += 1
-        try:
-            if state.depth > MAX_DEPTH:
-                raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
-            return handler(cls._fields_of(value, state.lenient))
-        finally:
-            state.depth -= 1
-
-    @classmethod
-    def _fields_of(cls, value: JsonObject, lenient: bool) -> JsonObject:
-        """Returns the object by JSON names, without nulls (if lenient, also without unknown fields)."""
-        fields, names = value, cls._names
+        if state.depth >= MAX_DEPTH:
+            raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
+        fields, names, lenient = value, cls._names, state.lenient
         if not value.keys() <= cls._json_names or None in value.values():
             named = {names.get(key, key): item for key, item in value.items()}
             if lenient and any(isinstance(key, str) and key[:1] == "[" and key[-1:] == "]" for key in named):
                 raise ValueError("a key in brackets names an extension; the message has none")
             if not lenient and len(named) != len(value):
                 raise ValueError("a field is given under both of its names")
+            # A null is absent; an unknown field is an error, or absent if the parse is lenient.
             fields = {
                 key: item
                 for key, item in named.items()
-                if (item is not None if key in names else not lenient)  # unknown ones are errors
+                if (item is not None if key in names else not lenient)
             }
         if cls._oneof and len(cls._oneof & fields.keys()) > 1:
             raise ValueError(f"at most one may be set of {', '.join(sorted(cls._oneof))}")
-        return fields
+        state.depth += 1
+        try:
+            return handler(fields)
+        finally:
+            state.depth -= 1
 
     @classmethod
     def from_json(cls, text: str | bytes, *, lenient: bool = False) -> Self:
@@ -152,7 +148,7 @@ class Message(pydantic.BaseModel):
         except RecursionError:
             raise WireError(f"{cls._label()}: messages nest deeper than {MAX_DEPTH}") from None
         except ValueError as error:
-            raise WireError(f"{cls._label()}: {_one_line(error)}") from None
+            raise WireError(f"{cls._label()}: {' '.join(str(error).split())}") from None
         return cls.from_value(value, lenient=lenient)
 
     @classmethod
@@ -192,10 +188,6 @@ def _default(hint: Any) -> Any:
 Message.__annotations__.clear()  # pydantic would evaluate them again for each message
 
 
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())
-
-
 _COMPLAINTS = {
     "bool_type": "true or false is needed",
     "dict_type": "a map must be a JSON object",
@@ -210,7 +202,8 @@ def describe_problem(root: str, problem: ErrorDetails) -> str:
     """Returns one error in one line, its path below `root` in JSON names."""
     cause = problem.get("ctx", {}).get("error", problem["msg"])
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem["loc"])
-    return f"{root}{''.join(steps)}: {_one_line(_COMPLAINTS.get(problem['type'], cause))}"
+    words = str(_COMPLAINTS.get(problem["type"], cause)).split()
+    return f"{root}{''.join(steps)}: {' '.join(words)}"
 
 
 M = TypeVar("M", bound=Message)
@@ -254,7 +247,19 @@ def _replace(
 ) -> None:
     dropped: dict[int, tuple[list[JsonValue], set[int]]] = {}
     for problem in problems:
-        holder, key = _find(value, problem["loc"])
+        # The container of the path's last existing step, and the key in it.
+        holder: JsonValue = None
+        key: JsonValue = None
+        inner: JsonValue = value
+        for step in problem["loc"]:
+            keys: Iterable[JsonValue] = [step] if isinstance(inner, list) else ()
+            if isinstance(inner, dict):  # the last of two spellings of a field
+                plain = str(step).replace("_", "").lower()
+                keys = [k for k in inner if isinstance(k, str) and k.replace("_", "").lower() == plain][-1:]
+            spelled = next(iter(keys), None)
+            if spelled is None:
+                break
+            holder, key, inner = inner, spelled, inner[spelled]
         if isinstance(holder, dict):
             name = str(problem["loc"][-1])
             if name in placeholders and holder.get(key) != placeholders[name]:
@@ -267,38 +272,18 @@ def _replace(
                 holder[key] = {}
             else:
                 dropped.setdefault(id(holder), (holder, set()))[1].add(key)
-    for holder, keys in dropped.values():
-        holder[:] = [item for i, item in enumerate(holder) if i not in keys]
-
-
-def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, JsonValue]:
-    """Returns the container of a path's last existing step, and the key in it."""
-    holder: JsonValue = None
-    key: JsonValue = None
-    inner: JsonValue = value
-    for step in path:
-        keys: Iterable[JsonValue] = [step] if isinstance(inner, list) else ()
-        if isinstance(inner, dict):  # the last of two spellings of a field
-            keys = (k for k in reversed(inner) if isinstance(k, str) and _camel(k) == _camel(str(step)))
-        spelled = next(iter(keys), None)
-        if spelled is None:
-            break
-        holder, key, inner = inner, spelled, inner[spelled]
-    return holder, key
-
-
-def _camel(key: str) -> str:
-    return key.replace("_", "").lower()
+    for items, indexes in dropped.values():
+        items[:] = [item for i, item in enumerate(items) if i not in indexes]
 
 
 def _unknown_values(value: object, path: str) -> Iterator[str]:
     if isinstance(value, Message):
-        for name, field in type(value).model_fields.items():
-            yield from _unknown_values(getattr(value, name), f"{path}.{field.alias or name}")
+        for name, info in type(value).model_fields.items():
+            yield from _unknown_values(getattr(value, name), f"{path}.{info.alias or name}")
     elif isinstance(value, list):
         for i, item in enumerate(value):
             yield from _unknown_values(item, f"{path}[{i}]")
-    elif isinstance(value, OpenEnum) and not value.is_known:
+    elif isinstance(value, OpenEnum) and value.name not in type(value).__members__:
         yield f"{path}: {value.name!r} is no value of {type(value).__name__}"
 
 
@@ -397,11 +382,6 @@ class OpenEnum(IntEnum):
                 return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
             raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the value is defined in the enum."""
-        return self.name in type(self).__members__
-
     def _print(self) -> str | int:
         return int(self) if self.name == str(int(self)) else self.name
 
@@ -412,7 +392,7 @@ class OpenEnum(IntEnum):
 
 
 def _read_any(value: JsonValue, info: pydantic.ValidationInfo) -> JsonObject:
-    """Returns `@type` with the fields as they stand: no part of a result is read from them."""
+    # The fields stay as they stand: no part of a result is read from them.
     if not isinstance(value, dict):
         raise ValueError("an Any must be a JSON object")
     url = value.get("@type")

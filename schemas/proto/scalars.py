@@ -49,8 +49,12 @@ def shown(value: JsonValue) -> str:
 def read_int(value: JsonValue, lenient: bool = False, bits: int = 32) -> int:
     """Parses a signed integer of `bits` bits from a JSON number or a numeric string; raises ValueError."""
     number = value
-    if isinstance(value, str):
-        number = _integer_text(value, lenient)
+    if isinstance(value, str) and (_NUMBER.fullmatch(value) or (lenient and " " not in value)):
+        try:
+            number = int(value)
+        except ValueError:
+            exact = _float_text(value, lenient)
+            number = int(exact) if exact is not None and exact.is_integer() else None
     elif isinstance(value, float) and value.is_integer():
         number = int(value)
     if type(number) is not int:
@@ -69,16 +73,6 @@ def read_enum_number(value: JsonValue, lenient: bool = False) -> int:
     if isinstance(value, str):
         raise ValueError(f"{shown(value)} is not a number")
     return read_int(value)
-
-
-def _integer_text(text: str, lenient: bool) -> int | None:
-    if not (_NUMBER.fullmatch(text) or (lenient and " " not in text)):
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        number = _float_text(text, lenient)
-    return int(number) if number is not None and number.is_integer() else None
 
 
 def _float_text(text: str, lenient: bool) -> float | None:

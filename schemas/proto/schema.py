@@ -47,42 +47,44 @@ def message_schema(
     In a request, the content of output-only fields is not described. `elsewhere`: messages inside an answer
     that are not described, and the tool whose answer does so.
     """
-    return _SchemaWriter(use, elsewhere or {}).whole(message)
+    writer = _SchemaWriter(use, elsewhere or {})
+    root, defs = writer.of_message(message, False, use == "update"), writer.defs
+    while writer.waiting:
+        current, is_partial = writer.waiting.popleft()
+        if current.PROTO not in defs:
+            defs[current.PROTO] = writer.of_message(current, is_partial, is_partial)
+    text = dump_json([root, *defs.values()]).decode()
+    numbers = {"Number": _NUMBER} if '"#/$defs/Number"' in text else {}
+    parts = dict(sorted({**numbers, **defs}.items()))
+    return {**root, "$defs": parts} if parts else root
 
 
 class _SchemaWriter:
     def __init__(self, use: SchemaUse, elsewhere: Mapping[type[Message], str]) -> None:
+        self.defs: dict[str, JsonObject] = {}
+        self.waiting: deque[tuple[type[Message], bool]] = deque()
         self._use = use
         self._elsewhere = elsewhere
-        self._defs: dict[str, JsonObject] = {}
-        self._waiting: deque[tuple[type[Message], bool]] = deque()
 
-    def whole(self, message: type[Message]) -> JsonObject:
-        root = self._object(message, False, self._use == "update")
-        while self._waiting:
-            current, is_partial = self._waiting.popleft()
-            if current.PROTO not in self._defs:
-                self._defs[current.PROTO] = self._object(current, is_partial, is_partial)
-        text = dump_json([root, *self._defs.values()]).decode()
-        numbers = {"Number": _NUMBER} if '"#/$defs/Number"' in text else {}
-        parts = dict(sorted({**numbers, **self._defs}.items()))
-        return {**root, "$defs": parts} if parts else root
-
-    def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
+    def of_message(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
         hints, declared = _hints(message), message.FIELDS.items()
         fields = {
             to_camel(name): self._property(message, name, hints[name], are_fields_partial)
             for name in message.model_fields
         }
         required = [message.IDENTIFIER] if is_partial else [name for name, item in declared if item.required]
-        is_stated = self._use != "answer" and any(required)
-        return {
-            **_OBJECT,
-            "properties": fields,
-            "additionalProperties": False,
-            **_alternatives(message, self._use != "answer" and not is_partial),
-            **({"required": list(map(to_camel, required))} if is_stated else {}),
-        }
+        schema = {**_OBJECT, "properties": fields, "additionalProperties": False}
+        # Of the fields of a oneof at most one may be set.
+        needs_one = self._use != "answer" and not is_partial and message.NEEDS_ONE
+        names = list(map(to_camel, message.ONEOF))
+        if tuple(message.model_fields) == message.ONEOF:
+            schema |= {"maxProperties": 1, **({"minProperties": 1} if needs_one else {})}
+        elif names:
+            nothing: JsonObject = {"properties": dict.fromkeys(names, _NOTHING)}
+            schema["oneOf"] = [*({"required": [name]} for name in names), *(() if needs_one else (nothing,))]
+        if self._use != "answer" and any(required):
+            schema["required"] = list(map(to_camel, required))
+        return schema
 
     def _property(self, message: type[Message], name: str, hint: Any, is_partial: bool) -> JsonObject:
         declared, inner = message.FIELDS[name], mask_fields(message)[name].message
@@ -108,37 +110,24 @@ class _SchemaWriter:
         known = next((schema for kind, schema in _SCALARS if kind == hint), None)
         if known is not None:
             return known
-        if isinstance(hint, type) and get_origin(hint) is None:
-            return self._named(hint, is_partial, is_hidden)
         if get_origin(hint) is list:
             return {"type": "array", "items": self._field(get_args(hint)[0], False, is_hidden)}
         if get_origin(hint) is dict:
             return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], False, is_hidden)}
-        return self._field(get_args(hint)[0], is_partial, is_hidden)
-
-    def _named(self, kind: type[Any], is_partial: bool, is_hidden: bool) -> JsonObject:
-        if issubclass(kind, OpenEnum):
+        is_class = isinstance(hint, type) and get_origin(hint) is None
+        if not is_class:
+            return self._field(get_args(hint)[0], is_partial, is_hidden)
+        if issubclass(hint, OpenEnum):
             # Values of a newer API version are printed as numbers.
-            self._defs[kind.__name__] = {"anyOf": [{"enum": list(kind.__members__)}, {"type": "integer"}]}
-            return {"$ref": f"#/$defs/{kind.__name__}"}
+            self.defs[hint.__name__] = {"anyOf": [{"enum": list(hint.__members__)}, {"type": "integer"}]}
+            return {"$ref": f"#/$defs/{hint.__name__}"}
         if is_hidden:
             return _OBJECT
         # A message that is also reached through a list is described as what a mask can name.
-        add = self._waiting.appendleft if is_partial else self._waiting.append
-        add((kind, is_partial))
+        add = self.waiting.appendleft if is_partial else self.waiting.append
+        add((hint, is_partial))
         # Clients that follow no references read by the type what an argument must be.
-        return {**_OBJECT, "$ref": f"#/$defs/{kind.PROTO}"}
+        return {**_OBJECT, "$ref": f"#/$defs/{hint.PROTO}"}
 
 
 _hints = cache(partial(get_type_hints, include_extras=True))
-
-
-def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
-    """Returns the keywords of the fields of which at most one may be set."""
-    if tuple(message.model_fields) == message.ONEOF:
-        return {"maxProperties": 1, **({"minProperties": 1} if is_needed and message.NEEDS_ONE else {})}
-    names = list(map(to_camel, message.ONEOF))
-    options: list[JsonObject] = [{"required": [name]} for name in names]
-    if not (is_needed and message.NEEDS_ONE):
-        options.append({"properties": dict.fromkeys(names, _NOTHING)})
-    return {"oneOf": options} if names else {}

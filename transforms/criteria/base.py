@@ -24,9 +24,10 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, shor
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
 from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
-from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
-from turnwise.transforms.judging.prompts import judge_statements, share_score
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question, vote_each
+from turnwise.transforms.judging.prompts import StatementReply, left_out, share, unread_reason, votes_of
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
+from turnwise.transforms.text.cleaning import quoted
 
 Scores: TypeAlias = "Score | list[Score] | None"
 """None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
@@ -353,11 +354,45 @@ class JudgedCriterion(Criterion):
         """Returns the same criterion, asking by other options."""
         return self._with(judge_model_options=options)
 
-    async def _judge_items(self, ask: Ask, prompt: Prompt, name: str, items: Sequence[JsonObject]) -> Score:
-        """Returns the share of yes among numbered items, which stand under `name` in the details."""
-        verdicts, vote = await judge_statements(ask, prompt, self.options, len(items))
-        judged = [{**item, **verdict} for item, verdict in zip(items, verdicts, strict=True)]
-        return share_score(judged, vote, name, self.threshold)
+    async def _judge_items(
+        self,
+        ask: Ask,
+        prompt: Prompt,
+        name: str,
+        items: Sequence[JsonObject],
+        local: Callable[[], StatementReply] | None = None,
+    ) -> Score:
+        """Asks about numbered items at once; returns the share of yes among them, which are its details.
+
+        Every item gets a score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes, but for those
+        that have a score already; one that is listed twice is asked about once. Unlike that of `share`, the
+        value is None while an item is not judged. The first negative item, or else the first, explains it.
+        """
+        asked = list({id(item): item for item in items if "score" not in item}.values())
+        count = len(asked)
+
+        def votes(reply: StatementReply) -> list[bool | None]:
+            return votes_of(((verdict.number, verdict.verdict == "yes") for verdict in reply.verdicts), count)
+
+        vote = await vote_each(ask, Question(prompt, StatementReply, self.options, local), votes, count)
+        for number, (item, ballot) in enumerate(zip(asked, vote.ballots, strict=True), 1):
+            verdicts = ballot.reply.verdicts if ballot.reply else ()
+            verdict = next((v for v in verdicts if v.number == number), None)
+            value, reason = ballot.value, verdict.reason if verdict else None
+            if prompt.unread and value:
+                value, reason = None, unread_reason(prompt.unread)
+            item |= {"score": value, "reason": reason}
+            item |= quoted(verdict.quote if verdict else "", prompt.evidence)
+            item["votes"] = [ballot.positives, ballot.negatives]
+        unasked = (item["reason"] for item in items if item["score"] is None and item["reason"])
+        scores = [item["score"] for item in items]
+        score = share(scores, next(unasked, vote.answers.reason), self.threshold)
+        score.value = None if score.reason else score.value
+        judged = [item for item in items if item["score"] is not None]
+        decisive = [*(item for item in judged if not item["score"]), *judged]
+        score.judge, score.explanation = vote.answers.use, decisive[0]["reason"] if decisive else None
+        score.details = {name: list(items), **left_out(prompt)}
+        return score
 
     @property
     def options(self) -> JudgeModelOptions:
@@ -546,9 +581,11 @@ _MOST_CALLS = 5
 _MOST_MOVED = 3
 
 
-def calls_text(calls: Sequence[ToolCall]) -> str:
-    """Returns the first five calls with their arguments, truncated."""
-    return _listed_calls(_call_texts(calls), calls)
+def calls_text(calls: Sequence[ToolCall], texts: Sequence[str] | None = None) -> str:
+    """Returns the first five calls with their arguments, truncated; `texts`: these calls, written."""
+    if texts is None:
+        texts = [value_text(call_text(call)) for call in calls[:_MOST_CALLS]]
+    return listed(texts, _MOST_CALLS, len(calls), "; ") or "none"
 
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
@@ -557,23 +594,15 @@ def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[
     def in_json(is_ascii: bool) -> Callable[[ToolCall], str]:
         return lambda call: f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})"
 
-    for form in (call_text, in_json(False), in_json(True)):
-        texts, others = _call_texts(first, form), _call_texts(second, form)
+    forms = ((call_text, value_text), (in_json(False), clipped_value), (in_json(True), clipped_value))
+    for form, cut in forms:
+        texts, others = ([cut(form(call)) for call in calls[:_MOST_CALLS]] for calls in (first, second))
         if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
-            return _listed_calls(texts, first), _listed_calls(others, second)
+            return calls_text(first, texts), calls_text(second, others)
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
             left, other = told_apart(first[0].args, second[0].args)
             return f"{first[0].name}({left})", f"{second[0].name}({other})"
     return calls_text(first), calls_text(second)
-
-
-def _call_texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str] = call_text) -> list[str]:
-    cut = value_text if form is call_text else clipped_value
-    return [cut(form(call)) for call in calls[:_MOST_CALLS]]
-
-
-def _listed_calls(texts: Sequence[str], calls: Sequence[ToolCall]) -> str:
-    return listed(texts, _MOST_CALLS, len(calls), "; ") or "none"
 
 
 def words_text(text: str | None) -> str:

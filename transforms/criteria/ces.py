@@ -49,7 +49,6 @@ class HallucinationReply(prompts.ReasonedReply):
     verdict: Justification
 
     def inapplicable(self) -> Sequence[bool]:
-        """Returns whether the answer claims nothing."""
         return (self.verdict == "no_claim",)
 
 
@@ -213,7 +212,6 @@ class ToolInvocation(MeasuredCriterion):
         return score
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
-        """Returns the expected tools that were not called."""
         why = super().why_failed(sample, pair, score)
         outcomes = sample.replay(pair).outcomes if pair is not None else []
         missed = [o.expectation.tool_call for o in outcomes if o.expectation and o.observed is None]
@@ -403,7 +401,6 @@ class SemanticMatch(JudgedCriterion):
 
 # Whole conversations: expectations, rubrics and user goal.
 
-_Goal = Literal["satisfied", "not_satisfied", "unspecified"]
 _GOAL_SCORES = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 GOAL_LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
 
@@ -454,9 +451,9 @@ class ScenarioRubrics(JudgedCriterion):
             verdicts=lambda reply: [grade and grade.grade for grade in grades(reply)],
         )
         answers = await ask_all(ask, question)
-        rubrics: list[JsonObject] = []
+        rubrics, graded = list[JsonObject](), list(map(grades, answers.replies))
         for i, text in enumerate(texts):
-            usable = [grade for reply in answers.replies if (grade := grades(reply)[i])]
+            usable = [grade for of_reply in graded if (grade := of_reply[i])]
             rubrics.append({"rubric": text, "score": None, "reason": None})
             if usable:
                 middle = median_low(grade.grade for grade in usable)
@@ -477,7 +474,7 @@ class GoalReply(prompts.ReasonedReply):
 
     quote: str = Field(description="The words of the conversation that decide.")
     reason: str = Field(description="Why, in one or two sentences.")
-    verdict: _Goal
+    verdict: Literal["satisfied", "not_satisfied", "unspecified"]
 
 
 class UserGoalSatisfaction(JudgedCriterion):
@@ -596,24 +593,21 @@ class EvaluationExpectations(JudgedCriterion):
         if not names or not sample.conversation.turns:
             return None
         stated: dict[str, JsonObject] = {}
-        texts: dict[str, str] = {}
         for name in names:
-            reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
-            stated[name] = {"expectation": name, "prompt": None, "score": None, "reason": reason}
             text = self.prompts.get(name) or self.prompts.get(name.rsplit("/", 1)[-1])
             text = text or ("" if "/evaluationExpectations/" in name else name)
-            if text:
-                texts[name] = text
+            stated[name] = {"expectation": name, "prompt": text or None}
+            if not text:
+                reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
+                stated[name] |= {"score": None, "reason": reason}
+        texts = [item["prompt"] for item in stated.values() if item["prompt"]]
         if not texts:
             details = {"expectations": list(stated.values())}
             return Score(None, stated[names[0]]["reason"], details=details)
         sections = prompts.dialogue_sections(sample.conversation)
-        sections += prompts.statement_sections("expectation", list(texts.values()))
+        sections += prompts.statement_sections("expectation", texts)
         prompt = prompts.task_prompt(f"{self.name}/2", sections)
-        judged, vote = await prompts.judge_statements(ask, prompt, self.options, len(texts))
-        for (name, text), item in zip(texts.items(), judged, strict=True):
-            stated[name] = {"expectation": name, "prompt": text, **item}
-        return prompts.share_score([stated[name] for name in names], vote, "expectations", self.threshold)
+        return await self._judge_items(ask, prompt, "expectations", [stated[name] for name in names])
 
 
 class ScenarioExpectations(JudgedCriterion):

@@ -13,7 +13,7 @@ from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.local_judge.grounding import GroundingVerdict, TooLargeError, supported
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.cleaning import TextRange, Utf8Text
+from turnwise.transforms.text.cleaning import Remembered, TextRange, Utf8Text
 from turnwise.transforms.text.sentences import MAX_SENTENCES, sentences
 
 
@@ -128,10 +128,6 @@ class Mark(NamedTuple):
     span: TextRange
     sources: tuple[int, ...]
     unknown: tuple[str, ...]
-
-    def overlaps(self, other: "Mark") -> bool:
-        """Returns whether two ranges share a byte."""
-        return self.start < other.end and other.start < self.end
 
     def offsets(self) -> JsonObject:
         """Returns the range in code points (`start`, `end`; null: invalid) and in bytes."""
@@ -257,7 +253,6 @@ class CitedSource(NamedTuple):
         return "The citation marks no text." if self.mark.span.problem else None
 
     def details(self) -> JsonObject:
-        """Returns the details of a score."""
         return {"citation": self.citation, **self.mark.offsets(), "reference": self.name}
 
 
@@ -265,52 +260,24 @@ class Grounds:
     """An answer with its citations, claims and sources."""
 
     def __init__(self, answer: GroundedAnswer, marks: Marks, language: str | None) -> None:
-        """Counts the claims and references; raises TooLargeError if there are more than `MAX_MARKS`."""
+        """Lists the cited sources; raises TooLargeError if there are more than `MAX_MARKS`, or claims."""
         named = sum(max(1, len(citation.sources)) for citation in answer.citations)
         if max(named, len(answer.claims)) > MAX_MARKS:
             raise TooLargeError(f"more than {MAX_MARKS} claims, or references in citations")
-        self.answer, self.marks, self.language = answer, marks, language
-        pairs = zip(marks.claims, answer.claims, strict=True)
-        self._claims = [(mark, claim) for mark, claim in pairs if mark.span.problem is None]
-        self._texts: dict[int, str] = {}
-
-    def cited_sources(self) -> list[CitedSource]:
-        """Returns every source of every citation, including those that do not exist."""
-        sources = []
-        for i, mark in enumerate(self.marks.citations):
-            sources += [CitedSource(i, mark, str(source), source) for source in mark.sources]
-            sources += [CitedSource(i, mark, name, None) for name in mark.unknown]
-        return sources
-
-    def cited_text(self, mark: Mark) -> str:
-        """Returns the text of a valid range."""
-        return self.marks.text.text[mark.span.start : mark.span.end]
-
-    def source_text(self, source: int) -> str:
-        """Returns the text of a source."""
-        if source not in self._texts:
-            self._texts[source] = prompts.reference_text(self.answer.references[source])
-        return self._texts[source]
-
-    def by_record(self, cited: CitedSource) -> Support | None:
-        """Returns the support of a cited source by the record; None: the record does not state it."""
-        if cited.why_nothing:
-            return Support(False, "record", cited.why_nothing)
-        claims = [(mark, claim) for mark, claim in self._claims if mark.overlaps(cited.mark)]
-        if not claims:
-            return None
-        checked = [mark for mark, claim in claims if claim.needs_support]
-        if not checked:
-            return Support(None, "claims")
-        return Support(any(cited.source in mark.sources for mark in checked), "claims")
+        self.answer, self.marks, self.text, self.language = answer, marks, marks.text.text, language
+        self.source_texts = Remembered[int, str](lambda i: prompts.reference_text(answer.references[i]))
+        self.cited: list[CitedSource] = []  # of all citations, also those that do not exist
+        for i, mark in enumerate(marks.citations):
+            self.cited += [CitedSource(i, mark, str(source), source) for source in mark.sources]
+            self.cited += [CitedSource(i, mark, name, None) for name in mark.unknown]
 
     def by_local_judge(self, cited: Sequence[CitedSource]) -> list[Support]:
         """Returns whether each cited source holds a marked sentence at least; raises TooLargeError."""
         if sum(c.mark.end - c.mark.start for c in cited) > _MAX_MARKED:
             raise TooLargeError(f"citations that mark more than {_MAX_MARKED} bytes together")
-        texts = [self.cited_text(c.mark) for c in cited]
+        texts = [self.text[c.mark.span.start : c.mark.span.end] for c in cited]
         spans = [[text[start:end] for start, end in sentences(text, self.language)] for text in texts]
-        sources = [(self.source_text(c.source or 0),) for c in cited]
+        sources = [(self.source_texts[c.source or 0],) for c in cited]
         questions = [(text, of) for of, marked in zip(sources, spans, strict=True) for text in marked]
         supports, verdicts = list[Support](), iter(supported(questions))
         for marked in spans:
@@ -321,33 +288,6 @@ class Grounds:
             nothing = Support(None, "local judge", "It marks nothing that claims anything.")
             supports.append(first.get(True) or first.get(False) or nothing)
         return supports
-
-    def claimed(self) -> list[tuple[JsonObject, Support]]:
-        """Returns the claims of the answer with their offsets and support; raises TooLargeError."""
-        if self.answer.claims:
-            return [
-                ({"claim": i, **mark.details()}, Support(bool(mark.sources), "claims"))
-                for i, (mark, claim) in enumerate(zip(self.marks.claims, self.answer.claims, strict=True))
-                if claim.needs_support
-            ]
-        text = self.marks.text.text
-        if len(text) > prompts.MAX_SECTION:
-            raise TooLargeError(f"an answer of more than {prompts.MAX_SECTION} characters")
-        spans = sentences(text, self.language)
-        if len(spans) > MAX_SENTENCES:
-            raise TooLargeError(f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
-        cited: list[list[int]] = []
-        for span in spans:
-            marks = [mark for mark in self.marks.citations if mark.span.problem is None]
-            marks = [m for m in marks if (m.span.start or 0) < span.end and span.start < (m.span.end or 0)]
-            cited.append(sorted({source for mark in marks for source in mark.sources}))
-        sources_of = [tuple(map(self.source_text, sources)) for sources in cited]
-        questions = [(text[a:b], sources) for (a, b), sources in zip(spans, sources_of, strict=True)]
-        return [
-            ({"start": span.start, "end": span.end, "references": list(map(str, sources))}, support)
-            for span, sources, verdict in zip(spans, cited, supported(questions), strict=True)
-            if (support := _of_sentence(verdict)).supported is not None
-        ]
 
 
 def _of_sentence(verdict: GroundingVerdict) -> Support:
@@ -389,12 +329,24 @@ class CitationPrecision(CitationSupport):
     name = "citation_precision"
 
     def measure(self, grounds: Grounds) -> Score | None:
-        cited = grounds.cited_sources()
-        by_record = [grounds.by_record(source) for source in cited]
-        left = [source for source, support in zip(cited, by_record, strict=True) if support is None]
+        logged = zip(grounds.marks.claims, grounds.answer.claims, strict=True)
+        claims = [(mark, claim) for mark, claim in logged if mark.span.problem is None]
+        by_record = list[Support | None]()  # None: the record does not state it
+        for cited in grounds.cited:
+            first, last = cited.mark.start, cited.mark.end
+            touching = [(mark, claim) for mark, claim in claims if mark.start < last and first < mark.end]
+            checked = [mark for mark, claim in touching if claim.needs_support]
+            if cited.why_nothing:
+                by_record.append(Support(False, "record", cited.why_nothing))
+            elif checked:
+                by_record.append(Support(any(cited.source in mark.sources for mark in checked), "claims"))
+            else:
+                by_record.append(Support(None, "claims") if touching else None)
+        left = [cited for cited, support in zip(grounds.cited, by_record, strict=True) if support is None]
         judged = iter(grounds.by_local_judge(left))
         supports = [next(judged) if support is None else support for support in by_record]
-        items = [{**c.details(), **support._asdict()} for c, support in zip(cited, supports, strict=True)]
+        pairs = zip(grounds.cited, supports, strict=True)
+        items = [{**cited.details(), **support._asdict()} for cited, support in pairs]
         return share(items, "citations", "{} of {} cited references do not support what they mark")
 
 
@@ -411,11 +363,35 @@ class CitationRecall(CitationSupport):
     name = "citation_recall"
 
     def measure(self, grounds: Grounds) -> Score | None:
-        claimed = grounds.claimed()
-        if claimed and not grounds.marks.text.text:
-            return Score(None, reason="the answer has no text that could claim anything")
-        items = [{**span, **support._asdict()} for span, support in claimed]
-        return share(items, "claims", "{} of {} claims have no support")
+        """Counts the claims that have support; raises TooLargeError."""
+        answer, marks, text = grounds.answer, grounds.marks, grounds.text
+        items, lack = list[JsonObject](), "{} of {} claims have no support"
+        if answer.claims:
+            for i, (mark, claim) in enumerate(zip(marks.claims, answer.claims, strict=True)):
+                if claim.needs_support:
+                    support = Support(bool(mark.sources), "claims")
+                    items.append({"claim": i, **mark.details(), **support._asdict()})
+            if items and not text:
+                return Score(None, reason="the answer has no text that could claim anything")
+            return share(items, "claims", lack)
+        if len(text) > prompts.MAX_SECTION:
+            raise TooLargeError(f"an answer of more than {prompts.MAX_SECTION} characters")
+        spans = sentences(text, grounds.language)
+        if len(spans) > MAX_SENTENCES:
+            raise TooLargeError(f"{len(spans)} sentences; at most {MAX_SENTENCES} are judged")
+        valid = [mark for mark in marks.citations if mark.span.problem is None]
+        cited: list[list[int]] = []
+        for start, end in spans:
+            over = [m for m in valid if (m.span.start or 0) < end and start < (m.span.end or 0)]
+            cited.append(sorted({source for mark in over for source in mark.sources}))
+        sources_of = [tuple(map(grounds.source_texts.__getitem__, sources)) for sources in cited]
+        questions = [(text[a:b], sources) for (a, b), sources in zip(spans, sources_of, strict=True)]
+        for (start, end), sources, verdict in zip(spans, cited, supported(questions), strict=True):
+            support = _of_sentence(verdict)
+            if support.supported is not None:
+                span = {"start": start, "end": end, "references": list(map(str, sources))}
+                items.append({**span, **support._asdict()})
+        return share(items, "claims", lack)
 
 
 def grounds_of(sample: Sample, pair: TurnPair) -> Grounds | None:
@@ -458,50 +434,38 @@ class JudgedCitationPrecision(JudgedCriterion):
             grounds = grounds_of(sample, pair)
         except TooLargeError as error:
             return Score(None, reason=str(error))
-        cited = grounds.cited_sources() if grounds else []
-        if grounds is None or not cited:
+        if grounds is None or not grounds.cited:
             return None
-        asked = [source for source in cited if not source.why_nothing]
+        asked = [source for source in grounds.cited if not source.why_nothing]
         if not asked:
-            return Score(0.0, explanation=cited[0].why_nothing)
+            return Score(0.0, explanation=grounds.cited[0].why_nothing)
         if len(asked) > MAX_SENTENCES:
             return Score(None, f"{len(asked)} cited references; at most {MAX_SENTENCES} are judged")
         sections = [prompts.Section("request", pair.actual.user or "" if pair.actual else "")]
         for number in sorted({source.source or 0 for source in asked}):
-            sections.append(prompts.Section(f"source {number}", grounds.source_text(number)))
+            sections.append(prompts.Section(f"source {number}", grounds.source_texts[number]))
         for number, source in enumerate(asked, 1):
             name = f"passage {number}, from source {source.source}"
-            sections.append(prompts.Section(name, grounds.cited_text(source.mark)))
+            passage = grounds.text[source.mark.span.start : source.mark.span.end]
+            sections.append(prompts.Section(name, passage))
         prompt = prompts.task_prompt("citation_precision/2", sections)
-        judged, vote = await prompts.judge_statements(
-            ask, prompt, self.options, len(asked), lambda: local_reply(grounds, asked)
-        )
-        verdicts: Iterator[JsonObject] = iter(judged)
-        items = [
-            source.details()
-            | ({"score": 0.0, "reason": source.why_nothing} if source.why_nothing else next(verdicts))
-            for source in cited
-        ]
-        return prompts.share_score(items, vote, "citations", self.threshold)
+        items: list[JsonObject] = [source.details() for source in grounds.cited]
+        for item, source in zip(items, grounds.cited, strict=True):
+            item |= {"score": 0.0, "reason": source.why_nothing} if source.why_nothing else {}
 
+        def local_reply() -> prompts.StatementReply:  # leaves everything out if it is too much to compare
+            try:
+                supports = grounds.by_local_judge(asked)
+            except TooLargeError:
+                return prompts.StatementReply(verdicts=[])
+            verdicts = []
+            for number, support in enumerate(supports, 1):
+                verdict: Literal["yes", "no"] = "no" if support.supported is False else "yes"
+                fields = {"number": number, "quote": "", "reason": support.reason or ""}
+                verdicts.append(prompts.StatementVerdict(**fields, verdict=verdict))
+            return prompts.StatementReply(verdicts=verdicts)
 
-def local_reply(grounds: Grounds, asked: Sequence[CitedSource]) -> prompts.StatementReply:
-    """Answers without a model; leaves everything out if it is too much to compare."""
-    try:
-        supports = grounds.by_local_judge(asked)
-    except TooLargeError:
-        return prompts.StatementReply(verdicts=[])
-    return prompts.StatementReply(
-        verdicts=[
-            prompts.StatementVerdict(
-                number=number,
-                quote="",
-                reason=support.reason or "",
-                verdict="no" if support.supported is False else "yes",
-            )
-            for number, support in enumerate(supports, 1)
-        ]
-    )
+        return await self._judge_items(ask, prompt, "citations", items, local_reply)
 
 
 # Finds inconsistencies of an engine's answer that do not prevent scoring.

@@ -77,10 +77,10 @@ def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score |
     checks: list[JsonObject] = []
     for outcome in outcomes:
         if expectation := outcome.expectation:
-            wanted = _value_text(_wanted(expectation))
+            (_, wanted), (_, observed) = _sides(expectation, outcome)
             checks.append({"kind": expectation.kind, "outcome": outcome.outcome, "wanted": wanted})
             if outcome.outcome != "PASS":
-                checks[-1]["observed"] = _value_text(outcome.observed)
+                checks[-1]["observed"] = observed
     if unclear:
         reason = f"{unclear} of {len(outcomes)} expectations need a judge"
         return Score(None, reason=reason, label=label, details={"checks": checks})
@@ -90,19 +90,18 @@ def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score |
     return Score(met / len(outcomes), label=label, explanation=explanation, details={"checks": checks})
 
 
-def _wanted(expectation: Expectation) -> ToolCall | ToolResponse | JsonValue:
+def _sides(expectation: Expectation, outcome: ExpectationOutcome) -> list[tuple[JsonValue, str | None]]:
+    """Returns what is expected and what was observed, as JSON and as a text; None: nothing."""
     stated = expectation.text or expectation.target_agent or expectation.variables
-    return expectation.tool_call or expectation.tool_response or stated
-
-
-def _value_text(value: ToolCall | ToolResponse | JsonValue) -> str | None:
-    return None if value is None else value_text(_plain(value))
-
-
-def _plain(value: ToolCall | ToolResponse | JsonValue) -> JsonValue:
-    if isinstance(value, ToolResponse):
-        return f"{value.name}: {value_text(value.response)}"
-    return call_text(value) if isinstance(value, ToolCall) else value
+    wanted = expectation.tool_call or expectation.tool_response or stated
+    sides: list[tuple[JsonValue, str | None]] = []
+    for value in (wanted, outcome.observed):
+        if isinstance(value, ToolResponse):
+            value = f"{value.name}: {value_text(value.response)}"
+        elif isinstance(value, ToolCall):
+            value = call_text(value)
+        sides.append((value, None if value is None else value_text(value)))
+    return sides
 
 
 def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
@@ -112,9 +111,9 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
         expectation = outcome.expectation
         if outcome.outcome != "FAIL" or expectation is None:
             continue
-        wanted, observed = _value_text(_wanted(expectation)), _value_text(outcome.observed)
+        (want, wanted), (actual, observed) = _sides(expectation, outcome)
         if wanted and observed:
-            wanted, observed = told_apart(_plain(_wanted(expectation)), _plain(outcome.observed))
+            wanted, observed = told_apart(want, actual)
         if expectation.kind == "agent_response":
             instead = f"said instead: “{observed}”" if observed else "the agent said nothing"
             failed.append(f"“{wanted}” was not said, {instead}")
@@ -179,8 +178,13 @@ class SpokenText:
         if passage is None or not passage.mentions:
             return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            stated = (read(_without_list_numbers(text), language) for text in self._spellings)
-            return any(_contains(held, passage, self._is_english) for held in stated)
+            for text in self._spellings:
+                numbers = list(map(int, _LIST_NUMBER.findall(text)))
+                is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
+                held = read(_LIST_NUMBER.sub("", text) if is_list else text, language)
+                if _contains(held, passage, self._is_english):
+                    return True
+            return False
         return any(
             _contains(read(text, language, with_words), read(wanted, language, with_words), self._is_english)
             for with_words in (True, False)
@@ -193,7 +197,11 @@ class SpokenText:
         if not text:
             return ""
         parts = [text[a:b] for a, b in sentences(text, self._known)] or [text]
-        likeness = [_likeness(wanted, part) for part in parts]
+        words, likeness = set(_WORD_OF_TEXT.findall(wanted.casefold())), list[float]()
+        for part in parts:
+            shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
+            both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
+            likeness.append(shared + both_count / 2)  # two numbers count as half a shared word
         best = max(likeness)
         last = len(parts) - 1 - likeness[::-1].index(best)
         line = " ".join((parts[last] if best else parts[-1]).split())
@@ -233,12 +241,6 @@ _NUMBER_ONE = re.compile(
 )
 
 
-def _without_list_numbers(text: str) -> str:
-    numbers = list(map(int, _LIST_NUMBER.findall(text)))
-    is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
-    return _LIST_NUMBER.sub("", text) if is_list else text
-
-
 def _contains(stated: values.Passage, wanted: values.Passage, is_english: bool) -> bool:
     size = len(wanted.mentions)
     return any(
@@ -248,11 +250,3 @@ def _contains(stated: values.Passage, wanted: values.Passage, is_english: bool) 
         and _has_words(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
         for i in range(len(stated.mentions) - size + 1)
     )
-
-
-def _likeness(wanted: str, part: str) -> float:
-    """Returns the share of the wanted words in a sentence; two numbers count as half a shared word."""
-    words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
-    shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
-    both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
-    return (shared + both_count / 2) / max(1, len(words))

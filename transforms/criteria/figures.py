@@ -21,7 +21,6 @@ class OfWhole(MeasuredCriterion):
     needs_answers = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        """Scores no single turn."""
         return None
 
 
@@ -180,36 +179,27 @@ class AgentCost(Figure):
             return Score(None, f"not in the log (needs {self.needs})") if is_answered(turn) else None
         costs: dict[str, float] = {}
         for part in turn.usage.parts or [turn.usage]:
-            cost = self._cost(part)
-            if isinstance(cost, str):
-                return Score(None, reason=cost)
-            costs[part.model or ""] = cost
+            if part.input_tokens is None or part.output_tokens is None:
+                lacking = "input" if part.input_tokens is None else "output"
+                return Score(None, f"the log states no {lacking} tokens of {part.model or 'a model'}")
+            name, cached = part.model or "", part.cached_tokens or 0
+            prices = price_of(self.prices, name)
+            if prices is None:
+                unpriced = f"no price of {short_repr(name)}" if name else "the log does not name the model"
+                return Score(None, unpriced)
+            if not 0 <= cached <= part.input_tokens or part.output_tokens < 0:
+                counts = f"{part.input_tokens} in, {cached} of them cached, {part.output_tokens} out"
+                return Score(None, f"the log's tokens cannot be: {counts}")
+            costs[name] = prices.cost(part.input_tokens, part.output_tokens, cached)
         return Score(sum(costs.values()), details={"by_model": costs})
 
-    def _cost(self, usage: Usage) -> float | str:
-        """Returns the cost of one model's tokens, or why it is not known."""
-        if usage.input_tokens is None or usage.output_tokens is None:
-            lacking = "input" if usage.input_tokens is None else "output"
-            return f"the log states no {lacking} tokens of {usage.model or 'a model'}"
-        name = usage.model or ""
-        prices = price_of(self.prices, name)
-        if prices is None:
-            return f"no price of {short_repr(name)}" if name else "the log does not name the model"
-        cached = usage.cached_tokens or 0
-        if not 0 <= cached <= usage.input_tokens or usage.output_tokens < 0:
-            counts = f"{usage.input_tokens} in, {cached} of them cached, {usage.output_tokens} out"
-            return f"the log's tokens cannot be: {counts}"
-        return prices.cost(usage.input_tokens, usage.output_tokens, cached)
-
     def overall(self, turns: Sequence[Score]) -> Score | None:
-        """Returns the sum over the turns; no score while one has none."""
         lacking = [score.reason for score in turns if score.value is None]
         if lacking:
             return Score(None, reason=f"{len(lacking)} of {len(turns)} turns without a cost: {lacking[0]}")
         return super().overall(turns)
 
     def mean(self, values: Sequence[float]) -> float:
-        """Returns the sum, which stands for the conversation."""
         return sum(values)
 
 

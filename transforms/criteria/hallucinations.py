@@ -58,7 +58,6 @@ class HallucinationsReply(prompts.Reply):
     sentences: list[SentenceVerdict]
 
     def inapplicable(self) -> Sequence[bool]:
-        """Returns for each sentence whether it claims nothing."""
         return [verdict.label == "not_applicable" for verdict in self.sentences]
 
 

@@ -9,7 +9,7 @@ from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import ComparesTurns, JudgedCriterion, turn_mismatch, words_text
 from turnwise.transforms.effects.changes import told_apart
-from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote
+from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote_each
 from turnwise.transforms.judging.prompts import (
     JudgedSection,
     ReasonedReply,
@@ -48,7 +48,9 @@ class ResponseMatch(ComparesTurns):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         if pair.expected is None:
             return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
-        expected, answer = self._texts(pair.expected, pair.actual or Turn())
+        is_all = self.include_intermediate_responses_in_final
+        expected = expected_text(pair.expected, is_all)
+        answer = answer_text(pair.actual or Turn(), is_all)
         if not expected and not self.adk_compat:
             return None
         if pair.actual is None:
@@ -65,14 +67,11 @@ class ResponseMatch(ComparesTurns):
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
-        expected, answer = self._texts(pair.expected, pair.actual)
+        is_all = self.include_intermediate_responses_in_final
+        expected, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
         if expected.strip() and answer.strip():
             expected, answer = told_apart(expected, answer)
         return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
-
-    def _texts(self, expected: ExpectedTurn, actual: Turn) -> tuple[str, str]:
-        is_all = self.include_intermediate_responses_in_final
-        return expected_text(expected, is_all), answer_text(actual, is_all)
 
 
 class MatchReply(ReasonedReply):
@@ -107,14 +106,10 @@ class AdkJudged(JudgedCriterion):
     include_intermediate_responses_in_final: bool = False
     adk_compat: StrictBool = False
 
-    def answer_of(self, turn: Turn) -> str:
-        """Returns the answer that is judged."""
-        return answer_text(turn, self.include_intermediate_responses_in_final)
-
     async def judge_validity(self, ask: Ask, prompt: Prompt, reply_model: type[ValidityReply]) -> Score:
         """Returns 1.0 if most of the judge's samples find something valid, else 0.0."""
         question = Question(prompt, reply_model, self.options)
-        result = await vote(ask, question, lambda reply: reply.verdict == "valid")
+        result = await vote_each(ask, question, lambda reply: [reply.verdict == "valid"], 1)
         (ballot,), answers = result.ballots, result.answers
         if ballot.reply is None:
             return Score(None, reason=answers.reason, judge=answers.use)
@@ -159,7 +154,7 @@ class FinalResponseMatch(AdkJudged):
             return None
         if pair.actual is None:
             return turn_mismatch(pair)
-        answer = self.answer_of(pair.actual)
+        answer = answer_text(pair.actual, self.include_intermediate_responses_in_final)
         if not answer.strip() and not self.adk_compat:
             return Score(0.0, explanation="The agent said nothing.")
         sections = [
@@ -193,8 +188,10 @@ class ResponseEvaluation(AdkJudged):
     threshold: float | None = 3.0
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        answer = self.answer_of(pair.actual) if pair.actual else ""
-        if pair.actual is None or not answer.strip():
+        if pair.actual is None:
+            return None
+        answer = answer_text(pair.actual, self.include_intermediate_responses_in_final)
+        if not answer.strip():
             return None
         sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
         prompt = task_prompt("coherence/2", sections)

@@ -11,7 +11,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Rubric
 from turnwise.schemas.jsonio import JsonObject, grouped, no_items
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply
+from turnwise.transforms.criteria.responses import AdkJudged, SimulatorReply, answer_text
 from turnwise.transforms.judging import prompts
 from turnwise.transforms.judging.ask import AdkOptions, Ask, Question, sum_uses, vote_each
 from turnwise.transforms.matching.expectations import turn_texts
@@ -41,7 +41,6 @@ class ConfiguredRubric(AdkOptions):
 
     @property
     def text(self) -> str:
-        """The statement of the rubric."""
         return self.rubric_content.text_property or self.description or ""
 
 
@@ -63,7 +62,6 @@ class RubricCriterion(AdkJudged):
 
     @property
     def lacks_rubrics(self) -> bool:
-        """Whether the config gives it no rubric."""
         return not self.rubrics
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
@@ -106,7 +104,6 @@ class RubricCriterion(AdkJudged):
     async def ask_about(
         self, ask: Ask, material: list[prompts.Section], rubrics: Sequence[tuple[Rubric, int | None]]
     ) -> Score:
-        """Asks about all rubrics at once."""
         sections = [
             prompts.Section(f"rubric {i}" + ("" if turn is None else f" (of turn {turn + 1})"), rubric.text)
             for i, (rubric, turn) in enumerate(rubrics, 1)
@@ -132,7 +129,8 @@ class RubricFinalResponse(RubricCriterion):
         if pair.actual is None or not rubrics:
             return None
         material = prompts.context_sections(sample.conversation, pair.actual)
-        material.append(prompts.JudgedSection("answer to be judged", self.answer_of(pair.actual)))
+        answer = answer_text(pair.actual, self.include_intermediate_responses_in_final)
+        material.append(prompts.JudgedSection("answer to be judged", answer))
         return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 
@@ -356,11 +354,9 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return None
         index = prompts.position(conversation, pair.actual)
         if index + 1 < len(conversation.turns):
-            return await self._message(case, conversation, index, ask)
-        score, stop = await asyncio.gather(
-            self._message(case, conversation, index, ask),
-            self._ask(case, conversation, index + 1, self.stop_signal, ask),
-        )
+            return await self._ask(case, conversation, index, ask)
+        asking = (self._ask(case, conversation, number, ask) for number in (index, index + 1))
+        score, stop = await asyncio.gather(*asking)
         # Of the last message and the decision to stop, the worse one counts.
         stopping = {"score": stop.value, "reason": stop.explanation or stop.reason}
         score.details = {**(score.details or {}), "stop": stopping}
@@ -379,17 +375,14 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return overall
         return self.gated(Score(sum(score.value or 0.0 for score in turns) / len(turns)))
 
-    async def _message(self, case: EvalCase, conversation: Conversation, index: int, ask: Ask) -> Score:
-        start, text = _fact(case, "starting_prompt"), conversation.turns[index].user or ""
-        if index or start is None:
-            return await self._ask(case, conversation, index, text, ask)
-        if text.strip() == start.strip():
-            return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
-        return Score(0.0, label="invalid", explanation="The user does not open with the starting prompt.")
-
-    async def _ask(
-        self, case: EvalCase, conversation: Conversation, index: int, message: str, ask: Ask
-    ) -> Score:
+    async def _ask(self, case: EvalCase, conversation: Conversation, index: int, ask: Ask) -> Score:
+        """Asks about the message of a turn, or behind the last one about the decision to stop."""
+        turns, start = conversation.turns, _fact(case, "starting_prompt")
+        message = turns[index].user or "" if index < len(turns) else self.stop_signal
+        if index == 0 and start is not None:
+            if message.strip() == start.strip():
+                return Score(1.0, label="valid", explanation="The user opens with the starting prompt.")
+            return Score(0.0, label="invalid", explanation="The user does not open with the starting prompt.")
         if case.user_behaviors:
             rules = [_STOP_PLACE.sub(lambda _: self.stop_signal, rule) for rule in case.user_behaviors]
         else:

@@ -33,7 +33,6 @@ class UsesToolEffects(BaseModel, defer_build=True):
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
 
     def catalog(self, sample: Sample) -> ToolCatalog:
-        """Returns the tools of a conversation and its case."""
         case = sample.eval_case
         return ToolCatalog(self.tools, [*sample.conversation.tools, *(case.tools if case else ())])
 
@@ -61,7 +60,6 @@ HANDOFF_WEIGHT = 0.1
 
 CountsAs = Literal["allow", "weigh", "fail"]
 
-_NOT_SAID = "The case states no change and no words, so that nothing that was said is compared."
 _FAILING = {
     DESTRUCTIVE: "destructive and not expected",
     "extra_handoffs": "a hand-off and not expected",
@@ -73,7 +71,6 @@ _ALLOWED = {
     "extra_writes": "Written though not expected, which is allowed",
     "missing_handoffs": "Not handed over though expected, which is allowed",
 }
-_NOT_COUNTED = "Not counted, because it is unknown what the tool does"
 
 
 class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
@@ -155,7 +152,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         words = [golden.outputs, golden.expectations, golden.evaluation_expectations, golden.rubrics]
         of_turns_words = (t.response is not None or t.expectations or t.rubrics for t in golden.turns)
         if not work.expected and not any(words) and not any(of_turns_words):
-            score.explanation = f"{score.explanation} {_NOT_SAID}"
+            nothing = "The case states no change and no words, so that nothing that was said is compared."
+            score.explanation = f"{score.explanation} {nothing}"
         return score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
@@ -206,7 +204,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         unexpected = _unexpected(matching)
         chosen = self._chosen(matching, catalog)
         allowed = {name: calls for name, calls in chosen.items() if getattr(self, name) == "allow"}
-        _drop(matching, [item for calls in allowed.values() for item in calls])
+        dropped = {id(item) for calls in allowed.values() for item in calls}
+        for side in (matching.extra, matching.missing):
+            side[:] = [item for item in side if id(item) not in dropped]
         matched, wrong = len(matching.matched), len(matching.wrong)
         details: JsonObject = {
             "expected": matched + wrong + len(matching.missing),
@@ -230,7 +230,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         }
         details |= {name: value for name, value in further.items() if value}
         notes = {_ALLOWED[name]: calls for name, calls in allowed.items()}
-        notes[_NOT_COUNTED] = [item for calls in unclear.values() for item in calls]
+        uncounted = [item for calls in unclear.values() for item in calls]
+        notes["Not counted, because it is unknown what the tool does"] = uncounted
         score = OpenScore(
             _f1(matching, catalog),
             explanation=changes.summary(matching, compare, notes, work.undone, skipped),
@@ -317,20 +318,13 @@ def _has_effect(call: changes.ActorCall, catalog: ToolCatalog, effect: str) -> b
 def _take_unclear(matching: changes.Matching, catalog: ToolCatalog) -> dict[str, list[changes.ActorCall]]:
     """Removes the calls that are not as expected and whose tool's effect is unknown, and returns them."""
     wrong = [pair for pair in matching.wrong if _has_effect(pair.expected, catalog, UNKNOWN)]
-    unclear = {
-        "not expected": [call for call in matching.extra if _has_effect(call, catalog, UNKNOWN)],
-        "missing": [call for call in matching.missing if _has_effect(call, catalog, UNKNOWN)],
-        "with other arguments": [pair.actual for pair in wrong],
-    }
-    _drop(matching, [*unclear["not expected"], *unclear["missing"]])
+    unclear = {}
+    for how, side in (("not expected", matching.extra), ("missing", matching.missing)):
+        unclear[how] = [call for call in side if _has_effect(call, catalog, UNKNOWN)]
+        side[:] = [call for call in side if not _has_effect(call, catalog, UNKNOWN)]
+    unclear["with other arguments"] = [pair.actual for pair in wrong]
     matching.wrong[:] = [p for p in matching.wrong if not _has_effect(p.expected, catalog, UNKNOWN)]
     return {how: calls for how, calls in unclear.items() if calls}
-
-
-def _drop(matching: changes.Matching, calls: Sequence[changes.ActorCall]) -> None:
-    dropped = set(map(id, calls))
-    for side in (matching.extra, matching.missing):
-        side[:] = [item for item in side if id(item) not in dropped]
 
 
 def _f1(matching: changes.Matching, catalog: ToolCatalog) -> float:
@@ -348,7 +342,6 @@ def _f1(matching: changes.Matching, catalog: ToolCatalog) -> float:
     return 2.0 * agreed / total
 
 
-NO_STATE = "the log shows no session state"
 _SHOWN = 3
 
 
@@ -389,7 +382,7 @@ class FinalState(MeasuredCriterion, LeavesOpen):
             shown |= turn.variables
         shown |= sample.conversation.state
         if not shown:
-            return Score(None, reason=NO_STATE)
+            return Score(None, reason="the log shows no session state")
         return self._compare(golden.final_session_state, golden.session_state | shown)
 
     def _compare(self, wanted: JsonObject, state: JsonObject) -> Score:

@@ -96,7 +96,18 @@ class ToolTrajectory(ComparesTurns):
         is_adk = self.adk_compat or (sample.eval_case is not None and sample.eval_case.dialect == "adk")
         if score.value == 1.0 or is_adk:
             return score
-        retried = retried_calls(turns, sample.conversation.turns)
+        # Calls without effect that succeeded in one of these turns, or in an earlier one, do not count.
+        idle = [call for turn in turns for call, response in answered_calls(turn) if _is_idle(call, response)]
+        if not idle:  # as in most turns
+            return score
+        before = takewhile(lambda turn: turn is not turns[0], sample.conversation.turns)
+        succeeded = {
+            _hashed((call.name, call.args or None))
+            for turn in (*before, *turns)
+            for call, response in answered_calls(turn)
+            if not _is_idle(call, response)
+        }
+        retried = [call for call in idle if _hashed((call.name, call.args or None)) in succeeded]
         if retried:
             left_out = set(map(id, retried))
             score = self._compare(expected, [call for call in made if id(call) not in left_out])
@@ -198,21 +209,6 @@ def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> lis
 
 def _hashed(key: _CallKey) -> Hashable:
     return key[0], frozen(key[1])
-
-
-def retried_calls(turns: Sequence[Turn], recorded: Sequence[Turn]) -> list[ToolCall]:
-    """Returns the calls of some turns without effect that succeeded in one of them, or in an earlier turn."""
-    idle = [call for turn in turns for call, response in answered_calls(turn) if _is_idle(call, response)]
-    if not idle:  # as in most turns
-        return []
-    before = takewhile(lambda turn: turn is not turns[0], recorded)
-    succeeded = {
-        _hashed((call.name, call.args or None))
-        for turn in (*before, *turns)
-        for call, response in answered_calls(turn)
-        if not _is_idle(call, response)
-    }
-    return [call for call in idle if _hashed((call.name, call.args or None)) in succeeded]
 
 
 def _is_idle(call: ToolCall, response: ToolResponse | None) -> bool:

@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
 from turnwise.schemas.proto.scalars import shown
-from turnwise.schemas.rows import ConversationRow, ExpectedPart, Transcript, TranscriptTurn
+from turnwise.schemas.rows import ConversationRow, Transcript, TranscriptTurn
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.traces.turns import STRANGER
 from turnwise.transforms.matching.sample import MISSING_TURN, broke_off, recorded_case
@@ -98,8 +98,33 @@ def _facts(conversation: Conversation) -> JsonObject:
 
 def transcript_conversation(row: ConversationRow) -> Conversation:
     """Returns the conversation that a transcript shows, without the turns that only were expected."""
+    turns = []
+    for index, turn in enumerate(recorded_turns(row)):
+        unknown = "; ".join(turn.get("unknown", ())) or None
+        calls, part, expected = turn["tool_calls"], turn["expected"] or {}, None
+        answered = (call for call in calls if call["result"] is not None or call["error"])
+        wanted = part.get("tool_calls")
+        if "response" in part or wanted is not None:  # what a person expected: words, or calls
+            stated = None if wanted is None else [ToolCall(call["name"], call["args"]) for call in wanted]
+            expected = ExpectedTurn(response=part.get("response"), tool_calls=stated)
+        made = Turn(
+            turn_index=index,
+            user=turn["user"],
+            agent=turn["agent"],
+            agent_messages=turn.get("messages", []),
+            speakers=turn.get("agents", []),
+            tool_calls=[ToolCall(call["name"], call["args"], inside=call.get("inside")) for call in calls],
+            tool_responses=[ToolResponse(c["name"], None, c["result"], c["error"]) for c in answered],
+            user_tool_calls=[
+                ToolCall(call["name"], call["args"]) for call in turn.get("user_tool_calls", ())
+            ],
+            transfers=turn.get("transfers", []),
+            expected=expected,
+            unknown_calls=unknown,
+            unknown_words=unknown,
+        )
+        turns.append(made)
     named = {name: cast(JsonObject, row)[name] for name in _NAMED}
-    turns = [_turn(turn, index) for index, turn in enumerate(recorded_turns(row))]
     return Conversation(**named, tags=list(row["tags"]), turns=turns)
 
 
@@ -107,35 +132,6 @@ def recorded_turns(row: ConversationRow) -> list[TranscriptTurn]:
     """Returns the turns that happened, if they were kept; their `index` is the `turn_index` of scores."""
     transcript = cast(Transcript | None, row["transcript"])
     return [turn for turn in transcript["turns"] if turn["label"] != MISSING_TURN] if transcript else []
-
-
-def _turn(turn: TranscriptTurn, index: int) -> Turn:
-    unknown = "; ".join(turn.get("unknown", ())) or None
-    calls = turn["tool_calls"]
-    answered = (call for call in calls if call["result"] is not None or call["error"])
-    return Turn(
-        turn_index=index,
-        user=turn["user"],
-        agent=turn["agent"],
-        agent_messages=turn.get("messages", []),
-        speakers=turn.get("agents", []),
-        tool_calls=[ToolCall(call["name"], call["args"], inside=call.get("inside")) for call in calls],
-        tool_responses=[ToolResponse(call["name"], None, call["result"], call["error"]) for call in answered],
-        user_tool_calls=[ToolCall(call["name"], call["args"]) for call in turn.get("user_tool_calls", ())],
-        transfers=turn.get("transfers", []),
-        expected=_expected(turn["expected"]) if turn["expected"] else None,
-        unknown_calls=unknown,
-        unknown_words=unknown,
-    )
-
-
-def _expected(part: ExpectedPart) -> ExpectedTurn | None:
-    """Returns what a person expected of a turn: words and calls; None: neither."""
-    calls = part.get("tool_calls")
-    if "response" not in part and calls is None:
-        return None
-    stated = None if calls is None else [ToolCall(call["name"], call["args"]) for call in calls]
-    return ExpectedTurn(response=part.get("response"), tool_calls=stated)
 
 
 # Leaves out what was asked and done before, and draws a sample that is the same in every run.
@@ -171,12 +167,9 @@ class CandidateSample:
             self._shrink(self._number)
 
     def _shrink(self, number: int) -> None:
-        ordered = sorted(self._kept, key=self._order)
+        ordered = sorted(self._kept, key=lambda key: blake2b(key, key=self._seed, digest_size=8).digest())
         self.left_out += max(0, len(ordered) - number)
         self._kept = {key: self._kept[key] for key in ordered[:number]}
-
-    def _order(self, key: bytes) -> bytes:
-        return blake2b(key, key=self._seed, digest_size=8).digest()
 
     def chosen(self) -> list[Candidate]:
         """Returns the candidates, by conversation id."""
@@ -223,33 +216,31 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
     """
     case, notes = recorded_case(candidate.conversation), Counter[str]()
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
-    turns, failed = candidate.conversation.turns, candidate.failed
-    pairs = zip(turns, case.turns, strict=True)
-    case.turns = [_expected_turn(turn, stated, turn.turn_index in failed, notes) for turn, stated in pairs]
+    for index, turn in enumerate(candidate.conversation.turns):
+        expected, recorded = turn.expected, case.turns[index]
+        if not (turn.user or "").strip() and not turn.user_tool_calls:
+            notes["turns without a message of the user, to be looked at"] += 1
+        elif any(finding.kind in _OF_USERS for finding in turn.findings):
+            notes["turns of which the log may miss what the user said, to be looked at"] += 1
+        if expected is not None and (expected.response is not None or expected.tool_calls is not None):
+            notes["turns with the expectations that they were held against"] += 1
+            stated = ExpectedTurn(response=expected.response, tool_calls=expected.tool_calls)
+        elif turn.turn_index in candidate.failed:
+            notes["turns whose answer failed, to be written"] += 1
+            stated = ExpectedTurn(response=TO_WRITE)
+        else:
+            if recorded.tool_calls is None or (recorded.response is None and turn.unknown_words):
+                notes["turns of which the log may miss something, not stated"] += 1
+            notes["turns that expect the recorded answer and calls"] += 1
+            continue
+        stated.user = turn.user
+        case.turns[index] = stated
     if not any(turn.response or turn.tool_calls is not None for turn in case.turns):
         raise ValueError("no turn of the log holds an answer or calls that are certain: nothing to expect")
     marks = [TO_APPROVE, *([FROM_FAILED] if candidate.failed else [])]
     marks.append(f"conversation:{candidate.conversation.conversation_id}")
     case.tags = [*case.tags, *(mark for mark in marks if mark not in case.tags)]
     return case, notes
-
-
-def _expected_turn(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:
-    expected = turn.expected
-    if not (turn.user or "").strip() and not turn.user_tool_calls:
-        notes["turns without a message of the user, to be looked at"] += 1
-    elif any(finding.kind in _OF_USERS for finding in turn.findings):
-        notes["turns of which the log may miss what the user said, to be looked at"] += 1
-    if expected is not None and (expected.response is not None or expected.tool_calls is not None):
-        notes["turns with the expectations that they were held against"] += 1
-        return ExpectedTurn(user=turn.user, response=expected.response, tool_calls=expected.tool_calls)
-    if has_failed:
-        notes["turns whose answer failed, to be written"] += 1
-        return ExpectedTurn(user=turn.user, response=TO_WRITE)
-    if recorded.tool_calls is None or (recorded.response is None and turn.unknown_words):
-        notes["turns of which the log may miss something, not stated"] += 1
-    notes["turns that expect the recorded answer and calls"] += 1
-    return recorded
 
 
 # Filters (https://google.aip.dev/160) over the facts of one conversation.

@@ -209,40 +209,32 @@ class Differences:
     def compare(self, before: msgspec.Struct, after: msgspec.Struct, path: str = "") -> "Differences":
         """Adds the fields in which two objects of one class differ, and returns itself."""
         for name, required, default in _field_defaults(type(before)):
-            if name in _OF_READING:
-                continue
             left, right = getattr(before, name), getattr(after, name)
-            is_plain = isinstance(left, str | float) and type(left) is type(right)
-            if left is not right and not (is_plain and left == right):
-                self._value(left, right, f"{path}{name}", BLANK if required else (*BLANK, default))
+            if name in _OF_READING or left is right or _same(left, right):
+                continue
+            where, blanks = f"{path}{name}", BLANK if required else (*BLANK, default)
+            left_blank, right_blank = (
+                any(_same(value, blank) for blank in blanks) for value in (left, right)
+            )
+            if left_blank and right_blank:
+                continue
+            sizes = []  # how many objects each of them is a list of
+            for value in (left, right):
+                items = value if isinstance(value, list) else []
+                sizes.append(len(items) if all(isinstance(item, msgspec.Struct) for item in items) else 0)
+            if left_blank:
+                self.added[where] += sizes[1] or 1
+            elif isinstance(left, msgspec.Struct) and type(left) is type(right):
+                self.compare(left, right, f"{where}.")
+            elif sizes[0] and isinstance(right, list):
+                for before_item, after_item in zip(left, right, strict=False):
+                    self.compare(before_item, after_item, f"{where}.")
+                if len(left) != len(right):
+                    longer = self.not_held if len(left) > len(right) else self.added
+                    longer[where] += abs(len(left) - len(right))
+            else:
+                self.not_held[where] += sizes[0] or 1
         return self
-
-    def _value(self, left: Any, right: Any, path: str, blanks: tuple[Any, ...]) -> None:
-        if _same(left, right):
-            return
-        left_blank, right_blank = (any(_same(value, blank) for blank in blanks) for value in (left, right))
-        if left_blank and right_blank:
-            return
-        if left_blank:
-            self.added[path] += _number(right)
-        elif isinstance(left, msgspec.Struct) and type(left) is type(right):
-            self.compare(left, right, f"{path}.")
-        elif _is_objects(left) and isinstance(right, list):
-            for before, after in zip(left, right, strict=False):
-                self.compare(before, after, f"{path}.")
-            if len(left) != len(right):
-                longer = self.not_held if len(left) > len(right) else self.added
-                longer[path] += abs(len(left) - len(right))
-        else:
-            self.not_held[path] += _number(left)
-
-
-def _is_objects(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(v, msgspec.Struct) for v in value)
-
-
-def _number(value: object) -> int:
-    return len(value) if _is_objects(value) and isinstance(value, list) else 1
 
 
 def _same(left: Any, right: Any) -> bool:

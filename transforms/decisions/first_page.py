@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import convert
-from msgspec.structs import replace
 
 from turnwise.schemas.comparison import (
     Comparison,
@@ -88,7 +87,7 @@ def two_versions(
     of_lead = [flip.candidate_conversations for flip in worse if flip.criterion in (counts_by, STATUS)]
     regressed = {conversation for conversations in of_lead for conversation in conversations}
     return FirstPage(
-        headline=headline(result, comparison) if result else _nothing(comparison),
+        headline=headline(result, comparison),
         detail=" ".join(details),
         criterion=lead,
         counts_by=counts_by,
@@ -183,11 +182,6 @@ def left_out(*counts: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def with_left_out(page: FirstPage, counts: Mapping[str, Any]) -> FirstPage:
-    """Returns a first page that says what was left out of a run with these counts."""
-    return replace(page, detail=" ".join(filter(None, (page.detail, *left_out(counts)))))
-
-
 def count_destructive(rows: Iterable[ConversationRow]) -> int:
     """Returns the number of conversations with an unexpected destructive call."""
     return sum(row["severity_reason"] == DESTRUCTIVE for row in rows)
@@ -205,15 +199,26 @@ def open_reasons(rows: Iterable[Mapping[str, Any]]) -> list[OpenReason]:
     return [OpenReason(number, reason) for reason, number in reasons.most_common(_REASONS_SHOWN)]
 
 
-def headline(result: CriterionComparison, comparison: Comparison) -> str:
+def headline(result: CriterionComparison | None, comparison: Comparison) -> str:
     """Returns what a difference means for the decision, in one sentence with its numbers.
 
     The numbers are those of the table of criteria. It claims and advises nothing that what was not measured
-    could turn.
+    could turn. None: nothing of what leads is compared.
     """
+    if result is None:
+        why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
+        names = f"{comparison.candidate.name} and {comparison.baseline.name}"
+        known = (result for result in comparison.criteria if result.overall.difference is not None)
+        if both := ", ".join(f"{result.criterion} {result.overall.word}" for result in known):
+            why = comparison.not_compared.get(STATUS, "no case has one on both sides")
+            return f"The verdicts of {names} cannot be compared: {why}; the criteria that both have: {both}."
+        return f"{names} cannot be compared: {why or 'no case has a value on both sides'}."
     a, b = words.side_names(comparison)
-    by = "" if result.criterion == STATUS else f" by {result.criterion}"
-    numbers = _numbers(result, comparison.pairing)
+    by, overall = "" if result.criterion == STATUS else f" by {result.criterion}", result.overall
+    values = (words.value_text(value, result) for value in (overall.candidate_value, overall.baseline_value))
+    against = f"{' pass' if result.measure == 'pass_rate' else ''} against ".join(values)
+    cases = compared_cases(result, comparison.pairing)
+    numbers = f"{against}, {words.change_text(overall, result)}, {cases}"
     if result.unmeasured:
         unmeasured = " and ".join(result.unmeasured)
         return f"Inconclusive{by}: {unmeasured} could turn what the others show: {numbers}."
@@ -224,14 +229,6 @@ def headline(result: CriterionComparison, comparison: Comparison) -> str:
     # Few cases have a sentence of their own.
     needed = words.needed_text(result) if min(words.units_compared(result.overall)) >= _FEW else ""
     return f"Inconclusive{by}: {reach}{f'; {needed}' if needed else ''}."
-
-
-def _numbers(result: CriterionComparison, pairing: Pairing) -> str:
-    overall, verb = result.overall, " pass" if result.measure == "pass_rate" else ""
-    assert overall.difference is not None
-    values = (words.value_text(value, result) for value in (overall.candidate_value, overall.baseline_value))
-    change = words.change_text(overall, overall.difference, result)
-    return f"{f'{verb} against '.join(values)}, {change}, {compared_cases(result, pairing)}"
 
 
 def compared_cases(result: CriterionComparison, pairing: Pairing) -> str:
@@ -316,16 +313,6 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
     if pairing.changed:
         details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
     return details
-
-
-def _nothing(comparison: Comparison) -> str:
-    why = "; ".join(f"{name}: {why}" for name, why in comparison.not_compared.items())
-    names = f"{comparison.candidate.name} and {comparison.baseline.name}"
-    known = (result for result in comparison.criteria if result.overall.difference is not None)
-    if both := ", ".join(f"{result.criterion} {result.overall.word}" for result in known):
-        why = comparison.not_compared.get(STATUS, "no case has one on both sides")
-        return f"The verdicts of {names} cannot be compared: {why}; the criteria that both have: {both}."
-    return f"{names} cannot be compared: {why or 'no case has a value on both sides'}."
 
 
 def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> list[ConversationRow]:

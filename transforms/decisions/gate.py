@@ -127,18 +127,6 @@ def scores_of(criterion: str, versions: Iterable[GatedVersion]) -> GivenScores:
     return GivenScores(entries, left_out, number)
 
 
-def _measured(
-    entries: Iterable[GateEntry], scale: tuple[float, float] | None, is_rate: bool
-) -> Iterator[tuple[GateEntry, float | None]]:
-    """Yields values, of a rate 1 for PASS and 0 for FAIL; one below the scale (no claim) does not count."""
-    for entry in entries:
-        value = SHARES.get(entry.observed.outcome) if is_rate else entry.observed.value
-        if value is None or not isfinite(value):
-            yield entry, None
-        elif scale is None or value >= scale[0]:
-            yield entry, value
-
-
 # Checks that the rules of a gate can ever be decided by the criteria of a run.
 
 
@@ -207,7 +195,6 @@ def unit_of(rule: BoundRule) -> str:
 
 
 def _number_text(value: float, unit: str) -> str:
-    """Returns a share as a percentage, and any other number with four digits."""
     return words.share_text(value) if unit == "%" else f"{value:.4g}{unit}"
 
 
@@ -288,17 +275,23 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
     entries, _, sampled_out = scores_of(rule.criterion, [version])
     is_rate = rule.measure == "pass_rate"
     scale = (0.0, 1.0) if is_rate else scale_of(rule.criterion)
-    known_values = [*_measured(entries, scale, is_rate)]
-    open_names = [entry.name for entry, value in known_values if value is None]
-    failed = [entry.name for entry, _ in known_values if entry.observed.outcome == "FAIL"]
-    decided = [(entry.case, value) for entry, value in known_values if value is not None]
+    decided: list[tuple[str, float]] = []
+    missing, failed = list[GateEntry](), list[str]()
+    for entry in entries:
+        value = SHARES.get(entry.observed.outcome) if is_rate else entry.observed.value
+        if value is not None and isfinite(value):
+            if scale is not None and value < scale[0]:
+                continue  # no claim
+            decided.append((entry.case, value))
+        else:
+            missing.append(entry)
+        failed += [entry.name] if entry.observed.outcome == "FAIL" else []
     seen = _estimate(decided, scale, is_rate)
-    unmeasured = len(open_names) + rejected.number
+    unmeasured = len(missing) + rejected.number
     ways = [seen]
     if unmeasured and not is_lenient:
         # Everything without an outcome, as if all of it were at an end of the scale.
-        cases = [entry.case for entry, value in known_values if value is None]
-        cases += [f"\0{number}" for number in range(rejected.number)]
+        cases = [*(entry.case for entry in missing), *(f"\0{number}" for number in range(rejected.number))]
         filled = ([*decided, *((case, end) for case in cases)] for end in scale or ())
         ways = [_estimate(values, scale, is_rate) for values in filled]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
@@ -318,8 +311,9 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
     text = _seen_text(rule, seen, figure)
     if unmeasured:
         text += f"; {unmeasured} without an outcome{f' ({rejected.text})' if rejected.text else ''}"
-    text += without_text(len(version.conversations) - len(known_values) - sampled_out, sampled_out)
-    names = {} if is_met else _kinds(failed, open_names, unmeasured)
+    number = len(version.conversations) - len(decided) - len(missing) - sampled_out
+    text += without_text(number, sampled_out)
+    names = {} if is_met else _kinds(failed, [entry.name for entry in missing], unmeasured)
     about = _rule_text(rule), version.app_version
     return _result(*about, is_met, text, value=side_of(rule, seen), interval=seen.interval, names=names)
 
@@ -422,7 +416,7 @@ def _hold_baseline(
     ]
     gaps = [f"{number} {text}" for number, text in kinds if number]
     missing = sum(number for number, _ in kinds)
-    is_met = _held(rule.margin * _unit(compared), compared, coverage is not None)
+    is_met = _held(rule.margin, compared, coverage is not None)
     total = compared.overall.pairs + compared.baseline_only + compared.candidate_only + missing
     fewest = compared.overall.fewest_alike
     texts = [difference_text(compared, coverage is not None)]
@@ -454,18 +448,13 @@ def _stays(margin: float, compared: CriterionComparison, added: int) -> bool:
     return (pairs * high + added) / (pairs + added) < -margin
 
 
-def _unit(compared: CriterionComparison) -> float:
-    """Returns what a margin is a share of: the scale, or on an open scale the baseline's mean."""
-    if compared.measure == "pass_rate":
-        return 1.0
-    scale = scale_of(compared.criterion)
-    return abs(compared.overall.baseline_value or 0.0) if scale is None else scale[1] - scale[0]
-
-
 def _held(margin: float, compared: CriterionComparison, is_lenient: bool) -> bool | None:
     """Returns whether it is not worse; None: the data, labels, or what has no outcome, leave it open."""
     if compared.better_is == "neither":
         return None
+    # The margin is a share of the scale, or on an open scale of the baseline's mean.
+    scale = (0.0, 1.0) if compared.measure == "pass_rate" else scale_of(compared.criterion)
+    margin *= abs(compared.overall.baseline_value or 0.0) if scale is None else scale[1] - scale[0]
     intervals = [compared.overall.interval]
     if compared.missing is not None and not is_lenient:
         readings = (compared.missing.worst_for_candidate, compared.missing.best_for_candidate)

@@ -111,7 +111,10 @@ def suggested_mapping(records: Sequence[JsonObject]) -> tuple[MappingConfig, lis
                 # What no two rows share is the id of a row. That of a turn may be a conversation.
                 paths = [path for name in _IDS if (path := _path(record, (name,)))]
                 paths += filter(None, [_path(record, _CONVERSATIONS, ("id", "name"))])
-                shared = (path for path in paths if len(set(map(str, _values(path, records)))) < len(records))
+                values = ([str(jmespath.search(path, row)) for row in records] for path in paths)
+                shared = (
+                    path for path, ids in zip(paths, values, strict=True) if len(set(ids)) < len(records)
+                )
                 path = next(shared, paths[0] if key == "turn" and paths else None)
             mapping = {"conversation_id": path}
             mapping |= {name: _path(record, names) for name, names in _OTHERS.items()}
@@ -128,16 +131,12 @@ def _order(record: JsonObject, records: Sequence[JsonObject]) -> str | None:
     """Returns the path of a number or time that every row has, and that sorts as it is written."""
     for name in _ORDERS:
         path = _path(record, (name,))
-        values = _values(path, records) if path else []
+        values = [jmespath.search(path, record) for record in records] if path else []
         texts = [str(value) for value in values]
         dates = [text for text in texts if _SORTS.match(text) and len(text) == len(texts[0])]
         if path and None not in values and (all(map(_NUMBER.fullmatch, texts)) or dates == texts):
             return path
     return None
-
-
-def _values(path: str, records: Sequence[JsonObject]) -> list[JsonValue]:
-    return [jmespath.search(path, record) for record in records]
 
 
 _NUMBER, _SORTS = re.compile(r"-?\d+(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d")
@@ -150,8 +149,18 @@ def _contents(record: JsonObject, records: Sequence[JsonObject]) -> Iterator[tup
         lists = [dict(_lists(held)).get(path, []) for held in records]
         items = list(chain.from_iterable(lists))
         keys = list(dict.fromkeys(key for item in first for key in item))
-        ordered = f"reverse({path})" if _are_newest_first(lists) else path
-        if _are_messages(items):
+        # Some chats are exported with the newest message first: the times only fall.
+        times: list[list[Any]] = [[i.get(_named(list(i), _TIMES) or "") for i in held] for held in lists]
+        stated = [held for held in times if len(set(map(str, held))) > 1]
+        kinds = {type(value) for held in stated for value in held}
+        is_comparable = bool(stated) and (kinds == {str} or kinds <= {int, float})
+        falls = is_comparable and all(before >= after for held in stated for before, after in pairwise(held))
+        ordered = f"reverse({path})" if falls else path
+        # Messages as a format has them need no expression.
+        dialects = dialects_of({"messages": items})
+        has_roles = not any("parts" in i and i.keys().isdisjoint({"role", "kind"}) for i in items)
+        is_plain = all(role_of(i.get("role")) and i.keys() & {"content", "parts"} for i in items)
+        if has_roles and (len(dialects) == 1 or (is_plain and not dialects)):
             yield "messages", ordered, []
         elif message := _message(items):
             yield "messages", f"{ordered}[*].{message[0]}", message[1]
@@ -179,24 +188,6 @@ def _side(keys: Sequence[str], names: Sequence[str], who: str) -> str | None:
     spoken = (key for key in keys if (words := snake(key).rpartition("_"))[2] in _SAYINGS
               and _BY_SPEAKER.get(words[0]) == who)  # fmt: skip
     return _named(keys, names) or next(spoken, None)
-
-
-def _are_newest_first(lists: Sequence[Sequence[JsonObject]]) -> bool:
-    """Returns whether the times of the items of lists only fall, as exports of some chats are written."""
-    times: list[list[Any]] = [[item.get(_named(list(item), _TIMES) or "") for item in held] for held in lists]
-    stated = [held for held in times if len(set(map(str, held))) > 1]
-    kinds = {type(value) for held in stated for value in held}
-    is_comparable = bool(stated) and (kinds == {str} or kinds <= {int, float})
-    return is_comparable and all(before >= after for held in stated for before, after in pairwise(held))
-
-
-def _are_messages(items: Sequence[JsonObject]) -> bool:
-    """Returns whether objects are messages as a format has them, so that they need no expression."""
-    names = dialects_of({"messages": list(items)})
-    if any("parts" in item and item.keys().isdisjoint({"role", "kind"}) for item in items):
-        return False
-    plain = all(role_of(item.get("role")) and item.keys() & {"content", "parts"} for item in items)
-    return len(names) == 1 or (plain and not names)
 
 
 def _turn(keys: Sequence[str], items: Sequence[JsonObject], shown: Sequence[JsonObject]) -> str | None:
@@ -425,7 +416,13 @@ class FileCollector:
                 self.add_failure(content)
             elif isinstance(content, FoundCase):
                 inspection.cases += 1
-                inspection.example = inspection.example or _case_example(content.case)
+                if inspection.example is None:
+                    case = content.case
+                    lines = [["task", value_text(case.task)]] if case.task else []
+                    lines += _turn_lines([(t.user, t.tool_calls or (), (), t.response) for t in case.turns])
+                    lines += [] if case.turns else _call_lines(case.actions or (), ())
+                    inspection.example = {"kind": case.kind, "id": case.eval_id}
+                    inspection.example |= {"turns": len(case.turns), "lines": lines}
                 if inspection.cases <= _TRIED_CASES:
                     helped = try_case(content.case, content.record, self._criteria)
                     inspection.case_criteria = [*least_uses([*inspection.case_criteria, *helped]).values()]
@@ -655,14 +652,6 @@ def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
 
 _TURNS, _EXAMPLE_CALLS = 2, 3
 _MORE = "..."
-
-
-def _case_example(case: EvalCase) -> JsonObject:
-    lines = [["task", value_text(case.task)]] if case.task else []
-    lines += _turn_lines([(turn.user, turn.tool_calls or (), (), turn.response) for turn in case.turns])
-    if not case.turns:
-        lines += _call_lines(case.actions or (), ())
-    return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
 
 
 _TurnParts = tuple[str | None, Sequence[ToolCall], Sequence[ToolResponse], str | None]

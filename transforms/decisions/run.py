@@ -276,11 +276,3 @@ def with_step(kind: str, number: int) -> str:
     *verbs, rest = NEXT_STEPS[kind].split("|")
     noun = "conversation" if kind.startswith("match: ") or kind == NO_CASE else "record"
     return f"{counted(number, noun)} {verbs[number > 1]}{rest}"
-
-
-def failure_sentence(stage: str, error_type: str, number: int) -> str:
-    """Returns what failed how often, and the next step if there is one."""
-    if (kind := f"{stage}: {error_type}") in NEXT_STEPS:
-        return with_step(kind, number)
-    noun, what = STAGES.get(stage, ("failure", f"in {stage}"))
-    return f"{counted(number, noun)} {what} ({error_type})"

@@ -17,7 +17,6 @@ from turnwise.schemas.conversation import (
     ExpectedTurn,
     Rubric,
     ToolCall,
-    ToolDeclaration,
     ToolResponse,
     Turn,
     Usage,
@@ -57,10 +56,6 @@ def _stated(**fields: JsonValue) -> JsonObject:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _read_ces_case(record: JsonObject) -> EvalCase:
-    return eval_case(dump_json(record), CesConfig())
-
-
 def _named(eval_id: str, display_name: str | None) -> JsonObject:
     """Returns the names of an Evaluation: a resource name, or else a display name."""
     if "/" in eval_id:
@@ -76,18 +71,17 @@ def _write_ces_conversation(conversation: Conversation) -> JsonObject:
         expected: list[JsonObject] = [{"toolCall": result.tool_call(call)} for call in turn.tool_calls]
         if not turn.tool_calls and not turn.unknown_calls:
             expected.append({"noToolCalls": True})
-        expected += [{"mockToolResponse": _answer(response)} for response in turn.tool_responses]
+        for response in turn.tool_responses:
+            answer = result.tool_response(response)
+            if response.response is None:
+                answer.pop("response", None)
+            expected.append({"mockToolResponse": answer})
         expected += [{"agentTransfer": {"targetAgent": agent}} for agent in turn.transfers]
         texts = turn.agent_messages or ([turn.agent] if turn.agent else [])
         expected += [{"agentResponse": result.agent_message(text)} for text in texts]
         steps = [*_user_steps(turn.user), *({"expectation": expectation} for expectation in expected)]
         turns.append({"steps": steps})
     return {**record, "golden": {"turns": turns}}
-
-
-def _answer(response: ToolResponse) -> JsonObject:
-    message = result.tool_response(response)
-    return message if response.response is not None else {k: v for k, v in message.items() if k != "response"}
 
 
 def _user_steps(text: str | None) -> list[JsonObject]:
@@ -99,8 +93,7 @@ def _user_steps(text: str | None) -> list[JsonObject]:
 
 
 def _read_ces_conversation(record: JsonObject) -> Conversation:
-    case = _read_ces_case(record)
-    turns = []
+    case, turns = eval_case(dump_json(record), CesConfig()), []
     for index, expected in enumerate(case.turns):  # each as the turn that meets all expectations
         stated, turn = expected.expectations, Turn(turn_index=index, user=expected.user)
         turn.agent_messages = [e.text for e in stated if e.text is not None]
@@ -173,7 +166,9 @@ register_target(
         help="CES Evaluation (proto3 JSON)",
         is_for_cases=True,
         conversation=Codec(write=_write_ces_conversation, read=_read_ces_conversation, made=_MADE),
-        case=Codec(write=_write_ces_case, read=_read_ces_case, made=_MADE),
+        case=Codec(
+            write=_write_ces_case, read=lambda record: eval_case(dump_json(record), CesConfig()), made=_MADE
+        ),
     )
 )
 
@@ -181,7 +176,7 @@ register_target(
 # google-adk's eval results as a target, which `adk web` shows.
 
 _SUFFIX = ".evalset_result.json"
-_USER = "user"
+_USER, _AGENT = "user", "agent"
 _STATUS = {"PASS": 1, "FAIL": 2}
 _NOT_EVALUATED, _INFORMATIONAL = 3, 4
 _ADK_RESULTS_MADE = frozenset(
@@ -191,15 +186,24 @@ _ADK_RESULTS_MADE = frozenset(
 
 def _case_result(run: RunOfConversation) -> JsonObject:
     conversation, metrics = run.conversation, grouped((row["turn_index"], _metric(row)) for row in run.scores)
-    pairs = [
-        {
-            "actual_invocation": _recorded_invocation(turn, agent, f"turn-{turn.turn_index}"),
-            "expected_invocation": _expected(turn),
+    pairs, events = list[JsonObject](), list[JsonObject]()
+    for turn, agent in _with_agents(conversation):
+        name, expected = f"turn-{turn.turn_index}", turn.expected
+        if expected is not None and expected.user is None:
+            expected = replace(expected, user=turn.user)
+        pair = {
+            "actual_invocation": _recorded_invocation(turn, agent, name),
+            "expected_invocation": None if expected is None else expected_invocation(expected),
             "eval_metric_results": metrics.get(turn.turn_index, []),
         }
-        for turn, agent in _with_agents(conversation)
-    ]
-    events = [event for turn in conversation.turns for event in _events(turn)]
+        pairs.append(pair)
+        messages = [(_USER, content("user", {"text": turn.user}))] if turn.user else []
+        messages += [(_AGENT, answer) for answer in _step_contents(turn)]
+        messages += [(_AGENT, content("model", {"text": turn.agent}))] if turn.agent else []
+        stamp = time_seconds(turn.timestamp) or 0.0
+        for index, (author, message) in enumerate(messages):
+            event = {"id": f"{name}-{index}", "invocation_id": name, "author": author, "timestamp": stamp}
+            events.append({**event, "content": message})
     state = dict(conversation.state)
     if conversation.app_version is not None:
         state.setdefault("app_version", conversation.app_version)
@@ -224,12 +228,6 @@ def _with_agents(conversation: Conversation) -> Iterator[tuple[Turn, JsonValue]]
     yield from zip(conversation.turns, chain(agents, repeat(None)), strict=False)
 
 
-def _expected(turn: Turn) -> JsonObject | None:
-    if (expected := turn.expected) is None:
-        return None
-    return expected_invocation(replace(expected, user=turn.user if expected.user is None else expected.user))
-
-
 def _metric(row: ScoreRow) -> JsonObject:
     """Returns a score as an EvalMetricResult; why it fails or is missing is the rationale of a rubric."""
     name = f"{row['criterion']} ({row['label']})" if row["label"] else row["criterion"]
@@ -243,17 +241,6 @@ def _metric(row: ScoreRow) -> JsonObject:
     why = row["explanation"] or row["reason"]
     rubrics = [{"rubric_id": row["criterion"], "rationale": why, "score": row["value"]}] if why else None
     return {**metric, "details": {"rubric_scores": rubrics}}
-
-
-def _events(turn: Turn) -> Iterator[JsonObject]:
-    texts = [*earlier_texts(turn), *([turn.agent] if turn.agent else [])]
-    answers = [*_step_contents(turn), *(content("model", {"text": text}) for text in texts)]
-    messages = [(_USER, content("user", {"text": turn.user}))] if turn.user else []
-    messages += [("agent", answer) for answer in answers]
-    stamp, name = time_seconds(turn.timestamp) or 0.0, f"turn-{turn.turn_index}"
-    for index, (author, message) in enumerate(messages):
-        event = {"id": f"{name}-{index}", "invocation_id": name, "author": author, "timestamp": stamp}
-        yield {**event, "content": message}
 
 
 def _read_adk_result(record: JsonObject) -> Conversation:
@@ -376,8 +363,15 @@ def _write_chat(conversation: Conversation) -> JsonObject:
     record |= {name: conversation.meta[name] for name in _OF_META if name in conversation.meta}
     if "reward" in conversation.labels:
         record["reward"] = conversation.labels["reward"]
-    if conversation.tools:
-        record["tools"] = [_tool(tool) for tool in conversation.tools]
+    for tool in conversation.tools:
+        # In OpenAI's form, or in turnwise's where it states an effect.
+        declared = plain(tool)
+        if tool.origin != "openai" or tool.effect is not None:
+            declared.pop("origin", None)
+        else:
+            function = {key: declared[key] for key in ("name", "description") if key in declared}
+            declared = {"type": "function", "function": function}
+        record.setdefault("tools", []).append(declared)
     return record
 
 
@@ -413,7 +407,12 @@ def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name:
         return
     ids = [call.id or f"{name}_{index}" for index, call in enumerate(calls)]
     if calls:
-        made = [_call(call, key) for call, key in zip(calls, ids, strict=True)]
+        functions: list[JsonObject] = [{"name": call.name} for call in calls]
+        for call, function in zip(calls, functions, strict=True):
+            if call.args is not None:
+                function["arguments"] = json.dumps(call.args, ensure_ascii=False)
+        named = zip(ids, functions, strict=True)
+        made = [{"id": key, "type": "function", "function": function} for key, function in named]
         yield {"role": role, "content": None, "tool_calls": made}
     paired = {id(r): key for key, r in zip(ids, pair_responses(calls, responses), strict=True) if r}
     requestor = {"requestor": "user"} if role == "user" else {}
@@ -425,27 +424,11 @@ def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name:
         yield {**message, **_stated(name=response.name, error=response.error), **requestor}
 
 
-def _call(call: ToolCall, key: str) -> JsonObject:
-    function: JsonObject = {"name": call.name}
-    if call.args is not None:
-        function["arguments"] = json.dumps(call.args, ensure_ascii=False)
-    return {"id": key, "type": "function", "function": function}
-
-
 def _usage(usage: Usage) -> JsonObject:
     cached = _stated(cached_tokens=usage.cached_tokens)
     reasoning = _stated(reasoning_tokens=usage.reasoning_tokens)
     counts = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
     return counts | _stated(prompt_tokens_details=cached or None, completion_tokens_details=reasoning or None)
-
-
-def _tool(tool: ToolDeclaration) -> JsonObject:
-    """Returns a declaration in OpenAI's form, or in turnwise's where it states an effect."""
-    stated = plain(tool)
-    if tool.origin != "openai" or tool.effect is not None:
-        return {name: value for name, value in stated.items() if name != "origin"}
-    function = {key: stated[key] for key in ("name", "description") if key in stated}
-    return {"type": "function", "function": function}
 
 
 _CHATS = Codec(write=_write_chat, read=_read_chat, made=_OPENAI_MADE)
@@ -469,18 +452,19 @@ register_target(
 
 # google-adk's contents, invocations and rubrics as JSON, in snake case.
 
-_AGENT = "agent"
-
 
 def content(role: str, *parts: JsonObject) -> JsonObject:
     """Returns a Content."""
     return {"role": role, "parts": list(parts)}
 
 
+def _function_calls(calls: Sequence[ToolCall]) -> list[JsonObject]:
+    return [{"function_call": _stated(id=call.id, name=call.name, args=call.args)} for call in calls]
+
+
 def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> JsonObject:
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
     steps: list[JsonObject] = [{"author": _AGENT, "content": content} for content in _step_contents(turn)]
-    steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
     number = turn.inference_calls if turn.inference_calls is not None else int(turn.usage is not None)
     while len(steps) < number:
         steps.append({"author": _AGENT})
@@ -512,21 +496,21 @@ def _recorded_invocation(turn: Turn, app_details: JsonValue, name: str = "") -> 
 
 
 def _step_contents(turn: Turn) -> list[JsonObject]:
-    """Returns the calls of a turn and their results as Contents."""
-    calls = [{"function_call": _adk_call(call)} for call in turn.tool_calls]
-    answers = []
+    """Returns the calls of a turn, their results and its earlier texts as Contents."""
+    calls, answers = _function_calls(turn.tool_calls), []
     for answer in turn.tool_responses:
         # An answer that is no object stands under `result`, as in google-adk.
         value = answer.response if isinstance(answer.response, dict | None) else {"result": answer.response}
         answers.append({"function_response": _stated(id=answer.id, name=answer.name, response=value)})
-    return [content(role, *parts) for role, parts in (("model", calls), ("user", answers)) if parts]
+    contents = [content(role, *parts) for role, parts in (("model", calls), ("user", answers)) if parts]
+    return [*contents, *(content("model", {"text": text}) for text in earlier_texts(turn))]
 
 
 def expected_invocation(turn: ExpectedTurn) -> JsonObject:
     """Returns an expected turn as an Invocation."""
-    parts = [{"function_call": _adk_call(call)} for call in turn.tool_calls or ()]
-    steps = [_step("model", *parts)] if parts else []
-    steps += [_step("model", {"text": text}) for text in turn.intermediate_responses]
+    contents = [content("model", *_function_calls(turn.tool_calls))] if turn.tool_calls else []
+    contents += [content("model", {"text": text}) for text in turn.intermediate_responses]
+    steps: list[JsonObject] = [{"author": _AGENT, "content": step} for step in contents]
     invocation = _invocation(turn.user, turn.response or "", turn.adk_text, steps)
     if turn.rubrics:
         invocation["rubrics"] = rubrics(turn.rubrics)
@@ -547,11 +531,3 @@ def _invocation(user: str | None, agent: str, adk_text: str | None, steps: list[
     parts += [{"text": agent}] if agent else []
     final = {"final_response": content("model", *parts)} if parts else {}
     return invocation | final | {"intermediate_data": {"invocation_events": steps}}
-
-
-def _step(role: str, *parts: JsonObject) -> JsonObject:
-    return {"author": _AGENT, "content": content(role, *parts)}
-
-
-def _adk_call(call: ToolCall) -> JsonObject:
-    return _stated(id=call.id, name=call.name, args=call.args)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
@@ -266,21 +266,30 @@ def effect_of_call(name: str, effect: ToolEffect, args: JsonObject) -> ToolEffec
         return READ if is_answer else effect
     if words[-1] == "add" and _are_operands(args):
         return READ
-    texts = list(_texts(args))
-    asked = texts if _NOT_RUN.isdisjoint(words) else ()
+    texts: list[tuple[str, str, bool]] = []  # with their keys, and whether they stand outside of lists
+    left: list[tuple[str, JsonValue, bool]] = [("", args, True)]
+    while left:
+        key, value, is_outside = left.pop()
+        # Arguments of a called tool may stand there as JSON.
+        if isinstance(value, str) and key in _CALLED_WITH and value.lstrip().startswith("{"):
+            with suppress(ValueError, RecursionError):
+                value = json.loads(value)
+        if isinstance(value, str):
+            texts.append((key, value, is_outside))
+        elif isinstance(value, dict):
+            left += [(inner, item, is_outside) for inner, item in value.items()]
+        elif isinstance(value, list):
+            left += [(key, item, False) for item in value]
     queries = [
         query
-        for key, text, _ in asked
+        for key, text, _ in (texts if _NOT_RUN.isdisjoint(words) else ())
         if _may_be_query(text.lower()) and (query := _query_effect(text, {*words, *last_words(key)}))
     ]
     if queries:
         strongest = max(queries, key=_strength)
         return strongest if effect.effect != "write" else max(effect, strongest, key=_strength)
-    actions = [
-        action
-        for key, text, inner in texts
-        if (inner or text in _HTTP) and (action := _action_effect(key, text, args))
-    ]
+    stated_in = ((key, text) for key, text, is_outside in texts if is_outside or text in _HTTP)
+    actions = [action for key, text in stated_in if (action := _action_effect(key, text, args))]
     if not actions:
         return effect
     stated, verb = max(actions, key=_strength), verb_of_name(name)
@@ -303,23 +312,6 @@ def _are_operands(args: JsonObject) -> bool:
     are_numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     is_one = len(args) == 1 or len(values) == 2
     return len(values) > 1 and is_one and are_numbers and all(map(_OPERAND.fullmatch, args))
-
-
-def _texts(args: JsonObject) -> Iterator[tuple[str, str, bool]]:
-    """Yields the texts of arguments with their keys, and whether they stand outside of lists."""
-    left: list[tuple[str, JsonValue, bool]] = [("", args, True)]
-    while left:
-        key, value, is_outside = left.pop()
-        # Arguments of a called tool may stand there as JSON.
-        if isinstance(value, str) and key in _CALLED_WITH and value.lstrip().startswith("{"):
-            with suppress(ValueError, RecursionError):
-                value = json.loads(value)
-        if isinstance(value, str):
-            yield key, value, is_outside
-        elif isinstance(value, dict):
-            left += [(name, item, is_outside) for name, item in value.items()]
-        elif isinstance(value, list):
-            left += [(key, item, False) for item in value]
 
 
 def _action_effect(key: str, text: str, args: JsonObject) -> ToolEffect | None:
@@ -357,27 +349,26 @@ def _query_effect(text: str, words: set[str]) -> ToolEffect | None:
     bare = _NOT_CODE.sub(lambda match: " " if match[0][0] in "-/`" else "x", text)
     statements = [part for piece in bare.split(";") if (part := piece.strip("( \t\r\n"))]
     # Where the words (of the tool and the parameter) name a database, any statement is a query.
-    if not statements or not (
-        not _STORES_OF_QUERIES.isdisjoint(words)
-        or any(map(_IN_CAPITALS.match, statements))
-        or (_SEARCHING.isdisjoint(words) and any(map(_STATEMENT.match, statements)))
+    if (
+        _STORES_OF_QUERIES.isdisjoint(words)
+        and not any(map(_IN_CAPITALS.match, statements))
+        and not (_SEARCHING.isdisjoint(words) and any(map(_STATEMENT.match, statements)))
     ):
         return None
-    match = [effect for part in statements if (effect := _statement_effect(part.lower())) is not None]
-    return max(match, key=_strength, default=None)
-
-
-def _statement_effect(statement: str) -> ToolEffect | None:
-    if _EXPLAINING.match(statement):
-        return READ
-    if _DESTROYING.search(statement):
-        return ToolEffect("write", True, True, GUESS)
-    if _WRITING.search(statement):
-        is_set = statement.startswith("update") and not _COUNTING.search(statement)
-        return ToolEffect("write", is_set, False, GUESS)
-    if _DOING.match(statement):
-        return ToolEffect(UNKNOWN, False, False, GUESS)
-    return READ if _ASKING_SQL.match(statement) else None
+    effects: list[ToolEffect] = []
+    for statement in map(str.lower, statements):
+        if _EXPLAINING.match(statement):
+            effects.append(READ)
+        elif _DESTROYING.search(statement):
+            effects.append(ToolEffect("write", True, True, GUESS))
+        elif _WRITING.search(statement):
+            is_set = statement.startswith("update") and not _COUNTING.search(statement)
+            effects.append(ToolEffect("write", is_set, False, GUESS))
+        elif _DOING.match(statement):
+            effects.append(ToolEffect(UNKNOWN, False, False, GUESS))
+        elif _ASKING_SQL.match(statement):
+            effects.append(READ)
+    return max(effects, key=_strength, default=None)
 
 
 # The calls of a conversation, with their effects and failures.
@@ -427,13 +418,19 @@ class MadeCalls(Struct):
                 changing.append(call)
             elif is_guess and effect.effect in ("write", UNKNOWN):
                 changing.append(call)
+            seconds = None
+            for span in spans:
+                if tool_identity(span) == tool_identity(call) or span.name == call.name:
+                    spans.remove(span)  # the next call of the tool takes its next one
+                    seconds = span.seconds
+                    break
             row: TranscriptCall = {
                 "name": call.name,
                 "args": call.args,
                 "result": None if response is None else response.response,
                 "error": error,
                 "effect": DESTRUCTIVE if effect.destructive else effect.effect,
-                "seconds": _seconds(call, spans) if spans else None,
+                "seconds": seconds,
             }
             if call.inside:
                 row["inside"] = call.inside
@@ -453,12 +450,3 @@ def agent_calls(turns: Iterable[Turn], catalog: ToolCatalog) -> MadeCalls:
 def tool_names(tools: Iterable[str]) -> list[str]:
     """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
     return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
-
-
-def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
-    """Returns the duration of the first span of the call's tool, and removes the span."""
-    for span in spans:
-        if tool_identity(span) == tool_identity(call) or span.name == call.name:
-            spans.remove(span)
-            return span.seconds
-    return None

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
-from turnwise.transforms.text.values import MONEY_NAMES, Mention, read_passage, with_digits
+from turnwise.transforms.text.values import MONEY_NAMES, read_passage, with_digits
 from turnwise.transforms.text.words import FUNCTION_WORDS, LARGE_NUMBERS, NUMBERS_IN_WORDS, word_set
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
@@ -52,24 +52,21 @@ def argument_paths(args: JsonObject | None) -> list[str]:
     return list(dict.fromkeys(_PLACE.sub("", leaf.path) for leaf in leaves(args or {})))
 
 
-def named(path: str, values: Sequence[CallValue]) -> list[CallValue]:
-    """Returns the values that a path names, in any case, with or without the places in lists."""
-    wanted = _INDEX.sub(r"[\1]", path).strip().lower()
-    return [leaf for leaf in values if wanted in _spellings(leaf.path)]
+def named(path: str, values: Sequence[CallValue]) -> tuple[list[CallValue], list[CallValue]]:
+    """Returns the values that a path names, in any case, with or without the places in lists.
 
-
-def nearly_named(path: str, values: Sequence[CallValue]) -> list[CallValue]:
-    """Returns the values that a path names with more before or behind (`args.amount`, `amount.value`)."""
-    wanted = path.strip().lower()
-
-    def is_near(path: str) -> bool:
-        return any(wanted.startswith(f"{p}.") or wanted.endswith(f".{p}") for p in _spellings(path))
-
-    return [leaf for leaf in values if is_near(leaf.path)]
-
-
-def _spellings(path: str) -> tuple[str, str]:
-    return path.lower(), _PLACE.sub("", path).lower()
+    If there are none, the second list holds those that it names with more before or behind (`args.amount` or
+    `amount.value` of `amount`).
+    """
+    wanted, as_written = _INDEX.sub(r"[\1]", path).strip().lower(), path.strip().lower()
+    spelled = [(leaf, (leaf.path.lower(), _PLACE.sub("", leaf.path).lower())) for leaf in values]
+    if exact := [leaf for leaf, spellings in spelled if wanted in spellings]:
+        return exact, []
+    return [], [
+        leaf
+        for leaf, spellings in spelled
+        if any(as_written.startswith(f"{s}.") or as_written.endswith(f".{s}") for s in spellings)
+    ]
 
 
 def values_text(values: Iterable[CallValue]) -> str:
@@ -101,21 +98,14 @@ def currency_of(path: str, values: Sequence[CallValue]) -> str | None:
     around, codes = path, set[str | None](filter(None, map(_code, path_words(path)[-1:])))
     while around and not codes:
         around = around.rpartition(".")[0]
-        codes = {_code(plain(leaf.value)) for leaf in values if _is_currency(leaf, around)}
+        for leaf in values:
+            parent, _, name = leaf.path.rpartition(".")
+            if parent == around and isinstance(leaf.value, str):
+                code = _code(plain(leaf.value))
+                if "currency" in name.lower() or (name.lower() == "unit" and code is not None):
+                    codes.add(code)
     codes = codes or {_code(plain(leaf.value)) for leaf in values if "currency" in leaf.path.lower()}
     return codes.pop() if len(codes) == 1 else None if codes else ""
-
-
-def currency_values(values: Sequence[CallValue]) -> list[CallValue]:
-    """Returns the values that may name a currency, which `currency_of` needs."""
-    return [leaf for leaf in values if leaf.path.lower().endswith("unit") or "currency" in leaf.path.lower()]
-
-
-def _is_currency(leaf: CallValue, around: str) -> bool:
-    parent, _, name = leaf.path.rpartition(".")
-    if parent != around or not isinstance(leaf.value, str):
-        return False
-    return "currency" in name.lower() or (name.lower() == "unit" and _code(plain(leaf.value)) is not None)
 
 
 def _code(text: str) -> str | None:
@@ -249,29 +239,25 @@ class Given(NamedTuple):
 
 def read_given(arguments: Sequence[JsonValue], path: str, currency: str | None) -> Given | None:
     """Reads the numbers of an argument, of all entries if it is a list; None: one is no number."""
-    read = list(map(_read, arguments))
-    amounts = [mention.amount for mention in read if mention is not None and mention.amount is not None]
-    if not amounts or len(amounts) < len(arguments):
-        return None
-    is_share = any(mention is not None and mention.is_share for mention in read)
+    amounts, is_share = list[Amount](), bool(_SHARE_NAMES.intersection(path_words(path)))
+    for argument in arguments:
+        if isinstance(argument, str) and _THREE_AFTER_POINT.search(argument):
+            return None
+        number = amount(argument)
+        if number is None and isinstance(argument, str):
+            between, mentions = read_passage(argument, None)
+            if len(mentions) == 1 and not "".join(between).strip(" |"):
+                number, is_share = mentions[0].amount, is_share or mentions[0].is_share
+        if number is None:
+            return None
+        amounts.append(number)
     return Given(
         tuple(number if number.currency else Amount(number.value, currency or "") for number in amounts),
-        is_share or bool(_SHARE_NAMES.intersection(path_words(path))),
+        is_share,
         currency is None,
         path,
         _is_money_name(path) or any(number.currency for number in amounts),
     )
-
-
-def _read(argument: JsonValue) -> Mention | None:
-    """Reads an argument that is a number only; three digits behind a point are not read."""
-    number = amount(argument)
-    if isinstance(argument, str) and _THREE_AFTER_POINT.search(argument):
-        return None
-    if number is not None or not isinstance(argument, str):
-        return Mention(0, 0, number)
-    between, mentions = read_passage(argument, None)
-    return mentions[0] if len(mentions) == 1 and not "".join(between).strip(" |") else None
 
 
 def compare_amounts(text: str, given: Given) -> ValueVerdict:
@@ -301,10 +287,14 @@ def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
         in_digits = with_digits(text)
         is_read = in_digits != text and all(float(number.value).is_integer() for number in given.amounts)
         return _compare_in(language, in_digits, given) if is_read else "not_compared"
-    if any(mention.amount is None or mention.is_denied for mention in mentions):
+    rest, names = " | ".join(between), path_words(given.path)
+    if any(m.amount is None or m.is_denied for m in mentions) or _NO_WORD.search(_WORD.sub("", rest)):
         return "not_compared"
-    rest = " | ".join(between)
-    if not _is_read(rest, given.path, bool(re.search(r"\|.*\w", rest))):
+    # The words beside a number must change nothing; beside a count, any thing may be counted.
+    may_count = bool(_COUNT_NAMES.intersection(names[-1:])) or names[:1] == ["num"]
+    left = {word for word in _WORD.findall(plain(rest)) if not is_plain_word(word, given.path)} - _SUMS
+    are_things = not any(word in _NO_COUNTS or _NUMERALS.intersection(word) for word in left)
+    if left and not (may_count and are_things and re.search(r"\|.*\w", rest)):
         return "not_compared"
     given = given._replace(is_us=_US.search(text) is not None)
     return _together([_compare_one(m.amount, m.is_share, given) for m in mentions if m.amount], given)
@@ -314,17 +304,6 @@ def _together(verdicts: Sequence[ValueVerdict], given: Given) -> ValueVerdict:
     if not verdicts or len(verdicts) > len(given.amounts) or "not_compared" in verdicts:
         return "not_compared"
     return "other" if "other" in verdicts else "same"
-
-
-def _is_read(rest: str, path: str, may_count: bool) -> bool:
-    """Returns whether the words beside a number change nothing: of a count, any thing may be counted."""
-    if _NO_WORD.search(_WORD.sub("", rest)):
-        return False
-    names = path_words(path)
-    counts = may_count and (bool(_COUNT_NAMES.intersection(names[-1:])) or names[:1] == ["num"])
-    left = {word for word in _WORD.findall(plain(rest)) if not is_plain_word(word, path)} - _SUMS
-    are_things = not any(word in _NO_COUNTS or _NUMERALS.intersection(word) for word in left)
-    return not left or (counts and are_things)
 
 
 def _compare_one(stated: Amount, is_share: bool, given: Given) -> ValueVerdict:

@@ -9,7 +9,7 @@ from unicodedata import combining, normalize
 
 from turnwise.schemas.conversation import GUESS, UNKNOWN, InferredEffect, ToolEffect
 from turnwise.transforms.effects import foreign_verbs as foreign
-from turnwise.transforms.text.words import word_set
+from turnwise.transforms.text.words import word_set, words_by_name
 
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "œ": "oe", "ł": "l", "Ł": "L", "ı": "i"})
 _WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
@@ -26,13 +26,12 @@ def _plain(text: str) -> str:
     return "".join(plain).translate(_LETTERS)
 
 
-def _spellings(word: str) -> set[str]:
-    """Returns a word without accents, and with umlauts written out (`loschen` and `loeschen`)."""
-    return {word} if word.isascii() else {_plain(word), _plain(word.translate(_WRITTEN_OUT))}
-
-
 def _all(*sets: Iterable[str]) -> frozenset[str]:
-    return frozenset(spelling for words in sets for word in words for spelling in _spellings(word))
+    """Returns words without accents, and with umlauts written out (`loschen` and `loeschen`)."""
+    every = {word for words in sets for word in words}
+    return frozenset(
+        {_plain(word) for word in every} | {_plain(word.translate(_WRITTEN_OUT)) for word in every}
+    )
 
 
 # Lists words of tool names by effect: reading, writing, handing over, destructive.
@@ -182,8 +181,6 @@ STORED = word_set("""address addresses calendar catalog catalogue data database 
     lists menu name names options schedule settings""")
 # Verbs that hand over, if a person or agent is named.
 PASSING = word_set("connect delegate forward redirect refer reroute route transfer") | _all(foreign.PASSING)
-# Nouns for humans.
-HUMANS = word_set("human humans")
 # Verbs that involve a human.
 ASKING = word_set("ask call contact get need page request speak summon talk")
 # Verbs that involve a person or agent.
@@ -266,21 +263,27 @@ class Lexicon(NamedTuple):
 @cache
 def lexicon() -> Lexicon:
     """Returns the words of all languages; a word that is English has its English effect alone."""
-    verbs: dict[str, set[str]] = {}
+    verbs: dict[str, set[str]] = {
+        "reading": set(),
+        "idempotent": set(),
+        "destructive": set(),
+        "repeatable": set(),
+    }
+    nouns_or_facts: dict[str, set[str]] = {"nouns": set(), "facts": set()}
     last: set[str] = set()
-    for language in foreign.LANGUAGES:
-        forms_of = foreign.FORMS.get(language, lambda verb: (verb,))
-        for effect in ("reading", "idempotent", "destructive", "repeatable"):
-            forms = _all(*map(forms_of, foreign.words_of(language, effect))) - foreign.NO_VERBS
-            verbs.setdefault(effect, set()).update(forms)
+    for language, lists in foreign.LANGUAGES.items():
+        of_kind = words_by_name(lists)
+        for effect, words in verbs.items():
+            bases = of_kind.get(effect, ())
+            forms = _all(*(foreign.forms_of(language, verb) for verb in bases)) - foreign.NO_VERBS
+            words |= forms
             last |= forms if language in foreign.VERB_LAST else set()
+        for kind, words in nouns_or_facts.items():
+            words |= _all(of_kind.get(kind, ()))
     english = READING | QUESTIONS | IDEMPOTENT | REPEATABLE | NUMBERS
-    read, idempotent, destroying, repeatable = (verbs[effect] - english for effect in verbs)
+    read, idempotent, destroying, repeatable = (words - english for words in verbs.values())
+    nouns, facts = (words - english for words in nouns_or_facts.values())
     writing = idempotent | destroying | repeatable
-    nouns, facts = (
-        _all(*(foreign.words_of(language, kind) for language in foreign.LANGUAGES)) - english
-        for kind in ("nouns", "facts")
-    )
     known = frozenset().union(read, writing, facts, foreign.GRAMMAR, _WEAK_LAST, _JOINING, HANDING, PASSING,
                               PERSONS, MONEY, CONVERSATION, REACHING, _ENDING)  # fmt: skip
     return Lexicon(
@@ -290,7 +293,7 @@ def lexicon() -> Lexicon:
         DESTRUCTIVE | DESTRUCTIVE_ACTIONS | destroying,
         NOUNS_TOO | QUESTIONS | ACTIONS | nouns,
         ASKED | (nouns & read),
-        facts,
+        frozenset(facts),
         frozenset(last - english),
         frozenset(word for word in known if _UNSPACED_RUN.fullmatch(word)),
     )
@@ -319,8 +322,20 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     joined = "_".join(last_words(name))
     if joined in FRAMEWORK:
         return READ
-    named = None if joined in ANSWERING else verb_of_name(name)
-    return effect_of_verb(named or _described(description) or InferredVerb(UNKNOWN, ""), name)
+    inferred = None if joined in ANSWERING else verb_of_name(name)
+    text = "" if inferred or not description else description.strip()[:_LONGEST_DESCRIPTION]
+    first = next((word for word in words_of(text) if word not in FILLERS), None)
+    if _UNSPACED_RUN.match(text):
+        inferred = _read(_segmented(words_of(re.split("[.。\n]", text)[0])) or [""])
+    elif first in ("return", "returns", "given"):
+        inferred = InferredVerb("read", "")
+    elif first is not None and first not in QUESTIONS:
+        known, bare = lexicon(), first.removesuffix("ing")
+        stems = first, *(first.removesuffix(end) for end in ("s", "es", "d")), bare, f"{bare}e", bare[:-1]
+        verb = next((stem for stem in stems if stem in known.writing or stem in known.reading), None)
+        if verb is not None:
+            inferred = InferredVerb("write" if verb in known.writing else "read", verb)
+    return effect_of_verb(inferred or InferredVerb(UNKNOWN, ""), name)
 
 
 def effect_of_verb(inferred: InferredVerb, name: str) -> ToolEffect:
@@ -382,25 +397,23 @@ def _segmented(words: Sequence[str]) -> Sequence[str]:
     """Splits words of scripts without spaces into known words and what is between, without particles."""
     if all(map(str.isascii, words)):
         return words
-    segments = []
+    known, segments = lexicon().unspaced, list[str]()
     for word in words:
-        parts = _parts_of(word) if _UNSPACED_RUN.fullmatch(word) else [word]
+        parts, start = list[str](), 0
+        end = 0 if _UNSPACED_RUN.fullmatch(word) else len(word)
+        # At the longest known word of each place; one of a single character counts only at the edges.
+        while end < len(word):
+            sizes = range(min(_LONGEST_UNSPACED, len(word) - end), 0, -1)
+            is_edge = end in (0, len(word) - 1)
+            size = next((n for n in sizes if word[end : end + n] in known and (n > 1 or is_edge)), 0)
+            if size:
+                parts += [word[start:end], word[end : end + size]]
+                start = end + size
+            end += size or 1
+        parts.append(word[start:])
+        parts = [part for part in parts if part and not (len(parts) > 1 and _HIRAGANA.fullmatch(part))]
         segments += [part for part in parts if part not in foreign.GRAMMAR] or parts
     return segments
-
-
-def _parts_of(run: str) -> list[str]:
-    """Splits at the longest known word of each place; one of a single character counts only at the edges."""
-    known, parts, start, end = lexicon().unspaced, list[str](), 0, 0
-    while end < len(run):
-        sizes = range(min(_LONGEST_UNSPACED, len(run) - end), 0, -1)
-        is_edge = end in (0, len(run) - 1)
-        size = next((n for n in sizes if run[end : end + n] in known and (n > 1 or is_edge)), 0)
-        if size:
-            parts += [run[start:end], run[end : end + size]]
-            start = end + size
-        end += size or 1
-    return [part for part in (*parts, run[start:]) if part and not (parts and _HIRAGANA.fullmatch(part))]
 
 
 def _read(words: Sequence[str]) -> InferredVerb | None:
@@ -424,9 +437,16 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
             return None  # it is not known what is done to an order or a file
         inferred = _read(rest)
         return None if inferred == ("read", "") and last in STORED else inferred
-    verb = None if _names_thing(words) else _verb(words)
+    verb = _verb(words)
     if verb is None:
-        return InferredVerb("read", "") if _names_information(words) else None
+        # A name without a verb may name information; one that begins with what looks like a verb does not.
+        is_fact = last in INFORMATION or last in known.reading or last in foreign.RECORDS or last in NUMBERS
+        is_fact = is_fact or "to" in words[1:-1] or _RUNNING_ON.fullmatch(head) is not None
+        if last in known.facts:
+            is_fact = is_fact or len(words) == 1 or not _FOREIGN_VERB_SHAPE.fullmatch(head)
+        elif head in known.facts:
+            is_fact = True
+        return InferredVerb("read", "") if is_fact and not (len(words) > 1 and _is_unclear(head)) else None
     if verb in known.reading:
         clear = known.writing - known.nouns
         for first, second in pairwise(words):
@@ -438,25 +458,19 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
     return InferredVerb("write" if verb in known.writing else "read", verb)
 
 
-def _names_thing(words: Sequence[str]) -> bool:
-    """Returns whether the first word of a name, a verb that is also a noun or adjective, may be no verb."""
-    if len(words) < 2:
-        return False
-    head, last = words[0], words[-1]
-    if head in ADJECTIVES and len(words) == 2 and last.endswith("s") and not last.endswith(("ss", "us")):
-        return True
-    nouns = {"open": OPENED, "return": RETURNED, "resolve": RESOLVED}.get(head, ())
-    if last in nouns:
-        return True
-    is_part = last in ATTRIBUTES and not (last == "items" and head in DEEDS)
-    return len(words) == 2 and is_part and head in NOUNS_TOO - lexicon().reading
-
-
 def _verb(words: Sequence[str]) -> str | None:
-    """Returns the deciding verb: the first word, else the last, else any."""
+    """Returns the deciding verb: the first word, else the last, else any; None: there is none."""
     head, last, known = words[0], words[-1], lexicon()
     if len(words) == 1:
         return head if head in known.reading or head in known.writing else _run_on(head)
+    # The first word may be a noun or adjective.
+    if last in {"open": OPENED, "return": RETURNED, "resolve": RESOLVED}.get(head, ()):
+        return None
+    if len(words) == 2:
+        is_plural = last.endswith("s") and not last.endswith(("ss", "us"))
+        is_part = last in ATTRIBUTES and not (last == "items" and head in DEEDS)
+        if (head in ADJECTIVES and is_plural) or (is_part and head in NOUNS_TOO - known.reading):
+            return None
     separated = last + head
     if last in _SEPARABLE and (separated in known.reading or separated in known.writing):
         return separated
@@ -496,20 +510,6 @@ def _run_on(word: str) -> str | None:
     return None
 
 
-def _names_information(words: Sequence[str]) -> bool:
-    """Returns whether a name without a verb names information; a word that looks like a verb names none."""
-    head, last, known = words[0], words[-1], lexicon()
-    if len(words) > 1 and _is_unclear(head):
-        return False
-    if last in INFORMATION or last in known.reading or last in foreign.RECORDS or "to" in words[1:-1]:
-        return True
-    if last in NUMBERS or _RUNNING_ON.fullmatch(head):
-        return True
-    if last in known.facts:
-        return len(words) == 1 or not _FOREIGN_VERB_SHAPE.fullmatch(head)
-    return head in known.facts
-
-
 def _is_unclear(head: str) -> bool:
     """Returns whether the first word of a name looks like a verb that may change something."""
     return head in UNCLEAR or (_VERB_SHAPE.fullmatch(head) is not None and head not in NO_VERBS)
@@ -517,7 +517,7 @@ def _is_unclear(head: str) -> bool:
 
 def _hands_over(words: Sequence[str]) -> bool:
     head, rest, last = words[0], set(words[1:]), words[-1]
-    if head in ASKING and rest & HUMANS:
+    if head in ASKING and rest & {"human", "humans"}:
         return True
     if head in READING or head in QUESTIONS:
         return False
@@ -528,21 +528,3 @@ def _hands_over(words: Sequence[str]) -> bool:
     if (head in _ENDING and rest & CONVERSATION) or (last in _ENDING_LAST and head in CONVERSATION):
         return True
     return not HANDING.isdisjoint(words)
-
-
-def _described(description: str | None) -> InferredVerb | None:
-    """Returns the effect of a description's first verb (`Returns ...` reads, `Sends ...` writes)."""
-    text = (description or "").strip()[:_LONGEST_DESCRIPTION]
-    if _UNSPACED_RUN.match(text):
-        return _read(_segmented(words_of(re.split("[.。\n]", text)[0])) or [""])
-    known = lexicon()
-    first = next((word for word in words_of(text) if word not in FILLERS), None)
-    if first is None or first in QUESTIONS:
-        return None
-    if first in ("return", "returns", "given"):
-        return InferredVerb("read", "")
-    bare = first.removesuffix("ing")
-    for stem in (first, *(first.removesuffix(end) for end in ("s", "es", "d")), bare, f"{bare}e", bare[:-1]):
-        if stem in known.writing or stem in known.reading:
-            return InferredVerb("write" if stem in known.writing else "read", stem)
-    return None

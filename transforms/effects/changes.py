@@ -1,9 +1,9 @@
 """Collects and matches the expected and the made changes of a conversation, by agent and user."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from math import isfinite
 from typing import Literal, NamedTuple
@@ -73,15 +73,15 @@ def without_repeats(calls: Iterable[ActorCall], catalog: ToolCatalog) -> list[Ac
 
 def call_key(call: ToolCall, is_handoff: bool = False) -> Hashable:
     """Returns a key that only equal calls share; lists are compared in order, prose of hand-offs is not."""
-    return call.name, call.resource, _in_order(call.args or {}, is_handoff)
 
+    def in_order(value: JsonValue) -> Hashable:
+        if isinstance(value, dict):
+            return frozenset((name, in_order(item)) for name, item in value.items())
+        if isinstance(value, list):
+            return tuple(map(in_order, value))
+        return "prose" if is_handoff and may_be_reworded(value) else key_of(value)
 
-def _in_order(value: JsonValue, is_handoff: bool) -> Hashable:
-    if isinstance(value, dict):
-        return frozenset((name, _in_order(item, is_handoff)) for name, item in value.items())
-    if isinstance(value, list):
-        return tuple(_in_order(item, is_handoff) for item in value)
-    return "prose" if is_handoff and may_be_reworded(value) else key_of(value)
+    return call.name, call.resource, in_order(call.args or {})
 
 
 def without_undone(
@@ -91,7 +91,18 @@ def without_undone(
 
     Calls of one actor are paired with each other first, then calls of different actors.
     """
-    keys = [call_key(item.call) if _is_toggle(item.call, catalog) else None for item in made]
+    keys: list[Hashable] = []
+    for call, _ in made:
+        tool, values = catalog.effect_of(call), (call.args or {}).values()
+        toggles = (
+            deciding_verb(called_tool(call)) in TOGGLING and tool.effect == "write" and not tool.idempotent
+        )
+        # With an argument for the new state, a call sets it.
+        sets = toggles and (
+            any(word in _NAMES_OF_STATES for name in call.args or () for word in words_of(name))
+            or any(isinstance(v, bool) or any(equivalent(state, v) for state in _STATES) for v in values)
+        )
+        keys.append(call_key(call) if toggles and not sets else None)
     counts = Counter((key, item.actor) for key, item in zip(keys, made, strict=True))
     odd = {(key, actor) for (key, actor), count in counts.items() if count % 2}
     left = {(key, actor) for key, actor in odd if not {(key, "agent"), (key, "user")} <= odd}
@@ -102,18 +113,6 @@ def without_undone(
         (distinct if stays else undone).append(item)
         left.discard((key, item.actor))
     return distinct, undone
-
-
-def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
-    """Returns whether a call toggles a state; a call with an argument for the new state sets it instead."""
-    tool, args = catalog.effect_of(call), call.args or {}
-    if deciding_verb(called_tool(call)) not in TOGGLING or tool.effect != "write" or tool.idempotent:
-        return False
-    names_state = any(word in _NAMES_OF_STATES for name in args for word in words_of(name))
-    return not names_state and not any(
-        isinstance(value, bool) or any(equivalent(state, value) for state in _STATES)
-        for value in args.values()
-    )
 
 
 # Pairs expected changes with the calls that were made, one to one.
@@ -152,6 +151,10 @@ def match_same(
     A call of the other actor is paired only if the expected actor made no equivalent call. Of hundreds
     of calls of one tool, only those are paired that differ in nothing but the spelling of single values.
     """
+
+    def is_same(want: ActorCall, item: ActorCall) -> bool:
+        return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
+
     matching = Matching([], [], [], [])
     others = _by_name(actual)
     for name, wanted in _by_name(expected).items():
@@ -164,16 +167,13 @@ def match_same(
                     [(by_actor and c.actor, key(c.call.args or {})) for c in side] for side in (wanted, made)
                 )
                 pairs = zip(wanted, equal_matches(keys, made_keys), strict=True)
-                partners = [
-                    j if j is not None and _is_same_change(compare, False, want, made[j]) else None
-                    for want, j in pairs
-                ]
+                partners = [j if j is not None and is_same(want, made[j]) else None for want, j in pairs]
                 wanted, made = _take(wanted, made, partners, matching.matched)
         if not _are_many(wanted, made):
             of_one_actor: list[int | None] = []
             if len({item.actor for item in (*wanted, *made)}) > 1:
-                of_one_actor = count_matches(wanted, made, partial(_is_same_change, compare, True))
-            partners = count_matches(wanted, made, partial(_is_same_change, compare, False), of_one_actor)
+                of_one_actor = count_matches(wanted, made, lambda w, m: w.actor == m.actor and is_same(w, m))
+            partners = count_matches(wanted, made, is_same, of_one_actor)
             wanted, made = _take(wanted, made, partners, matching.matched)
         matching.missing.extend(wanted)
         matching.extra.extend(made)
@@ -183,6 +183,13 @@ def match_same(
 
 def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
     """Pairs missing calls with extra calls of the same tool by similarity, hundreds in order; in place."""
+
+    def similarity(want: ActorCall, item: ActorCall) -> float:
+        if not same_tool(want.call, item.call):
+            return 0.0
+        factor = 1.0 if want.actor == item.actor else _OTHER_ACTOR_FACTOR
+        return factor / (1 + len(compare.differences(want.call, item.call)))
+
     made, missing = _by_name(matching.extra), _by_name(matching.missing)
     matching.missing.clear()
     matching.extra.clear()
@@ -192,8 +199,7 @@ def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
         if is_many or len(wanted) * len(calls) > _MOST_DESCRIBED:
             partners: list[int | None] = [i if i < len(calls) else None for i in range(len(wanted))]
         else:
-            weights = [[_similarity(compare, want, item) for item in calls] for want in wanted]
-            partners = best_assignment(weights)
+            partners = best_assignment([[similarity(want, item) for item in calls] for want in wanted])
         for want, j in zip(wanted, partners, strict=True):
             if j is not None:
                 same = False
@@ -232,19 +238,6 @@ def _take(
     used = set(partners)
     unmet = [item for item, partner in zip(wanted, partners, strict=True) if partner is None]
     return unmet, [item for j, item in enumerate(made) if j not in used]
-
-
-def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall, item: ActorCall) -> bool:
-    if by_actor and want.actor != item.actor:
-        return False
-    return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
-
-
-def _similarity(compare: ArgumentComparison, want: ActorCall, item: ActorCall) -> float:
-    if not same_tool(want.call, item.call):
-        return 0.0
-    factor = 1.0 if want.actor == item.actor else _OTHER_ACTOR_FACTOR
-    return factor / (1 + len(compare.differences(want.call, item.call)))
 
 
 class ExpectedCalls(NamedTuple):
@@ -444,6 +437,7 @@ def match_changes(work: Changes, catalog: ToolCatalog, compare: ArgumentComparis
 MOST_LISTED = 50
 _LONGEST_VALUE, _LONGEST_APART, _LONGEST_HEAD = 160, 70, 30
 _SHOWN = 3
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -496,7 +490,8 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     head = head if start <= _LONGEST_HEAD else f"…{head[-_LONGEST_HEAD:]}"
     middles = [text[: len(text) - end] for text in rest]
     if _look(spelt[0]) == _look(spelt[1]):
-        middles = ["".join(map(_escaped, middle)) for middle in middles]
+        escaped = [_NOT_ASCII.sub(lambda char: json.dumps(char[0])[1:-1], middle) for middle in middles]
+        middles = [middle.replace(" ", "\\u0020") for middle in escaped]
     left, other = (
         clipped_value(f"{head}{middle}{text[len(text) - end :]}", _LONGEST_APART)
         for middle, text in zip(middles, rest, strict=True)
@@ -505,17 +500,12 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
 
 def _common(first: str, second: str) -> int:
-    """Returns with how many equal characters two texts begin."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def _look(text: str) -> str:
     return " ".join(normalize("NFKC", text).split())
-
-
-def _escaped(char: str) -> str:
-    return json.dumps(char)[1:-1] if not char.isascii() else "\\u0020" if char == " " else char
 
 
 def call_text(call: ToolCall) -> str:
@@ -550,21 +540,18 @@ def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[Js
 def not_compared(matching: Matching, compare: ArgumentComparison) -> list[str]:
     """Returns the arguments whose wording differs and was not compared, as `parameter of tool`."""
     names = (
-        f"{name} of {want.name}"
-        for want, made in _reworded(*matching.matched, *matching.wrong)
-        for name in compare.not_compared(want, made)
+        f"{name} of {want.call.name}"
+        for want, made in (*matching.matched, *matching.wrong)
+        if want.call.args != made.call.args
+        for name in compare.not_compared(want.call, made.call)
     )
     return list(dict.fromkeys(names))
 
 
 def open_pairs(matching: Matching, compare: ArgumentComparison) -> tuple[OpenPair, ...]:
     """Returns the values of matched calls that only a judge can compare."""
-    pairs = (compare.open_pairs(want, made) for want, made in _reworded(*matching.matched))
-    return tuple(dict.fromkeys(chain.from_iterable(pairs)))
-
-
-def _reworded(*pairs: Pair) -> Iterable[tuple[ToolCall, ToolCall]]:
-    return ((a.call, b.call) for a, b in pairs if a.call.args != b.call.args)
+    apart = ((want.call, made.call) for want, made in matching.matched if want.call.args != made.call.args)
+    return tuple(dict.fromkeys(pair for calls in apart for pair in compare.open_pairs(*calls)))
 
 
 def by_other_actor(matching: Matching) -> list[JsonObject]:
@@ -629,9 +616,10 @@ def recorded_handoffs(turn: Turn, catalog: ToolCatalog, wanted: Iterable[ToolCal
     agents = _without_called(turn.transfers, turn.tool_calls, catalog)
     single = [call for call in wanted if len(call.args or ()) == 1]
     made = []
-    for call in map(_call, agents):
-        agent = str((call.args or {})[_PARAMETER])
-        made.append(next((c for c in single if _names(c, agent) and _hands_over(c, catalog)), call))
+    for agent in agents:
+        name = agent.rsplit("/", 1)[-1]
+        named = (c for c in single if _names(c, name) and catalog.effect_of(c).effect == "handoff")
+        made.append(next(named, _call(agent)))
     return made
 
 
@@ -653,7 +641,7 @@ def _without_called(agents: Sequence[str], calls: Sequence[ToolCall], catalog: T
     left = list(agents)
     unnamed = 0
     for call in calls if left else ():
-        if not _hands_over(call, catalog):
+        if catalog.effect_of(call).effect != "handoff":
             continue
         named = next((agent for agent in left if _names(call, agent)), None)
         if named is not None:
@@ -661,10 +649,6 @@ def _without_called(agents: Sequence[str], calls: Sequence[ToolCall], catalog: T
         elif not (call.name == _TOOL and (call.args or {}).get(_PARAMETER)):
             unnamed += 1
     return left[unnamed:]
-
-
-def _hands_over(call: ToolCall, catalog: ToolCatalog) -> bool:
-    return catalog.effect_of(call).effect == "handoff"
 
 
 def _names(call: ToolCall, agent: str) -> bool:

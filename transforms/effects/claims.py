@@ -2,12 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolResponse
+from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import (
@@ -19,12 +19,10 @@ from turnwise.transforms.effects.call_values import (
     compare_amounts,
     compare_digits,
     currency_of,
-    currency_values,
     is_named,
     is_plain_word,
     leaves,
     named,
-    nearly_named,
     read_given,
     values_text,
     without_codes,
@@ -40,7 +38,6 @@ from turnwise.transforms.text.cleaning import Amount, find_span, plain
 from turnwise.transforms.text.dates import WEEKDAY_IN_CHARACTERS, read_dates, weekdays_in
 from turnwise.transforms.text.values import normalized, read_passage
 from turnwise.transforms.text.words import (
-    Keys,
     Word,
     dates_in_words,
     month_key,
@@ -73,22 +70,30 @@ def compare_value(
     or prose with other words is `not_compared`.
 
     A value of an argument that the call does not have is the `same` if one of `held` is, the values of the
-    call and of its response.
+    call and of its response, or if it is codes that they hold.
     """
-    given = leaves(args or {})
-    text, leaves_named = value.text, named(value.argument, given) if value.argument else []
+    given, text = leaves(args or {}), value.text
+    leaves_named, near = named(value.argument, given) if value.argument else ([], [])
+    if near:
+        return "same" if any(_compare(text, leaf, given) == "same" for leaf in near) else "not_compared"
     if not leaves_named:
-        near = nearly_named(value.argument, given)
-        is_same = any(_compare(text, leaf, given) == "same" for leaf in near)
-        return "same" if is_same or (not near and _is_held(text, [*given, *held])) else "not_compared"
+        values = [*given, *held]
+        compared = [leaf for leaf in values if not isinstance(leaf.value, bool)][:_MOST_VALUES]
+        paths = ((leaf, leaf.path.lower()) for leaf in values)
+        currencies = [leaf for leaf, path in paths if path.endswith("unit") or "currency" in path]
+        if any(_compare(text, leaf, currencies) == "same" for leaf in compared):
+            return "same"
+        codes, rest = codes_in(text), _WORD.findall(without_codes(text).lower())
+        are_codes = bool(codes) and not addresses_in(text) and all(is_plain_word(word, "") for word in rest)
+        return "same" if are_codes and set(codes) <= set(codes_in(values_text(values))) else "not_compared"
     verdicts = [_compare(text, leaf, given) for leaf in leaves_named]
     if len(leaves_named) == 1 or "same" in verdicts:
         return "same" if "same" in verdicts else verdicts[0]
-    path, values = leaves_named[0].path, [leaf.value for leaf in leaves_named]
-    if numbers := read_given(values, path, currency_of(path, given)):
+    path, entries = leaves_named[0].path, [leaf.value for leaf in leaves_named]
+    if numbers := read_given(entries, path, currency_of(path, given)):
         return compare_amounts(text, numbers)
-    joined = ", ".join(entry if isinstance(entry, str) else plain(entry) for entry in values)
-    together = _compare_kinds(text, joined, path, given) if _is_comparable(text, joined) else "not_compared"
+    joined = ", ".join(entry if isinstance(entry, str) else plain(entry) for entry in entries)
+    together = _compare_kinds(text, joined, path, given)
     return "other" if together == "not_compared" and set(verdicts) == {"other"} else together
 
 
@@ -100,22 +105,18 @@ def _compare(text: str, leaf: CallValue, given: Sequence[CallValue]) -> ValueVer
         return "same"
     if isinstance(argument, bool):
         return "same" if equivalent(argument, text) else "not_compared"
-    if not _is_comparable(text, argument):
-        return "not_compared"
     return _compare_kinds(text, argument, path, given)
 
 
-def _is_comparable(text: str, argument: JsonValue) -> bool:
+def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[CallValue]) -> ValueVerdict:
     # Fractions and raised digits are not read.
     has_fraction = any(unicodedata.category(char) == "No" for char in text)
     if is_prose(argument) or has_fraction or len(plain(argument)) > _LONGEST:
-        return False
-    is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
+        return "not_compared"
     negations = [any(word.is_negation for word in words(side)) for side in (text, plain(argument))]
-    return not is_denied and negations[0] == negations[1]
-
-
-def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[CallValue]) -> ValueVerdict:
+    is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
+    if is_denied or negations[0] != negations[1]:
+        return "not_compared"
     shown = argument if isinstance(argument, str) else plain(argument)
     verdict = compare_addresses(text, shown, path)
     if verdict is None and isinstance(argument, str):
@@ -125,18 +126,6 @@ def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[Ca
         return verdict
     numbers = read_given([argument], path, currency_of(path, given))
     return compare_amounts(text, numbers) if numbers else compare_names(text, shown, path)
-
-
-def _is_held(text: str, values: Sequence[CallValue]) -> bool:
-    """Returns whether one of a call's values is the same as a text, or the text is codes that they hold."""
-    compared = [leaf for leaf in values if not isinstance(leaf.value, bool)][:_MOST_VALUES]
-    currencies = currency_values(values)
-    if any(_compare(text, leaf, currencies) == "same" for leaf in compared):
-        return True
-    codes, rest = codes_in(text), _WORD.findall(without_codes(text).lower())
-    if not codes or addresses_in(text) or not all(is_plain_word(word, "") for word in rest):
-        return False
-    return set(codes) <= set(codes_in(values_text(values)))
 
 
 _TRANSFER = "transfer to "
@@ -175,10 +164,6 @@ class ActionClaim(Struct):
     verdict: ClaimVerdict = "not_done"
     action: Action | None = None
 
-    def compared(self, action: Action) -> list[ValueVerdict]:
-        """Returns how each value compares with the arguments of an action's call."""
-        return [compare_value(value, action.call.args, action.values) for value in self.values]
-
     def detail(self) -> JsonObject:
         """Returns the claim for the details of a score."""
         return {
@@ -195,7 +180,8 @@ class ActionClaim(Struct):
         """Returns the values and how they compare with the action; `not_compared` if there is none."""
         if self.action is None:
             return [(value, "not_compared") for value in self.values]
-        return list(zip(self.values, self.compared(self.action), strict=True))
+        args, held = self.action.call.args, self.action.values
+        return [(value, compare_value(value, args, held)) for value in self.values]
 
 
 def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]:
@@ -203,30 +189,24 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
     actions: list[Action] = []
     for index, turn in enumerate(conversation.turns):
         of_turn = [
-            _action(index, call, response)
+            (call, response)
             for call, response in answered_calls(turn)
             if catalog.effect_of(call).effect != "read"
             and not has_failed(response, called_tool(call), call.args)
         ]
-        if not any(catalog.effect(action.tool).effect == "handoff" for action in of_turn):
-            handed = (ToolCall(name=f"{_TRANSFER}{agent}") for agent in turn.transfers)
-            of_turn += [_action(index, call, None) for call in handed]
-        actions += of_turn
-    for action in actions:
-        action.is_change = catalog.effect(action.tool).effect != UNKNOWN
-    calls = calls_by("agent", (action.call for action in actions))
-    kept = {id(item.call) for item in without_repeats(calls, catalog)}
-    return [action for action in actions if id(action.call) in kept]
-
-
-def _action(turn: int, call: ToolCall, response: ToolResponse | None) -> Action:
-    answer = response.response if response else None
-    structure = json_structure(answer) if isinstance(answer, str) else None
-    values = leaves(call.args or {}) + leaves(answer if structure is None else structure)
-    tool = called_tool(call)
-    if tool.startswith(_TRANSFER):
-        values.append(CallValue("agent", tool.removeprefix(_TRANSFER)))
-    return Action(turn, tool, call, values)
+        if not any(catalog.effect(called_tool(call)).effect == "handoff" for call, _ in of_turn):
+            of_turn += [(ToolCall(name=f"{_TRANSFER}{agent}"), None) for agent in turn.transfers]
+        for call, response in of_turn:
+            answer = response.response if response else None
+            structure = json_structure(answer) if isinstance(answer, str) else None
+            values = leaves(call.args or {}) + leaves(answer if structure is None else structure)
+            tool = called_tool(call)
+            if tool.startswith(_TRANSFER):
+                values.append(CallValue("agent", tool.removeprefix(_TRANSFER)))
+            actions.append(Action(index, tool, call, values, catalog.effect(tool).effect != UNKNOWN))
+    kept = without_repeats(calls_by("agent", (action.call for action in actions)), catalog)
+    kept_calls = {id(item.call) for item in kept}
+    return [action for action in actions if id(action.call) in kept_calls]
 
 
 def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
@@ -258,23 +238,28 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
         fitting = [action for action in of_tool if not name.strip() or is_named(name, texts[id(action)])]
         is_unheld = not fitting and not any(map(str.isdecimal, name))
         fitting = of_tool if is_unheld else fitting
+        if not fitting:
+            continue
+        listed = [name, *(value.text for value in claim.values)]
+        money = _money_in(claim.quote).items()
+        more = [ClaimedValue("", text) for amount, text in money if amount not in listed_money]
+        more += _unlisted_numbers(claim.quote, listed, *held)
+        claim.values = [*claim.values, *more, *([ClaimedValue("", name)] if is_unheld else [])]
+        # The fewest values that differ, then that are not compared; then one that is not claimed yet.
         before = [action for action in fitting if action.turn <= claim.span.turn]
-        if fitting:
-            listed = [claim.identifier, *(value.text for value in claim.values)]
-            money = _money_in(claim.quote).items()
-            more = [ClaimedValue("", text) for amount, text in money if amount not in listed_money]
-            more += _unlisted_numbers(claim.quote, listed, *held)
-            more += [ClaimedValue("", claim.identifier)] if is_unheld else []
-            claim.values = [*claim.values, *more]
-            # The fewest values that differ, then that are not compared; then one that is not claimed yet.
-            candidates = [(claim.compared(action), action) for action in before or fitting]
-            compared, claim.action = min(
-                candidates, key=lambda c: (c[0].count("other"), c[0].count("not_compared"), c[1].is_claimed)
-            )
-            claim.action.is_claimed = True
-            claim.verdict = "not_compared" if "not_compared" in compared else "done"
-            claim.verdict = "other_values" if "other" in compared else claim.verdict
-            claim.verdict = claim.verdict if before else "too_early"
+        candidates = []
+        for action in before or fitting:
+            compared = [compare_value(value, action.call.args, action.values) for value in claim.values]
+            counts = compared.count("other"), compared.count("not_compared"), action.is_claimed
+            candidates.append((counts, action))
+        (others, not_compared, _), claim.action = min(candidates, key=lambda candidate: candidate[0])
+        claim.action.is_claimed = True
+        if not before:
+            claim.verdict = "too_early"
+        elif others:
+            claim.verdict = "other_values"
+        else:
+            claim.verdict = "not_compared" if not_compared else "done"
 
 
 # Finds the numbers, amounts, codes, addresses and days of a claim that its list of values leaves out.
@@ -295,7 +280,21 @@ def _unlisted_numbers(
     """Returns the numbers, codes, addresses and days of a quote that are neither listed nor held."""
     text = " | ".join(listed)
     known, read = held_keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
-    missing = (word for word, keys in _demands(read, quote) if any(known.isdisjoint(k) for k in keys))
+    days = list(dates_in_words(read))
+    # Of a time such as `7:00`, without its reading after noon.
+    demands = [
+        (word.lower, tuple(keys[:1] if keys and keys[0].startswith("#t") else keys for keys in word.demands))
+        for word in read
+    ]
+    demands += [(f"{word.lower} {keys[-1].rpartition('d')[2]}", (keys,)) for word, keys in days]
+    spoken = ((word.lower, spoken_number(word.lower) or 0) for word in read)
+    demands += [(word, ((f"#{number}",),)) for word, number in spoken if number >= _LEAST_WORD]
+    dated = {word.lower for word, _ in days}
+    for word in read:
+        is_name = word.month and (word.lower not in _CAPITAL_MONTHS or word.lower.capitalize() in quote)
+        if is_name and word.lower not in dated:
+            demands.append((word.lower, ((month_key(word.month),),)))
+    missing = (word for word, keys in demands if any(known.isdisjoint(k) for k in keys))
     # A long number that ends with four digits or more of the quote holds these.
     numbers = [
         number
@@ -313,28 +312,13 @@ def _unlisted_numbers(
         and not is_named(code, f"{text} | {held}")
         and not any(number in code for number in numbers)
     ]
-    days = weekdays_in(quote) - weekdays_in(text) - held_days
+    weekdays = weekdays_in(quote) - weekdays_in(text) - held_days
     names = dict.fromkeys(match[0] for match in _WEEKDAY_OR_WORD.finditer(quote.lower()))
-    weekdays = (name for name in names if weekdays_in(name) & days)
-    return [ClaimedValue("", value) for value in (*numbers, *codes, *weekdays)]
-
-
-def _demands(words: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Keys, ...]]]:
-    days = list(dates_in_words(words))
-    for word in words:  # of a time such as `7:00`, without its reading after noon
-        yield word.lower, tuple(k[:1] if k and k[0].startswith("#t") else k for k in word.demands)
-    yield from ((f"{word.lower} {keys[-1].rpartition('d')[2]}", (keys,)) for word, keys in days)
-    spoken = ((word.lower, spoken_number(word.lower) or 0) for word in words)
-    yield from ((word, ((f"#{number}",),)) for word, number in spoken if number >= _LEAST_WORD)
-    dated = {word.lower for word, _ in days}
-    for word in words:
-        is_name = word.month and (word.lower not in _CAPITAL_MONTHS or word.lower.capitalize() in quote)
-        if is_name and word.lower not in dated:
-            yield word.lower, ((month_key(word.month),),)
+    days_named = (name for name in names if weekdays_in(name) & weekdays)
+    return [ClaimedValue("", value) for value in (*numbers, *codes, *days_named)]
 
 
 def _money_in(text: str) -> dict[Amount, str]:
-    """Returns the amounts of money in a text, each with its words."""
     mentions, shown = read_passage(text, None).mentions, normalized(text, None)
     return {m.amount: shown[m.start : m.end] for m in mentions if m.amount and m.amount.currency}
 

@@ -4,14 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Literal, NamedTuple
 from unicodedata import name as character_name
 
 from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, key_twice
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, json_structure, key_twice
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
@@ -49,6 +49,7 @@ from turnwise.transforms.text.words import word_set
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _SWITCHES = _TRUTHS | {"on": True, "enabled": True, "off": False, "disabled": False}
 _NO_VALUES = frozenset(("null", "none", "nil", "undefined", "nan", "n/a", "na", "-"))
+_BITS = {"0": False, "1": True, "False": False, "True": True}  # of truths, and what may stand for them
 _NORWAY = "NO"  # false, or the code of a country
 Prose = Literal["unmet", "met", "ignored", "free"]
 """How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
@@ -83,37 +84,21 @@ def equivalent(
     is_truth = isinstance(left, bool) or isinstance(right, bool)
     if is_truth and None not in truths and _NORWAY not in (left, right):
         return len(truths) == 1
-    if isinstance(left, bool) != isinstance(right, bool) and _bit(left) is _bit(right) is not None:
-        return prose != "unmet"
+    if isinstance(left, bool) != isinstance(right, bool):
+        bits = [_BITS.get(str(side)) for side in (left, right)]
+        if bits[0] is bits[1] is not None:
+            return prose != "unmet"
     if is_empty(left) or is_empty(right):
-        if _is_nothing(left) and _is_nothing(right):
-            return prose != "unmet" or _NORWAY not in (left, right)
-        if all(is_empty(side) or _may_be_nothing(side) for side in (left, right)):
+        sides = (left, right)
+        if all(is_empty(s) or (isinstance(s, str) and _TRUTHS.get(plain(s)) is False) for s in sides):
+            return prose != "unmet" or _NORWAY not in sides
+        if all(is_empty(side) or _may_be_nothing(side) for side in sides):
             return prose != "unmet"
         if not (may_be_reworded(left) or may_be_reworded(right)):
             return False
         return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
-    if isinstance(left, dict) and isinstance(right, dict):
-        keys = dict.fromkeys(left)
-        if prose == "unmet" and further != "free":
-            # What does not only describe an entry may change what is written.
-            keys |= {key: None for key in right if further == "none" or not _describes(key, right[key])}
-        inside: FurtherKeys = further if further == "free" else "none"
-        return all(equivalent(left.get(key), right.get(key), prose, key, inside) for key in keys)
-    if isinstance(left, list) and isinstance(right, list):
-        if len(left) != len(right):
-            return False
-        further, order = further if further == "free" else "names", order_of(name, left)
-        if order == "fixed" or (order == "open" and prose == "unmet"):
-            pairs = zip(left, right, strict=True)
-            return all(equivalent(*pair, prose, name, further) for pair in pairs)
-        return None not in pair_equivalent(left, right, prose, name, further)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
-        if prose == "unmet":
-            return False
-        if isinstance(left, list) != isinstance(right, list):
-            return equivalent(_entries(left), _entries(right), prose, name, further)
-        return _may_state(left, right, prose) or _may_state(right, left, prose)
+        return _structures_equivalent(left, right, prose, name, further)
     is_exact = False
     if isinstance(left, str) and isinstance(right, str) and prose in ("ignored", "free"):
         is_exact = is_structured(left, name) or is_structured(right, name)
@@ -122,26 +107,54 @@ def equivalent(
                 return not contradicts(left, right)
             if not is_exact:
                 return True
-    likeness = _compare_scalars(left, right, name)
+    # The score, its reason and the row of a conversation compare the same pair, and logs repeat values.
+    is_short = sum(len(side) for side in (left, right) if isinstance(side, str)) <= _LONGEST_REMEMBERED
+    likeness = (_compare_scalars if is_short else _compare_scalars.__wrapped__)(left, right, name)
     return likeness == "same" or (likeness == "unclear" and prose != "unmet" and not is_exact)
 
 
-def _may_state(entries: JsonValue, other: JsonValue, prose: Prose) -> bool:
-    """Returns whether a text may state what an object holds: `$10` of a value and its currency."""
-    if not isinstance(entries, dict) or (isinstance(other, str) and other.lstrip()[:1] in ("{", "[")):
-        return False
-    parts = (other, *(part for part in re.split(r"[,;\s]+", str(other)) if part))
-    return any(
-        equivalent(entry, part, prose, key)
-        for key, entry in entries.items()
-        if not (is_empty(entry) or isinstance(entry, bool))
-        for part in parts
-    )
+def _structures_equivalent(
+    left: JsonValue, right: JsonValue, prose: Prose, name: str, further: FurtherKeys
+) -> bool:
+    """Compares two values of which one at least is an object or a list.
 
-
-def _describes(key: str, value: JsonValue) -> bool:
-    is_short = isinstance(value, str) and json_structure(value) is None and not may_be_reworded(value)
-    return is_short and key.lower().rpartition("_")[2] in _DESCRIBING
+    No generator stands around a comparison: its frame would lessen the depth that can be compared.
+    """
+    if isinstance(left, dict) and isinstance(right, dict):
+        keys = dict.fromkeys(left)
+        if prose == "unmet" and further != "free":
+            for key, value in right.items():
+                # What does not only describe an entry may change what is written.
+                is_text = further == "names" and isinstance(value, str) and json_structure(value) is None
+                is_short = is_text and not may_be_reworded(value)
+                if not (is_short and key.lower().rpartition("_")[2] in _DESCRIBING):
+                    keys[key] = None
+        inside: FurtherKeys = further if further == "free" else "none"
+        pairs = ((left.get(key), right.get(key), prose, key, inside) for key in keys)
+        return all(starmap(equivalent, pairs))
+    if isinstance(left, list) != isinstance(right, list) and prose != "unmet":
+        # A text may separate the entries of a list with commas, and another value be the only one.
+        other = right if isinstance(left, list) else left
+        entries = [*re.split(r"\s*[,;]\s*", other.strip())] if isinstance(other, str) else [other]
+        left, right = (left, entries) if isinstance(left, list) else (entries, right)
+    if isinstance(left, list) and isinstance(right, list):
+        if len(left) != len(right):
+            return False
+        further, order = further if further == "free" else "names", order_of(name, left)
+        if order == "fixed" or (order == "open" and prose == "unmet"):
+            entry_pairs = zip(left, right, strict=True)
+            return all(starmap(equivalent, ((*pair, prose, name, further) for pair in entry_pairs)))
+        return None not in pair_equivalent(left, right, prose, name, further)
+    # A text may state what an object holds: `$10` of a value and its currency.
+    for held, other in ((left, right), (right, left)) if prose != "unmet" else ():
+        if not isinstance(held, dict) or (isinstance(other, str) and other.lstrip()[:1] in ("{", "[")):
+            continue
+        # Each part once: one that stood there twice would double the work of each level of nested objects.
+        parts = dict.fromkeys((other, *filter(None, re.split(r"[,;\s]+", str(other)))))
+        stating = [(k, v) for k, v in held.items() if not (is_empty(v) or isinstance(v, bool))]
+        if any(starmap(equivalent, ((v, part, prose, key) for key, v in stating for part in parts))):
+            return True
+    return False
 
 
 def is_empty(value: JsonValue) -> bool:
@@ -149,22 +162,6 @@ def is_empty(value: JsonValue) -> bool:
     if isinstance(value, dict):
         return all(map(is_empty, value.values()))
     return value is None or value is False or value == [] or (isinstance(value, str) and not value.strip())
-
-
-def _entries(value: JsonValue) -> list[JsonValue]:
-    """Returns the list that a value is or may stand for, which a text may separate with commas."""
-    if isinstance(value, list):
-        return value
-    return [*re.split(r"\s*[,;]\s*", value.strip())] if isinstance(value, str) else [value]
-
-
-def _is_nothing(value: JsonValue) -> bool:
-    return is_empty(value) or (isinstance(value, str) and _TRUTHS.get(plain(value)) is False)
-
-
-def _bit(value: JsonValue) -> bool | None:
-    """Returns the truth that 0 or 1 may stand for, and that of a truth."""
-    return str(value) in ("1", "True") if str(value) in ("0", "1", "False", "True") else None
 
 
 def _may_be_nothing(value: JsonValue) -> bool:
@@ -260,15 +257,9 @@ _CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
 _CLOCK_IN_LETTERS = re.compile(r"\d{1,2}(?:h(?:\d\d)?|[ap]m)", re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096, typed=True)
 def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     """Compares two values as what both may be: times, prose, truths, versions, amounts, dates, texts."""
-    # The score, its reason and the row of a conversation compare the same pair, and logs repeat values.
-    is_short = sum(len(side) for side in (left, right) if isinstance(side, str)) <= _LONGEST_REMEMBERED
-    return (_likeness_of_scalars if is_short else _likeness_of_scalars.__wrapped__)(left, right, name)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
     texts = (left, right) if isinstance(left, str) and isinstance(right, str) else None
     moment: Likeness | None = None
     bounds, days = zip(*map(split_bound, texts or ("", "")), strict=True)
@@ -281,7 +272,10 @@ def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likene
         return moment
     if texts and (likeness := likeness_of_quantities(*texts)):
         return likeness
-    if texts and _may_be_one_clock(*texts):
+    # A clock time (`14:30`), and the same with a point or no sign.
+    clocks = [match.groups() for text in texts or () if (match := _CLOCK.fullmatch(text.strip()))]
+    hours = {(int(hour), minute) for hour, minute in clocks}
+    if texts and len(clocks) == 2 and len(hours) == 1 and any(":" in text for text in texts):
         return "unclear"
     if moment == "unclear" or (texts and moment and all(read_dates(plain(text)) for text in texts)):
         return moment
@@ -291,8 +285,10 @@ def _likeness_of_scalars(left: JsonValue, right: JsonValue, name: str) -> Likene
     if texts and any(map(_RELATIVE.fullmatch, texts)) and {True, False} in are_dates:
         return "unclear"
     first, second = _amount(left), _amount(right)
-    if (first and not second and _is_in_words(right)) or (second and not first and _is_in_words(left)):
-        return "unclear"
+    for text, number, other in ((right, first, second), (left, second, first)):
+        # A text of letters alone may be a number in words that nobody here can read.
+        if number and not other and isinstance(text, str) and _IN_WORDS.fullmatch(text.strip()):
+            return "unclear"
     if texts and any(map(may_be_reworded, texts)):
         return compare_texts(*texts, name)
     if isinstance(left, bool) or isinstance(right, bool):
@@ -325,9 +321,7 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         return "same"
     if _truth(left) is not None and _truth(left) == _truth(right):
         return "unclear"
-    if _may_abbreviate(left, right) or _may_abbreviate(right, left):
-        return "unclear"
-    if _may_be_code_of(left, right, name) or _are_in_other_scripts(left, right):
+    if _may_stand_for_other(left, right, name):
         return "unclear"
     if " " in f"{left}{right}" or not left.isascii():
         likeness = compare_texts(left, right, name)
@@ -343,44 +337,27 @@ _CLOCK = re.compile(r"([01]?\d|2[0-3])[:.]?([0-5]\d)")
 _IN_WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,2}")
 
 
-def _may_abbreviate(short: str, whole: str) -> bool:
-    """Returns whether one text may be the end or beginning of the other: of a masked number, of a ZIP+4."""
-    masked, zip_code = _MASKED.fullmatch(short.strip()), _ZIP_CODE.fullmatch(whole.strip())
-    if masked is not None:
-        return re.sub(r"[ -]", "", whole).endswith(masked[1])
-    return zip_code is not None and zip_code[1] == short.strip()
-
-
-def _may_be_one_clock(left: str, right: str) -> bool:
-    """Returns whether one text is a clock time (`14:30`), and the other the same with a point or no sign."""
-    times = [match.groups() for text in (left, right) if (match := _CLOCK.fullmatch(text.strip()))]
-    hours = [(int(hour), minute) for hour, minute in times]
-    return len(hours) == 2 and hours[0] == hours[1] and (":" in left or ":" in right)
-
-
-def _is_in_words(value: JsonValue) -> bool:
-    """Returns whether a text has letters alone, and may be a number in words that nobody here can read."""
-    return isinstance(value, str) and _IN_WORDS.fullmatch(value.strip()) is not None
-
-
 _RELATIVE = re.compile(r"[^\W\d]{2,}(?: [^\W\d]+| \d{1,2}(?= ))*")
 """Words that may name a day or a time: `tomorrow`, `in 2 days`, `half past nine`."""
 _CODED = word_set("country currency lang language locale nationality region")
 _CODE_OF_NAME = re.compile(r"[A-Z]{2,3}|[a-z]{2}(?:[-_][A-Za-z]{2})?")
 
 
-def _may_be_code_of(left: str, right: str, name: str) -> bool:
-    """Returns whether one text may be the code of the other, as `JFK` of New York or `de` of German."""
+def _may_stand_for_other(left: str, right: str, name: str) -> bool:
+    """Returns whether one text may be an end, the beginning or a code of the other, or be in another script.
+
+    The end of a masked number, the beginning of a ZIP+4, `JFK` of New York, `de` of German.
+    """
     is_coded = not _CODED.isdisjoint(re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name.lower()))
-    for code, word in ((left, right), (right, left)):
-        is_code = _CODE_OF_NAME.fullmatch(code) and (code.isupper() or is_coded)
-        if is_code and len(word) > 3 and word.replace(" ", "").isalpha() and not word.isupper():
+    for short, whole in ((left, right), (right, left)):
+        masked, zip_code = _MASKED.fullmatch(short.strip()), _ZIP_CODE.fullmatch(whole.strip())
+        if masked is not None and re.sub(r"[ -]", "", whole).endswith(masked[1]):
             return True
-    return False
-
-
-def _are_in_other_scripts(left: str, right: str) -> bool:
-    """Returns whether two texts have letters, and none of one script: one may spell the other."""
+        if zip_code is not None and zip_code[1] == short.strip():
+            return True
+        is_code = _CODE_OF_NAME.fullmatch(short) and (short.isupper() or is_coded)
+        if is_code and len(whole) > 3 and whole.replace(" ", "").isalpha() and not whole.isupper():
+            return True
     scripts = [
         {character_name(char, "").partition(" ")[0] for char in text if char.isalpha() and char != "ー"}
         for text in (left, right)
@@ -552,35 +529,29 @@ class ArgumentComparison(Struct, frozen=True):
     def _compare(self, tool: str, wanted: JsonObject, given: JsonObject) -> list[Difference]:
         matchers = {**self.matchers.get(ANY_TOOL, {}), **self.matchers.get(tool, {})}
         ordered = {*self.ordered.get(ANY_TOOL, ()), *self.ordered.get(tool, ())}
-        free = {name for name in wanted if name not in matchers and name not in ordered}
-        together = _parallel_lists(wanted, given, free)
         prose: Prose = "ignored" if self.ignores_prose else "met" if self.unclear else "unmet"
         prose = "free" if tool in self.free_tools else prose
-        differences = [diff for group in together for diff in _rows_differ(group, wanted, given, prose)]
-        done = {name for group in together for name in group}
+        free = {name: wanted[name] for name in wanted if name not in matchers and name not in ordered}
+        differences, done = _compare_rows(free, given, prose)
         for name in (name for name in (*wanted, *(n for n in given if n not in wanted)) if name not in done):
-            want, value = wanted.get(name), given.get(name)
-            met = self._is_met(want, value, name in given, matchers.get(name))
-            if met is None and name in ordered and isinstance(want, list) and isinstance(value, list):
-                met = len(want) == len(value) and all(
-                    equivalent(*pair, prose, name, "names") for pair in zip(want, value, strict=True)
-                )
-            if not (equivalent(want, value, prose, name, "none") if met is None else met):
+            want: JsonValue = wanted.get(name)
+            value, matcher = given.get(name), matchers.get(name)
+            met: bool | None
+            if matcher is not None and matcher.match == "ignore":
+                met = True
+            elif calls.is_directive(want):
+                met = calls.value_matches(want, value) if name in given else want["$matchType"] == "ignore"
+                met = self.unclear if met is None else met
+            elif matcher is not None and name in given and want is not None:
+                met = matcher.matches(want, value)
+            elif name in ordered and isinstance(want, list) and isinstance(value, list):
+                pairs = zip(want, value, strict=True)
+                met = len(want) == len(value) and all(equivalent(*p, prose, name, "names") for p in pairs)
+            else:
+                met = equivalent(want, value, prose, name, "none")
+            if not met:
                 differences.append(Difference(name, want, value))
         return differences
-
-    def _is_met(
-        self, want: JsonValue, value: JsonValue, is_given: bool, matcher: calls.ArgumentMatcher | None
-    ) -> bool | None:
-        """Returns whether a matcher or directive is met; None: there is none."""
-        if matcher is not None and matcher.match == "ignore":
-            return True
-        if calls.is_directive(want):
-            verdict = calls.value_matches(want, value) if is_given else want["$matchType"] == "ignore"
-            return self.unclear if verdict is None else verdict
-        if matcher is not None and is_given and want is not None:
-            return matcher.matches(want, value)
-        return None
 
 
 def _open_pair(tool: str, difference: Difference) -> OpenPair:
@@ -589,36 +560,36 @@ def _open_pair(tool: str, difference: Difference) -> OpenPair:
     return OpenPair(f"{difference.parameter} of {tool}", text, calls.plain_text(difference.actual))
 
 
-def _parallel_lists(wanted: JsonObject, given: JsonObject, names: set[str]) -> list[list[str]]:
-    """Groups lists of scalars of equal length (2 or more) on both sides; entries at one index form a row."""
-    by_length: dict[int, list[str]] = {}
-    for name, value in wanted.items():
-        size = _size_of_list(value)
-        if name in names and size > 1 and order_of(name, value) != "fixed":
-            by_length.setdefault(size, []).append(name)
-    groups = [group for group in by_length.values() if len(group) > 1]
-    sizes = [{_size_of_list(given.get(name)) for name in group} for group in groups]
-    return [group for group, of in zip(groups, sizes, strict=True) if len(of) == 1 and -1 not in of]
+def _compare_rows(wanted: JsonObject, given: JsonObject, prose: Prose) -> tuple[list[Difference], set[str]]:
+    """Compares lists of scalars of equal length (2 or more) on both sides: entries at one index form a row.
 
+    Returns the differences, and the names of all such lists.
+    """
 
-def _size_of_list(value: JsonValue) -> int:
-    """Returns the length of a list of scalars; -1: the value is none."""
-    is_list = isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
-    return len(value) if is_list else -1
+    def size(value: JsonValue) -> int:
+        is_list = isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
+        return len(value) if is_list else -1
 
-
-def _rows_differ(
-    group: Sequence[str], wanted: JsonObject, given: JsonObject, prose: Prose
-) -> list[Difference]:
-    rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
-    made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
-    if len(rows) == len(made):
-        if prose == "unmet" and any(order_of(name, ()) == "open" for name in group):
+    differences: list[Difference] = []
+    done: set[str] = set()
+    sizes = ((name, size(value)) for name, value in wanted.items())
+    parallel = ((n, name) for name, n in sizes if n > 1 and order_of(name, wanted[name]) != "fixed")
+    for group in grouped(parallel).values():
+        given_sizes = {size(given.get(name)) for name in group if len(group) > 1}
+        if len(given_sizes) != 1 or -1 in given_sizes:
+            continue
+        done.update(group)
+        rows, made = (
+            [dict(zip(group, row, strict=True)) for row in zip(*map(side.__getitem__, group), strict=True)]
+            for side in (wanted, given)
+        )
+        is_same = len(rows) == len(made)
+        if is_same and prose == "unmet" and any(order_of(name, ()) == "open" for name in group):
             is_same = all(map(partial(equivalent, prose=prose), rows, made))
-        else:
+        elif is_same:
             is_same = None not in pair_equivalent(rows, made, prose)
-        if is_same:
-            return []
-    apart = [name for name in group if not equivalent(wanted[name], given[name], prose, name)]
-    alone = [Difference(name, wanted[name], given[name]) for name in apart]
-    return alone or [Difference(" with ".join(group), rows, made)]
+        if not is_same:
+            apart = [name for name in group if not equivalent(wanted[name], given[name], prose, name)]
+            alone = [Difference(name, wanted[name], given[name]) for name in apart]
+            differences += alone or [Difference(" with ".join(group), rows, made)]
+    return differences, done

@@ -302,8 +302,8 @@ def _says_idle(answer: JsonValue, depth: int) -> bool:
         return any([_says_idle(read[key], depth - 1) for key in read if plain_key(key) in _IDLE_KEYS])
     if not isinstance(answer, str):
         return False
-    clause = _CLAUSE_END.split(_plain(answer.replace("_", " ")), maxsplit=1)[0]
-    return _SO_BEFORE.search(clause) is not None
+    plain = " ".join(answer.replace("_", " ")[:_LONGEST_TEXT].casefold().split())
+    return _SO_BEFORE.search(_CLAUSE_END.split(plain, maxsplit=1)[0]) is not None
 
 
 def admits_failure(text: str) -> bool:
@@ -351,7 +351,7 @@ def _is_refusal(answer: JsonValue, call: _Call) -> bool:
 
 
 def _text_says_failure(text: str, call: _Call) -> bool:
-    plain = _plain(text)
+    plain = " ".join(text[:_LONGEST_TEXT].casefold().split())
     for given in sorted(call.texts, key=len, reverse=True):
         if " " in given:  # words that the call was given are repeated, not said
             plain = plain.replace(" ".join(given.split()), "…")
@@ -367,8 +367,12 @@ def _text_says_failure(text: str, call: _Call) -> bool:
     is_written = call.effect == "read" and len(lines) > 1 and not _WRITTEN.isdisjoint(call.words)
     if is_written and len(list(filter(_OPENING.match, lines))) != 1:
         return False  # a log or a file that holds errors; one line of error is the call's own
-    if call.effect == "write" and _reports(clause, call):
-        return False
+    if call.effect == "write" and (report := _REPORTING.match(clause)):
+        # The answer of a write may say what was done and then quote it, as `Note saved: ...`.
+        quoted = clause[report.end() :].strip()
+        is_of_call = report["done"] not in _ENDED or _says_done(report["done"], call.words)
+        if is_of_call and (" " in quoted or not is_bad_status(quoted)):
+            return False
     successes = [_NOT.search(clause[: success.start()]) for success in _SUCCEEDING.finditer(clause)]
     if successes and not all(successes):
         return False
@@ -379,15 +383,6 @@ def _text_says_failure(text: str, call: _Call) -> bool:
         return True
     saying = [*_SAYING.finditer(clause), *(() if clause.isascii() else _SAYING_UNSPACED.finditer(clause))]
     return any(words[0] not in call.texts and not _says_no_failure(clause, words, call) for words in saying)
-
-
-def _reports(clause: str, call: _Call) -> bool:
-    """Returns whether the answer of a write says what was done and then quotes it, as `Note saved: ...`."""
-    report = _REPORTING.match(clause)
-    if report is None or (report["done"] in _ENDED and not _says_done(report["done"], call.words)):
-        return False
-    quoted = clause[report.end() :].strip()
-    return " " in quoted or not is_bad_status(quoted)
 
 
 def _refuses(clause: str) -> bool:
@@ -424,10 +419,6 @@ def _says_no_failure(clause: str, match: re.Match[str], call: _Call) -> bool:
     return bool(_IN_GENERAL.match(match[0]) and any(map(_LATER.search, parts)) and not _AGAIN.search(clause))
 
 
-def _plain(text: str) -> str:
-    return " ".join(text[:_LONGEST_TEXT].casefold().split())
-
-
 def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
     marked = states_failure(answer, call.texts, is_lookup=call.effect == "read")
     if marked:
@@ -450,7 +441,6 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
 
 
 def _says_not_done(answer: JsonObject, depth: int, call: _Call) -> bool:
-    """Returns whether an object says that a write was not done."""
     plain_keys = {plain_key(key): value for key, value in answer.items()}
     stated = [key for key in plain_keys if key not in TELLING_KEYS]
     counts = []
@@ -567,7 +557,8 @@ def states_failure(
     """Returns whether the marks of an object state a failure; None: it has no mark that tells.
 
     Texts `given` in lower case are no failure as a status, because the call was about them. If the object
-    answers a call that reads, a record's state (a payment that was declined) is what was asked for.
+    answers a call that reads, a record's state (a payment that was declined) is what was asked for. Without a
+    mark, an object may be an error by its type or its code, such as an HTTP status with a message beside it.
     """
     mark_keys, is_record = _marks_of(tuple(held))
     is_record = is_record and is_lookup
@@ -594,19 +585,14 @@ def states_failure(
         marks.append(mark)
     if False in marks or True in marks:
         return False in marks
-    return _says_code(held, given) or None
-
-
-def _says_code(held: JsonObject, given: frozenset[str]) -> bool:
-    """Returns whether an object is an error by its type or code: an HTTP status with a message beside it."""
     code, of_type = held.get("code"), held.get("__type", held.get("type"))
     if isinstance(of_type, str) and _BAD_TYPE.fullmatch(of_type) and of_type.lower() not in given:
         return True
     if isinstance(code, str):
-        return is_bad_status(code) and code.strip().casefold() not in given
+        return (is_bad_status(code) and code.strip().casefold() not in given) or None
     is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
     texts = map(held.get, ("message", "detail", "msg", "reason"))
-    return is_status and any(isinstance(text, str) for text in texts)
+    return (is_status and any(isinstance(text, str) for text in texts)) or None
 
 
 @lru_cache(maxsize=4096)

@@ -1,54 +1,6 @@
 """Lists words of tool names by effect, in other languages than English."""
 
-from collections.abc import Callable, Iterable
-
-from turnwise.transforms.text.words import word_set, words_by_name
-
-
-def _iberian(verb: str) -> Iterable[str]:
-    """Infinitive, third person or imperative, formal imperative (`buscar`, `busca`, `busque`)."""
-    stem, ending = verb[:-2], verb[-2:]
-    if ending == "ar":
-        spelt = {"c": "qu", "g": "gu", "z": "c", "ç": "c"}.get(stem[-1])
-        return verb, f"{stem}a", f"{stem[:-1]}{spelt}e" if spelt else f"{stem}e"
-    return (verb, f"{stem}e", f"{stem}a") if ending in ("er", "ir") else (verb,)
-
-
-def _italian(verb: str) -> Iterable[str]:
-    stem, ending = verb[:-3], verb[-3:]
-    if ending == "are":
-        return verb, f"{stem}a", f"{stem}ando"
-    return (verb, f"{stem}e", f"{stem}i", f"{stem}isci") if ending in ("ere", "ire") else (verb,)
-
-
-def _french(verb: str) -> Iterable[str]:
-    stem, ending = verb[:-2], verb[-2:]
-    if ending == "er":
-        return verb, f"{stem}e", f"{stem}ez"
-    if ending == "ir":
-        return verb, f"{stem}is", f"{stem}it", f"{stem}issez"
-    return (verb, stem, f"{stem}s", f"{stem}ez") if ending == "re" else (verb,)
-
-
-def _german(verb: str) -> Iterable[str]:
-    """Infinitive, imperative, third person and long stem (`löschen`, `lösche`, `löscht`, `lösch`)."""
-    if not verb.endswith("n"):
-        return (verb,)
-    stem = verb[:-2] if verb.endswith("en") else verb[:-1]
-    short = [f"{verb[:-3]}le"] if verb.endswith("eln") else []
-    return verb, f"{stem}e", f"{stem}t", *short, *([stem] if len(stem) > 4 else [])
-
-
-def _dutch(verb: str) -> Iterable[str]:
-    """Infinitive, stem and third person (`annuleren`, `annuleer`, `annuleert`)."""
-    if not verb.endswith("en"):
-        return (verb,)
-    stem = verb[:-2]
-    stem = stem[:-1] if stem[-2:-1] == stem[-1] else stem
-    stem = stem[:-1] + {"v": "f", "z": "s"}.get(stem[-1], stem[-1])
-    long = f"{stem[:-1]}{stem[-2:-1]}{stem[-1]}"
-    return verb, stem, f"{stem}t", long, f"{long}t"
-
+from turnwise.transforms.text.words import word_set
 
 LANGUAGES = {
     "es": """reading: buscar búsqueda consultar obtener obtén obtiene obtenga listar verificar verificación
@@ -353,17 +305,43 @@ that can be undone, that delete something irreversibly, and that are not idempot
 forms of them that are also names of things. `facts`: nouns for facts about a resource.
 """
 
-FORMS: dict[str, Callable[[str], Iterable[str]]] = {
-    **{"es": _iberian, "pt": _iberian, "fr": _french, "it": _italian, "de": _german, "nl": _dutch},
-    "tr": lambda verb: (verb, f"{verb}mek", f"{verb}mak"),
+_ENDINGS: dict[str, dict[str, tuple[str, ...]]] = {
+    **{language: {"er": ("e", "a"), "ir": ("e", "a")} for language in ("es", "pt")},
+    "fr": {"er": ("e", "ez"), "ir": ("is", "it", "issez"), "re": ("", "s", "ez")},
+    "it": {"are": ("a", "ando"), "ere": ("e", "i", "isci"), "ire": ("e", "i", "isci")},
+    "tr": {"": ("mek", "mak")},
 }
-"""Language -> the forms of a verb that names of tools have; of the others, the base form."""
+"""Language -> ending of a base form -> the endings that take its place in names of tools."""
+_SOFTENED = {"c": "qu", "g": "gu", "z": "c", "ç": "c"}
 VERB_LAST = word_set("de nl tr ja ko")
 
 
-def words_of(language: str, kind: str) -> frozenset[str]:
-    """Returns the words of a kind; a language may have none."""
-    return words_by_name(LANGUAGES[language]).get(kind, frozenset())
+def forms_of(language: str, verb: str) -> list[str]:
+    """Returns the forms of a verb that names of tools have; of languages that are not listed, the base form.
+
+    They are the imperative and the third person, in German and Dutch also the stem (`löschen`, `lösche`,
+    `löscht`, `lösch`; `annuleren`, `annuleer`, `annuleert`).
+    """
+    forms = [verb]
+    for ending, others in _ENDINGS.get(language, {}).items():
+        if verb.endswith(ending):
+            forms += [verb.removesuffix(ending) + other for other in others]
+    if language in ("es", "pt") and verb.endswith("ar"):  # `buscar`, `busca`, `busque`
+        stem = verb[:-2]
+        softened = stem[:-1] + _SOFTENED[stem[-1]] if stem[-1] in _SOFTENED else stem
+        forms += [f"{stem}a", f"{softened}e"]
+    elif language == "de" and verb.endswith("n"):
+        stem = verb[:-2] if verb.endswith("en") else verb[:-1]
+        forms += [f"{stem}e", f"{stem}t"]
+        forms += [f"{verb[:-3]}le"] if verb.endswith("eln") else []
+        forms += [stem] if len(stem) > 4 else []
+    elif language == "nl" and verb.endswith("en"):
+        stem = verb[:-2]
+        stem = stem[:-1] if stem[-2:-1] == stem[-1] else stem
+        stem = stem[:-1] + {"v": "f", "z": "s"}.get(stem[-1], stem[-1])
+        long = f"{stem[:-1]}{stem[-2:-1]}{stem[-1]}"
+        forms += [stem, f"{stem}t", long, f"{long}t"]
+    return forms
 
 
 # Forms that are other words more often.

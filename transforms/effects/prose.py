@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache, partial
 from string import ascii_lowercase
-from typing import Literal, NamedTuple
+from typing import Literal
 from unicodedata import combining, normalize
 
 from turnwise.transforms.effects import call_values
@@ -306,9 +306,14 @@ def may_be_forms(expected: str, actual: str) -> bool:
     if not _DENYING.isdisjoint(set(left) ^ set(right)):
         return False
     are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
-    for compound, others in ((left, right), (right, left)):
-        if len(compound) == 1 and any(_is_in(word, compound[0], are_names) for word in others):
-            return True
+    for compounds, others in ((left, right), (right, left)):
+        for word in others if len(compounds) == 1 else ():
+            # The compound holds the word or its stem behind another word, or begins with it.
+            compound, stem = compounds[0], word if are_names else word[: max(4, math.ceil(0.6 * len(word)))]
+            start = compound.find(stem)
+            is_held = start == 0 or (start >= 4 and compound[:start] not in _OPPOSING)
+            if is_held and len(word) >= 4 and len(compound) >= len(stem) + 4:
+                return True
     if are_names:
         return False
     for word in left:
@@ -325,8 +330,14 @@ def may_be_one_name(expected: str, actual: str) -> bool:
     As `Zurich` and `Zürich`, `business` and `business class`, `USA` and `United States of America`.
     """
     left, right = (_bare(_TITLES.sub("", text)) for text in (expected, actual))
-    if left == right or _is_initialled(left.split(), right.split()):
+    if left == right:
         return True
+    ours, theirs = left.split(), right.split()
+    if len(ours) == len(theirs) > 1 and len(ours[-1]) > 1 and ours[-1] == theirs[-1]:
+        # Whether they are equal but for words of which one has the initial alone.
+        apart = [(a, b) for a, b in zip(ours, theirs, strict=True) if a != b]
+        if all(a.isalpha() and b.isalpha() and a[0] == b[0] and 1 in (len(a), len(b)) for a, b in apart):
+            return True
     if all(map(_PHONE.fullmatch, (expected.strip(), actual.strip()))):
         # Only one of two numbers may have the code of its country.
         codes = [re.match(r"\s*(?:\+|00)", text) is not None for text in (expected, actual)]
@@ -356,17 +367,6 @@ _TITLES = re.compile(
 )
 
 
-def _is_initialled(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Returns whether two names are equal but for words of which one has the initial alone."""
-    if not (len(first) == len(second) > 1 and len(first[-1]) > 1 and first[-1] == second[-1]):
-        return False
-    return all(
-        left == right
-        or (left.isalpha() and right.isalpha() and left[0] == right[0] and 1 in (len(left), len(right)))
-        for left, right in zip(first, second, strict=True)
-    )
-
-
 _ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3
 
 
@@ -389,16 +389,7 @@ _OPPOSING = word_set("anti counter inter over super trans ultra under unter übe
 _DENYING = NEGATIONS | {"non"}
 
 
-def _is_in(word: str, compound: str, is_whole: bool) -> bool:
-    """Returns whether a compound holds a word or its stem behind another word, or begins with it."""
-    stem = word if is_whole else word[: max(4, math.ceil(0.6 * len(word)))]
-    start = compound.find(stem)
-    is_behind = start >= 4 and compound[:start] not in _OPPOSING
-    return len(word) >= 4 and len(compound) >= len(stem) + 4 and (start == 0 or is_behind)
-
-
 def _are_forms(word: str, other: str) -> bool:
-    """Returns whether two words are equal, or begin alike, as forms of a word do."""
     size = max(4, math.ceil(0.6 * min(len(word), len(other))))
     return word == other or (len(word) >= size and word[:size] == other[:size])
 
@@ -412,14 +403,12 @@ def common_content(expected: str, actual: str) -> float:
 
 @lru_cache(maxsize=_MOST_READ)
 def _content(text: str) -> dict[str, float]:
-    """Returns the weights of what a text has of content."""
     read = (word for word in words(NEGATING.sub("", text)) if word.is_content and not word.demands)
     return weigh(word for word in read if not word.is_negation)
 
 
 @lru_cache(maxsize=_MOST_READ)
 def _denials(text: str) -> int:
-    """Returns how often a text denies something."""
     text = named_values.replace_idioms(named_values.with_single_negations(text))
     apart = [word.lower for word in words(text) if word.is_negation]
     return len(NEGATING.findall(text)) + sum(w.isascii() or not NEGATING.search(w) for w in apart)
@@ -458,28 +447,27 @@ _UNIT = re.compile(r"zqunit\d\d")
 _ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 一")
 
 
-class _TextValue(NamedTuple):
+class _TextValue:
     """A value in a text: its mention, and how it is spelled."""
 
-    mention: Mention
-    spelled: str
-
-    @property
-    def kind(self) -> Literal["number", "share", "date", "clock", "code"]:
-        """Values of different kinds do not contradict each other."""
-        if self.mention.amount is not None:
-            return "share" if self.mention.is_share else "number"
-        if self.mention.dates:
-            return "clock" if self.mention.dates[0].day is None else "date"
-        return "code"
-
-    @property
-    def key(self) -> object:
-        """What only equal values share, but for the currency that one side leaves out."""
-        mention = self.mention
+    def __init__(self, mention: Mention, spelled: str) -> None:
+        self.mention, self.spelled = mention, spelled
+        # Values of different kinds do not contradict each other. Equal values alone have one key, but for the
+        # currency that one side leaves out.
+        self.kind: Literal["number", "share", "date", "clock", "code"] = "code"
+        self.key: object = mention.code
         if mention.amount is not None:
-            return float(mention.amount.value), mention.amount.currency, mention.is_share, mention.is_denied
-        return ("date", *(reading.key for reading in mention.dates)) if mention.dates else mention.code
+            self.kind, number = "share" if mention.is_share else "number", mention.amount
+            self.key = float(number.value), number.currency, mention.is_share, mention.is_denied
+        elif mention.dates:
+            self.kind = "clock" if mention.dates[0].day is None else "date"
+            self.key = ("date", *(reading.key for reading in mention.dates))
+        self.parts = [int(part) for part in re.findall(r"\d{1,18}", spelled)]
+        # Numbers that may stand for it: of a date its parts, of a time the hour, else its own.
+        self.days = set(self.parts) if not mention.dates and len(self.parts) < 4 else set[int]()
+        for day, clock, _ in mention.dates:
+            self.days |= {day.year, day.month, day.day} if day else set()
+            self.days |= {clock.hour, clock.hour % 12 or 12} if clock else set()
 
     def may_be(self, other: "_TextValue") -> bool:
         """Returns whether two values are the same, or may be: `LH 452` and `LH452`, `3` and `15:00`."""
@@ -500,22 +488,6 @@ class _TextValue(NamedTuple):
             if self.kind != other.kind and sorted(self.parts) == sorted(other.parts):
                 return True
         return bool(self.days & other.days)
-
-    @property
-    def parts(self) -> list[int]:
-        """The numbers that it is written with."""
-        return [int(part) for part in re.findall(r"\d{1,18}", self.spelled)]
-
-    @property
-    def days(self) -> set[int]:
-        """Numbers that may stand for it: of a date its parts, of a time the hour, else its own."""
-        if not self.mention.dates:
-            return set(self.parts) if len(self.parts) < 4 else set()
-        numbers: set[int] = set()
-        for day, clock, _ in self.mention.dates:
-            numbers |= {day.year, day.month, day.day} if day else set()
-            numbers |= {clock.hour, clock.hour % 12 or 12} if clock else set()
-        return numbers
 
 
 _VERSION = re.compile(

@@ -34,8 +34,12 @@ class Moment(NamedTuple):
 
 def read_moment(text: str, path: str = "") -> Moment:
     """Reads a text such as `Sat, 14 March 2026 at 3:30 pm`; with dots, the day comes before the month."""
-    day, rest = _cut(normalize("NFKC", with_ascii_digits(text)).lower(), dates.DATES)
-    clock, rest = _cut(rest, dates.TIMES)
+    rest, parts = normalize("NFKC", with_ascii_digits(text)).lower(), list[dict[str, str]]()
+    for patterns in (dates.DATES, dates.TIMES):
+        match = next((match for pattern in patterns if (match := pattern.search(rest))), None)
+        parts.append(dates.groups_of(match) if match else {})
+        rest = f"{rest[: match.start()]} {rest[match.end() :]}" if match else rest
+    day, clock = parts
     years, days = dates.day_of(day)
     minutes = dates.minutes_of(clock)
     left, weekdays = _REST.findall(rest), dates.weekdays_in(rest)
@@ -84,12 +88,6 @@ def _matches(text: str, patterns: Sequence[re.Pattern[str]]) -> Iterator[re.Matc
         if taken.isdisjoint(range(*match.span())) and not is_denied(text, *match.span()):
             yield match
         taken.update(range(*match.span()))
-
-
-def _cut(text: str, patterns: list[re.Pattern[str]]) -> tuple[dict[str, str], str]:
-    """Returns the groups of the first pattern that matches, and the text without it."""
-    match = next((match for pattern in patterns if (match := pattern.search(text))), None)
-    return (dates.groups_of(match), f"{text[: match.start()]} {text[match.end() :]}") if match else ({}, text)
 
 
 def given_moments(argument: str) -> list[Moment]:
@@ -173,9 +171,12 @@ _H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
 
 
 def _same(moment: Moment, other: Moment) -> bool | None:
+    for whole, day in ((moment, other), (other, moment)):
+        # Whether one text states a month alone, in which the other states a day: `May 2026`.
+        months = {number for number, of_month in whole.days if not of_month}
+        if whole.years == day.years and months & {number for number, of_month in day.days if of_month}:
+            return None
     parts = ((moment.years, other.years), (moment.days, other.days), (moment.minutes, other.minutes))
-    if _may_be_within(moment, other) or _may_be_within(other, moment):
-        return None
     weekdays = (moment.weekdays, other.weekdays)
     if any(left and right and not set(left) & set(right) for left, right in (*parts, weekdays)):
         return False
@@ -193,6 +194,12 @@ _SIZES = {
     "speed": {"km/h": 1.0, "mph": 1.609344, "m/s": 3.6},
 }
 """Dimension -> unit -> size. Pounds, ounces, tons and bytes are left out: they may be others."""
+_SIZE_OF_MARK = {
+    mark_named_values(f"1 {unit}", {}).split()[1]: (dimension, size)
+    for dimension, units in _SIZES.items()
+    for unit, size in units.items()
+}
+"""Dimension -> unit -> size. Pounds, ounces, tons and bytes are left out: they may be others."""
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(zqunit\d\d)(?:[\s,+]|\b(?:and|und|et|y|e)\b)*")
 _CODE = re.compile(r"[a-z]+\d", re.IGNORECASE)  # as `G4792`: a quantity begins with a number
 _ISO_DURATION = re.compile(
@@ -205,12 +212,6 @@ _ROUNDED = 0.02
 """Share by which a converted quantity may be off: `5 km` and `3.1 miles`."""
 
 
-class _Quantity(NamedTuple):
-    dimension: str
-    size: float
-    units: tuple[str, ...]
-
-
 def likeness_of_quantities(expected: str, actual: str) -> dates.Likeness | None:
     """Compares a quantity with one in other units: `90 min`, `1.5 hours` and `PT1H30M`; None: one is none.
 
@@ -219,10 +220,10 @@ def likeness_of_quantities(expected: str, actual: str) -> dates.Likeness | None:
     if max(len(expected), len(actual)) > _LONGEST_CALENDAR:
         return None
     pairs = [
-        (left.size, right.size)
-        for left in _quantities(expected)
-        for right in _quantities(actual)
-        if left.dimension == right.dimension and left.units != right.units
+        (size, other_size)
+        for dimension, size, units in _quantities(expected)
+        for other_dimension, other_size, other_units in _quantities(actual)
+        if dimension == other_dimension and units != other_units
     ]
     if not pairs:
         return None
@@ -232,47 +233,34 @@ def likeness_of_quantities(expected: str, actual: str) -> dates.Likeness | None:
 
 
 @lru_cache(maxsize=4096)
-def _quantities(text: str) -> tuple[_Quantity, ...]:
-    """Returns the readings of a text that states a quantity; empty: it states something else."""
+def _quantities(text: str) -> Sequence[tuple[str, float, tuple[str, ...]]]:
+    """Returns dimension, size and units of each reading of a quantity; empty: the text is none."""
     text = text.strip()
     if match := _ISO_DURATION.fullmatch(text):
         seconds = sum(float(n) * factor for n, factor in zip(match.groups(), _SECONDS, strict=True) if n)
-        return (_Quantity("time", seconds, ("P",)),)
+        return (("time", seconds, ("P",)),)
     if match := _RUNNING_CLOCK.fullmatch(text):
         first, second, third = (int(match[group] or 0) for group in (1, 3, 4))
-        hours = _Quantity("time", first * 3600 + second * 60 + third, (":",))
+        hours = ("time", first * 3600.0 + second * 60 + third, (":",))
         is_sure = match[2] != ":" or match[4] is not None
-        return (hours,) if is_sure else (hours, _Quantity("time", first * 60 + second, (":",)))
+        return (hours,) if is_sure else (hours, ("time", first * 60.0 + second, (":",)))
     if match := _TEMPERATURE.fullmatch(text):
         is_celsius = match[3].lower() == "c"
         degrees = float(match[1]) if is_celsius else (float(match[1]) - 32) / 1.8
-        return (_Quantity("temperature", degrees + 273.15, ("c" if is_celsius else "f",)),)
+        return (("temperature", degrees + 273.15, ("c" if is_celsius else "f",)),)
     if _CODE.match(text):
         return ()
     marked = mark_named_values(_ARTICLE.sub("1 ", spell_alike(text.replace("µ", "mc"))), {})
     parts = list(_QUANTITY.finditer(re.sub(r"(?<=\d),(?=\d{3}\b)", "", marked).strip()))
-    sizes = [(float(part[1]), *_sizes().get(part[2], ("", 0.0)), part[2]) for part in parts]
+    sizes = [(float(part[1]), *_SIZE_OF_MARK.get(part[2], ("", 0.0)), part[2]) for part in parts]
     dimensions = {dimension for _, dimension, _, _ in sizes}
     if len(dimensions) != 1 or "" in dimensions or "".join(part[0] for part in parts) != marked.strip():
         return ()
     units = tuple(unit for *_, unit in sizes)
-    return (_Quantity(dimensions.pop(), math.fsum(number * size for number, _, size, _ in sizes), units),)
-
-
-@lru_cache(maxsize=1)
-def _sizes() -> dict[str, tuple[str, float]]:
-    """Returns the dimension and size of a unit by its mark in a text."""
-    sizes = ((unit, (kind, size)) for kind, units in _SIZES.items() for unit, size in units.items())
-    return {mark_named_values(f"1 {unit}", {}).split()[1]: size for unit, size in sizes}
+    return ((dimensions.pop(), math.fsum(number * size for number, _, size, _ in sizes), units),)
 
 
 _ARTICLE = re.compile(r"^(?:an?|one|eine?n?|une?|una?)\s+(?=[^\W\d])", re.IGNORECASE)
-
-
-def _may_be_within(month: Moment, day: Moment) -> bool:
-    """Returns whether one text states a month alone, in which the other states a day: `May 2026`."""
-    months = {number for number, of_month in month.days if not of_month}
-    return month.years == day.years and bool(months & {number for number, of_month in day.days if of_month})
 
 
 def compare_moments(text: str, given: list[Moment], path: str) -> ValueVerdict:

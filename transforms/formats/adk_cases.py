@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from pathlib import PurePosixPath
 
 from pydantic import BaseModel, Field
 
@@ -11,6 +12,7 @@ from turnwise.schemas.conversation import (
     APP_DETAILS,
     GROUNDING,
     ExpectedTurn,
+    Record,
     Rubric,
     ToolCall,
     ToolResponse,
@@ -18,9 +20,10 @@ from turnwise.schemas.conversation import (
     Usage,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
-from turnwise.transforms.formats.endings import context_tools, length, spelt, wrong_tokens
+from turnwise.transforms.formats.endings import context_tools, length, wrong_tokens
 from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work, one_line_problems
 from turnwise.transforms.formats.messages.kinds import is_work
+from turnwise.transforms.formats.registry import ReadSettings
 
 
 class LegacyToolUse(BaseModel, defer_build=True):
@@ -60,36 +63,31 @@ class LegacyCase(BaseModel, defer_build=True):
     initial_session: LegacySession = Field(default_factory=LegacySession)
 
 
-def legacy_cases(value: list[JsonValue], stem: str) -> list[EvalCase]:
+def legacy_cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
     """Returns the cases of a file; its stem names their set, or the case of its rows; raises ValueError."""
-    is_set = bool(value) and isinstance(value[0], dict) and "data" in value[0]
+    given = value if isinstance(value, list) else [value]
+    stem = PurePosixPath(record.source).name.split(".")[0]
+    is_set = bool(given) and isinstance(given[0], dict) and "data" in given[0]
     with one_line_problems("not an old ADK eval case"):
-        entries = value if is_set else [{"name": stem, "data": value}]
+        entries = given if is_set else [{"name": stem, "data": given}]
         cases = [LegacyCase.model_validate(entry) for entry in entries]
     eval_set_id = stem if is_set else None
-    made = [EvalCase(case.name, eval_set_id=eval_set_id, dialect="adk") for case in cases]
-    for eval_case, case in zip(made, cases, strict=True):
+    made: list[EvalCase] = []
+    for case in cases:
+        eval_case = EvalCase(case.name, eval_set_id=eval_set_id, dialect="adk")
         eval_case.session_state = case.initial_session.state
         for row in case.data:
             turn = ExpectedTurn(user=row.query, response=row.reference or None)
             turn.tool_calls = [ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use]
             turn.intermediate_responses = [it.text for it in row.expected_intermediate_agent_responses]
             eval_case.turns.append(turn)
+        made.append(eval_case)
     return made
 
 
 TRANSFER = "transfer_to_agent"
 _CODE = ("executable_code", "code_execution_result")
 _NOT_READ = ("inline_data", "file_data", *_CODE, "tool_call", "tool_response")
-_EVENT_KEYS = spelt(
-    *("output", "error_code", "logprobs_result", "cache_metadata", "citation_metadata", "node_info"),
-    *("live_session_resumption_update", "go_away", "voice_activity", "turn_complete_reason"),
-    *("avg_logprobs", "safety_ratings", "session_id", "app_name", "user_id", "state"),
-) | {"event_id"}
-_ACTION_KEYS = spelt(
-    *("artifact_delta", "requested_auth_configs", "requested_tool_confirmations", "agent_state"),
-    *("render_ui_widgets", "route"),
-)
 
 
 def parts_of(content: adk.Content | None) -> list[adk.Part]:
@@ -134,37 +132,25 @@ class AdkUnread:
         turn.adk_reads = True
         return self.strange.add_to(self.ignored.add_to(turn, adk_ignores=True))
 
-
-def _unread_content(
-    content: adk.Content | None, unread: AdkUnread, by_agent: bool, is_heard: bool = False
-) -> None:
-    """Adds the parts of a message that are not read; `is_heard`: the words of its sound are logged."""
-    has_text = bool(text(content))  # a picture or a file beside a text hides no words
-    for part in parts_of(content):
-        if part.function_call is not None and not by_agent:
-            message = "a call in a message of the user is not read as the agent's"
-            unread.ignored.add(UNREAD, message, calls=True)
-        if part.text is None and part.function_call is None:
-            for name in _NOT_READ:
-                if (item := getattr(part, name)) is not None:
+    def content(self, content: adk.Content | None, by_agent: bool, is_heard: bool = False) -> None:
+        """Adds the parts of a message that are not read; `is_heard`: the words of its sound are logged."""
+        has_text = bool(text(content))  # a picture or a file beside a text hides no words
+        for part in parts_of(content):
+            if part.function_call is not None and not by_agent:
+                message = "a call in a message of the user is not read as the agent's"
+                self.ignored.add(UNREAD, message, calls=True)
+            is_other = part.text is None and part.function_call is None
+            held = ((name, getattr(part, name)) for name in _NOT_READ) if is_other else ()
+            for name, item in held:
+                if item is not None:
                     media = str(item.get("mime_type") or item.get("mimeType") or "")
                     may_speak = media.startswith(("audio/", "video/"))
                     if not (is_heard and may_speak):
-                        unread.ignored.part(name, by_agent and (may_speak or not has_text))
-        if part.model_extra:
+                        self.ignored.part(name, by_agent and (may_speak or not has_text))
             is_read = part.text is not None or part.function_call or part.function_response
-            for name, item in part.model_extra.items():
+            for name, item in (part.model_extra or {}).items():
                 if not is_read or is_work(name) or may_hold_work(name, item):
-                    unread.strange.part(name, by_agent)
-
-
-def unread_event(event: adk.AdkEvent, unread: AdkUnread, by_agent: bool, is_heard: bool) -> None:
-    """Adds the unread parts of an event; `is_heard`: the words of the agent's sound are in its turn."""
-    _unread_content(event.content, unread, by_agent, is_heard)
-    extra, strange = event.model_extra or {}, unread.strange
-    strange.keys(extra, _EVENT_KEYS, by_agent)
-    strange.keys(event.actions.model_extra or {}, _ACTION_KEYS, by_agent)
-    strange.keys((event.content.model_extra if event.content else None) or {}, frozenset(), by_agent)
+                    self.strange.part(name, by_agent)
 
 
 def _sum(*counts: int | None) -> int | None:
@@ -185,7 +171,7 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     """Returns a recorded invocation as the turn with that 0-based index."""
     data, final = invocation.intermediate_data, text(invocation.final_response)
     steps, calls = _steps(data), _calls(data)
-    messages = _texts(steps)
+    messages = [words for step in steps if (words := text(step.content))]
     if messages and final and messages[-1] != final:
         messages.append(final)
     authors = [step.author for step in steps if text(step.content)]
@@ -210,7 +196,8 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     turn.transfers = [name for name in called if isinstance(name, str)]
     turn.timestamp = invocation.creation_timestamp or None
     lengths = invocation.duration, invocation.model_duration, invocation.tool_duration
-    turn.latency_ms, turn.model_ms, turn.tool_ms = map(_milliseconds, lengths)
+    milliseconds = (None if seconds is None else length(seconds * 1000.0) for seconds in lengths)
+    turn.latency_ms, turn.model_ms, turn.tool_ms = milliseconds
     turn.inference_calls = None if events is None else sum(models)
     turn.usage = reduce(Usage.plus, usages) if usages else None
     return turn
@@ -225,7 +212,8 @@ def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
     nameless = None if all([call.name for call in calls]) else "an expected call names no tool"
     final, adk_final = text(invocation.final_response) or None, adk_text(invocation.final_response)
     made = ExpectedTurn(text(invocation.user_content), final, adk_text=adk_final, tool_calls=calls)
-    made.intermediate_responses, made.rubrics = _texts(steps), rubrics_of(invocation.rubrics)
+    made.intermediate_responses = [words for step in steps if (words := text(step.content))]
+    made.rubrics = rubrics_of(invocation.rubrics)
     made.adk_reads = not unread.strange.has_gaps
     made.unread = unread.strange.calls or unread.ignored.calls or nameless
     return made
@@ -233,12 +221,14 @@ def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
 
 def turn_context(invocations: Sequence[adk.Invocation]) -> JsonObject:
     """Returns `app_details` (the agents) and `grounding` (sources) by turn; absent if no turn states it."""
-
-    def described(agent: adk.AgentDetails) -> JsonObject:
-        return {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
-
-    apps = (invocation.app_details for invocation in invocations)
-    agents = [app and {name: described(held) for name, held in app.agent_details.items()} for app in apps]
+    agents: list[JsonObject | None] = []
+    for app in (invocation.app_details for invocation in invocations):
+        details = app.agent_details.items() if app else ()
+        described: JsonObject = {
+            name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
+            for name, agent in details
+        }
+        agents.append(described if app else None)
     steps = (_steps(invocation.intermediate_data) for invocation in invocations)
     sources = [[step.grounding_metadata for step in turn if step.grounding_metadata] for turn in steps]
     return {key: by_turn for key, by_turn in ((APP_DETAILS, agents), (GROUNDING, sources)) if any(by_turn)}
@@ -258,14 +248,6 @@ def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[Too
     steps = _steps(data)
     held = steps[:1] if isinstance(data, adk.IntermediateData) else steps
     return [call for step in held for call in tool_calls([step.content], step.author or None)]
-
-
-def _texts(steps: Sequence[adk.InvocationEvent]) -> list[str]:
-    return list(filter(None, (text(step.content) for step in steps)))
-
-
-def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else length(seconds * 1000.0)
 
 
 def rubrics_of(rubrics: Sequence[adk.AdkRubric] | None) -> list[Rubric]:
@@ -299,12 +281,12 @@ def _eval_case(case: adk.AdkEvalCase, eval_set_id: str | None) -> EvalCase:
 def unread_parts(invocation: adk.Invocation) -> AdkUnread:
     """Returns what is not read of an invocation."""
     unread, data = AdkUnread(), invocation.intermediate_data
-    _unread_content(invocation.user_content, unread, False)
-    _unread_content(invocation.final_response, unread, True)
-    for step in _steps(data):
-        _unread_content(step.content, unread, True)
+    contents = [step.content for step in _steps(data)]
+    unread.content(invocation.user_content, False)
+    for content in (invocation.final_response, *contents):
+        unread.content(content, True)
     known = [(call.name, call.args) for call in _calls(data)]
-    for call in tool_calls([invocation.final_response, *(step.content for step in _steps(data))]):
+    for call in tool_calls([invocation.final_response, *contents]):
         if (call.name, call.args) not in known:
             message = "a call beside the agent's words is not among the calls of the turn"
             unread.ignored.add(UNREAD, message, calls=True)

@@ -2,12 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import PurePosixPath
 from typing import TypeVar
 
 from turnwise.schemas import adk
 from turnwise.schemas import conversation as canonical
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import adk_sessions as event
@@ -17,7 +15,7 @@ from turnwise.transforms.formats.endings import UNKNOWN, End, context_tools, spe
 from turnwise.transforms.formats.fields import one_line_problems
 from turnwise.transforms.formats.identity import ANY, BOTH, OF_ANY, OF_STATE, stated_identity
 from turnwise.transforms.formats.messages.kinds import key_set, objects_in
-from turnwise.transforms.formats.registry import EventReader, ReadSettings, register_built_in
+from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import broke_off
 
 
@@ -153,23 +151,15 @@ def _is_session(record: JsonObject) -> bool:
     return "id" in record and any(map(_is_bare, objects_in(record.get("events"))))
 
 
-def _cases(value: JsonValue, record: canonical.Record, settings: ReadSettings) -> list[EvalCase | ValueError]:
-    return _singly(value, "eval_cases", cases.eval_cases)
-
-
-def _legacy(value: JsonValue, record: canonical.Record, settings: ReadSettings) -> list[EvalCase]:
-    stem = PurePosixPath(record.source).name.split(".")[0]
-    return cases.legacy_cases(value if isinstance(value, list) else [value], stem)
-
-
 # For example {"eval_set_id": "s", "eval_cases": [{"eval_id": "e", "conversation": [...]}]}
 register_built_in(
-    "adk_eval_set", 30, "ADK eval set", _has("eval_cases"), ("eval_set_id", "eval_cases"), read_cases=_cases
-)
+    "adk_eval_set", 30, "ADK eval set", _has("eval_cases"), ("eval_set_id", "eval_cases"),
+    read_cases=lambda value, *_: _singly(value, "eval_cases", cases.eval_cases),
+)  # fmt: skip
 # For example {"eval_id": "e", "conversation": [{"user_content": {"parts": [{"text": "Hi"}]}}]}
 register_built_in(
     "adk_eval_case", 40, "ADK eval case", lambda record: _HAS_ID(record) and _HAS_SCRIPT(record),
-    ("eval_id", "conversation"), read_cases=_cases,
+    ("eval_id", "conversation"), read_cases=lambda value, *_: cases.eval_cases(value),
 )  # fmt: skip
 # For example {"eval_set_id": "s", "eval_case_results": [{"eval_id": "e", "session_id": "7", ...}]}
 register_built_in(
@@ -206,11 +196,11 @@ register_built_in(
 register_built_in(
     "adk_legacy_case", 150, "ADK eval case before 1.0",
     lambda record: "name" in record and isinstance(record.get("data"), list),
-    ("name", "data", "initial_session"), read_cases=_legacy,
+    ("name", "data", "initial_session"), read_cases=cases.legacy_cases,
 )  # fmt: skip
 # For example [{"query": "Turn it off", "expected_tool_use": [{"tool_name": "off", "tool_input": {}}]}]
 register_built_in(
     "adk_legacy_rows", 160, "rows of an ADK eval case before 1.0",
-    _is_row, ("query", "expected_tool_use", "reference"), read_cases=_legacy,
+    _is_row, ("query", "expected_tool_use", "reference"), read_cases=cases.legacy_cases,
     is_list=lambda first: first.keys() == {"query"} or _is_row(first),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import chain, pairwise
 
@@ -19,7 +19,6 @@ from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
 from turnwise.transforms.text.dates import time_seconds
 
-_TEMPORARY = "temp:"
 _UNNUMBERED = -1
 
 
@@ -58,7 +57,7 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
         delta = _last([actions], "state_delta") if isinstance(actions, dict) else None
         for change in (value.get("state"), delta):
             if isinstance(change, dict):
-                state |= {key: item for key, item in change.items() if not key.startswith(_TEMPORARY)}
+                state |= {key: item for key, item in change.items() if not key.startswith("temp:")}
     if faults and not events:
         raise ValueError(faults[0])
     named = {name: _last(values, name) for name in ("app_name", "user_id")}
@@ -126,7 +125,30 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
                 session[name] = value[key]
         for index, event in enumerate(_events(value)):
             events.setdefault(endings.name_of(event) or f"{len(events)}:{index}", event)
-    as_adk = map(_event_agent_engine, events.values())
+    as_adk: list[JsonObject] = []
+    for value in events.values():
+        # As google-adk makes an event of the API's: `rawEvent` first, the outer names above it.
+        outer = snaked(value)
+        event = dict(as_object(outer.get("raw_event")))
+        if not event:
+            event = {key: outer[key] for key in ("content", "error_code", "error_message") if key in outer}
+            actions = event["actions"] = snaked(as_object(outer.get("actions")))
+            if "transfer_agent" in actions:
+                actions["transfer_to_agent"] = actions.pop("transfer_agent")
+            about = snaked(as_object(outer.get("event_metadata")))
+            event |= {key: about[key] for key in _METADATA if key in about}
+            custom = as_object(event.get("custom_metadata"))
+            if isinstance(custom.get("_usage_metadata"), dict):
+                event["usage_metadata"] = custom["_usage_metadata"]
+            if isinstance(custom.get("_compaction"), dict):
+                actions["compaction"] = custom["_compaction"]
+        event["id"] = endings.name_of(value).rpartition("/")[2] or endings.as_text(event.get("id"))
+        for key in ("author", "invocation_id"):
+            if outer.get(key):
+                event.pop(to_camel(key), None)
+                event[key] = outer[key]
+        stamp = time_seconds(outer.get("timestamp"))
+        as_adk.append(event if stamp is None else {**event, "timestamp": stamp})
     session["events"] = sorted(as_adk, key=lambda event: event.get("timestamp") or 0.0)
     conversation = session_conversation(session)
     conversation.source = "agent_engine"
@@ -134,31 +156,6 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     if pages and all(any(page.get(key) for key in _NEXT) for page in pages) and conversation.turns:
         fields.gaps(fields.MISSING, [_GOES_ON]).add_to(conversation.turns[-1])
     return conversation
-
-
-def _event_agent_engine(value: JsonObject) -> JsonObject:
-    """Returns an event as google-adk makes it of the API's: `rawEvent` first, the outer names above it."""
-    outer = snaked(value)
-    event: JsonObject = dict(as_object(outer.get("raw_event")))
-    if not event:
-        event = {key: outer[key] for key in ("content", "error_code", "error_message") if key in outer}
-        event["actions"] = snaked(as_object(outer.get("actions")))
-        if "transfer_agent" in event["actions"]:
-            event["actions"]["transfer_to_agent"] = event["actions"].pop("transfer_agent")
-        about = snaked(as_object(outer.get("event_metadata")))
-        event |= {key: about[key] for key in _METADATA if key in about}
-        custom = as_object(event.get("custom_metadata"))
-        if isinstance(custom.get("_usage_metadata"), dict):
-            event["usage_metadata"] = custom["_usage_metadata"]
-        if isinstance(custom.get("_compaction"), dict):
-            event["actions"]["compaction"] = custom["_compaction"]
-    event["id"] = endings.name_of(value).rpartition("/")[2] or endings.as_text(event.get("id"))
-    for key, names in (("author", ("author",)), ("invocation_id", ("invocation_id", "invocationId"))):
-        if outer.get(key):
-            event = {name: item for name, item in event.items() if name not in names}
-            event[key] = outer[key]
-    stamp = time_seconds(outer.get("timestamp"))
-    return event if stamp is None else {**event, "timestamp": stamp}
 
 
 # For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
@@ -182,10 +179,28 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
     state: JsonObject = {}
     for kind in ("app", "user"):
         state |= {f"{kind}:{key}": item for key, item in _object(session.get(f"{kind}_state")).items()}
+    state |= _object(session.get("state"))
+    made: list[JsonObject] = []
+    for row in events:
+        value = row.get("timestamp")  # seconds, or a text in UTC without its zone
+        time = time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
+        if whole := _object(row.get("event_data")):
+            stamped = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time}
+            made.append(stated(stamped) | whole)
+            continue
+        # Without that column of JSON, an event is put together from the others.
+        event = {key: _column(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
+        event["timestamp"] = time
+        for key in ("partial", "turn_complete", "interrupted"):
+            if isinstance(event.get(key), int):
+                event[key] = bool(event[key])
+        tools = row.get("long_running_tool_ids_json")
+        if isinstance(tools, str) and tools:
+            event["long_running_tool_ids"] = json_structure(tools)
+        made.append(stated(event))
     about = {key: session.get(key) for key in ("id", "app_name", "user_id")}
     pickled = {PICKLED: len(events)} if is_pickled else {}
-    state |= _object(session.get("state"))
-    return {**about, "state": state, "events": list(map(_event, events)), **pickled}
+    return {**about, "state": state, "events": made, **pickled}
 
 
 def _column(value: JsonValue) -> JsonValue:
@@ -199,25 +214,16 @@ def _object(value: JsonValue) -> JsonObject:
     return held if isinstance(held, dict) else {}
 
 
-def _event(row: JsonObject) -> JsonObject:
-    """Returns an event: as its column of JSON holds it, or put together from the columns."""
-    value = row.get("timestamp")  # seconds, or a text in UTC without its zone
-    time = time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
-    if whole := _object(row.get("event_data")):
-        about = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": time}
-        return stated(about) | whole
-    event = {key: _column(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
-    event["timestamp"] = time
-    for key in ("partial", "turn_complete", "interrupted"):
-        if isinstance(event.get(key), int):
-            event[key] = bool(event[key])
-    tools = row.get("long_running_tool_ids_json")
-    if isinstance(tools, str) and tools:
-        event["long_running_tool_ids"] = json_structure(tools)
-    return stated(event)
-
-
 _SESSION_KEYS = endings.spelt("last_update_time", "display_name") | {PICKLED}
+_EVENT_KEYS = endings.spelt(
+    *("output", "error_code", "logprobs_result", "cache_metadata", "citation_metadata", "node_info"),
+    *("live_session_resumption_update", "go_away", "voice_activity", "turn_complete_reason"),
+    *("avg_logprobs", "safety_ratings", "session_id", "app_name", "user_id", "state"),
+) | {"event_id"}
+_ACTION_KEYS = endings.spelt(
+    *("artifact_delta", "requested_auth_configs", "requested_tool_confirmations", "agent_state"),
+    *("render_ui_widgets", "route"),
+)
 
 
 def session_conversation(value: JsonValue) -> Conversation:
@@ -343,7 +349,11 @@ def _turn(events: Sequence[adk.AdkEvent], invocation: adk.Invocation, index: int
     unread = cases.AdkUnread()
     is_heard = any(event.output_transcription is not None for event in events)
     for event in events:
-        cases.unread_event(event, unread, not by_user(event), is_heard)
+        by_agent, strange = not by_user(event), unread.strange
+        unread.content(event.content, by_agent, is_heard)
+        strange.keys(event.model_extra or {}, _EVENT_KEYS, by_agent)
+        strange.keys(event.actions.model_extra or {}, _ACTION_KEYS, by_agent)
+        strange.keys((event.content.model_extra if event.content else None) or {}, frozenset(), by_agent)
     return unread.add_to(turn)
 
 
@@ -540,7 +550,12 @@ def is_spoken(event: adk.AdkEvent) -> bool:
 
 
 class _Words:
-    """Joins pieces of words; a run of them ends where somebody else speaks, and at a call."""
+    """Joins pieces of words; a run of them ends where somebody else speaks, and at a call.
+
+    A finished transcription holds what the pieces before it held, as does the last event of a streamed
+    answer; where it is missing, the pieces are joined. Of Live APIs that do not say that a transcription is
+    finished, google-adk does at the end of a turn (2.13: `models/gemini_llm_connection.py`).
+    """
 
     def __init__(self) -> None:
         self.events: list[adk.AdkEvent | None] = []  # None in place of pieces
@@ -548,15 +563,30 @@ class _Words:
         self._speaker = ""
         self._whole: tuple[_Voice, str, bool] | None = None
 
-    def add_piece(self, key: _Voice, event: adk.AdkEvent, text: str) -> None:
-        runs = self._runs.setdefault(key, [])
-        if not runs or (text and self._speaker != key[1]):
-            runs.append([])
-        self._speaker = key[1] if text else self._speaker
-        runs[-1].append((len(self.events), event, text))
-        self.events.append(None)
+    def add(self, event: adk.AdkEvent) -> None:
+        """Adds an event, which may end those of its invocation, too."""
+        spoken = event.input_transcription or event.output_transcription
+        author = "user" if event.input_transcription or by_user(event) else event.author
+        key = event.invocation_id, author
+        is_written = bool(cases.text(event.content))
+        text = (spoken.text or "") if spoken and not is_written else cases.text(event.content)
+        if event.partial or (spoken and not spoken.finished and not is_written):
+            runs = self._runs.setdefault(key, [])
+            if not runs or (text and self._speaker != author):
+                runs.append([])
+            self._speaker = author if text else self._speaker
+            runs[-1].append((len(self.events), event, text))
+            self.events.append(None)
+        elif text or (spoken and spoken.finished):
+            self._add_whole(key, event, text)
+        else:
+            self.events.append(event)
+            if any(part.function_call for part in cases.parts_of(event.content)):
+                self._speaker, self._whole = "", None
+        if event.turn_complete or event.interrupted:
+            self.close(event.invocation_id, "user" if event.interrupted else "")
 
-    def add_whole(self, key: _Voice, event: adk.AdkEvent, text: str) -> None:
+    def _add_whole(self, key: _Voice, event: adk.AdkEvent, text: str) -> None:
         """Adds a whole text; it holds what the pieces before it hold, or else ends them."""
         runs = self._runs.pop(key, [])
         last = runs[-1] if runs else []
@@ -577,9 +607,6 @@ class _Words:
         # Words of the user stand where they began: the agent may have answered before they were whole.
         index = last[0][0] if last and key[1] == "user" else len(self.events) - 1
         self.events[index] = _with_text(event, text or joined, key[1])
-
-    def pause(self) -> None:
-        self._speaker, self._whole = "", None
 
     def close(self, invocation: str | None, but: str = "") -> None:
         """Joins the pieces of an invocation (None: of all), but not those of one speaker."""
@@ -618,41 +645,18 @@ def _with_text(event: adk.AdkEvent, text: str, author: str) -> adk.AdkEvent:
 
 
 def whole_events(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
-    """Returns events without partial ones; what was spoken is the text of an event of its speaker.
-
-    A finished transcription holds what the pieces before it held, as does the last event of a streamed
-    answer; where it is missing, the pieces are joined. Of Live APIs that do not say that a transcription is
-    finished, google-adk does at the end of a turn (2.13: `models/gemini_llm_connection.py`).
-    """
+    """Returns events without partial ones; what was spoken is the text of an event of its speaker."""
     if not any(event.partial or is_spoken(event) for event in events):
         return list(events)
     words = _Words()
-    for event in (half for whole in events for half in _halves(whole)):
-        spoken = event.input_transcription or event.output_transcription
-        author = "user" if event.input_transcription or by_user(event) else event.author
-        key = event.invocation_id, author
-        is_written = bool(cases.text(event.content))
-        text = (spoken.text or "") if spoken and not is_written else cases.text(event.content)
-        if event.partial or (spoken and not spoken.finished and not is_written):
-            words.add_piece(key, event, text)
-        elif text or (spoken and spoken.finished):
-            words.add_whole(key, event, text)
-        else:
-            words.events.append(event)
-            if any(part.function_call for part in cases.parts_of(event.content)):
-                words.pause()
-        if event.turn_complete or event.interrupted:
-            words.close(event.invocation_id, "user" if event.interrupted else "")
+    for event in events:
+        if event.input_transcription and event.output_transcription:
+            # What the user said and what the agent said at once are two events.
+            words.add(event.model_copy(update={"output_transcription": None, "content": None}))
+            event = event.model_copy(update={"input_transcription": None})
+        words.add(event)
     words.close(None)
     return [event for event in words.events if event is not None]
-
-
-def _halves(event: adk.AdkEvent) -> Iterator[adk.AdkEvent]:
-    """Yields an event, or one for what the user said and one for what the agent said at once."""
-    if event.input_transcription and event.output_transcription:
-        yield event.model_copy(update={"output_transcription": None, "content": None})
-        event = event.model_copy(update={"input_transcription": None})
-    yield event
 
 
 def _live_turns(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:

@@ -24,7 +24,6 @@ from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 
 def _places_in(request: str) -> Places:
-    """Returns where requests at a path state the app version and the case."""
     return (
         (f"{request}.queryParams.parameters{BOTH}{request}.query_params.parameters", ANY),
         (f"{request}.queryParams{BOTH}{request}.query_params", Paths(app_version=FLOWS)),
@@ -108,13 +107,7 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
         if kind is None and not row.get("request_utterances"):
             unknown = next((key for key in given if key != "language_code"), "a request without input")
             log.unread.part(unknown)
-    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
-    actions = list(kinds.objects(tracing.get("actions"), "actions"))
-    for block in () if actions else kinds.objects(result.get("trace_blocks"), "traceBlocks"):
-        actions += kinds.objects(block.get("actions"), "actions")
-    for action in actions:
-        _action(_plain(action), log)
-    _webhooks(result, log)
+    has_actions = _add_calls(result, log)
     messages = list(kinds.objects(result.get("response_messages"), "responseMessages"))
     # What was sent while the agent still worked; the last response may hold it once more.
     earlier: list[JsonObject] = []
@@ -130,15 +123,36 @@ def _add_row(row: JsonObject, log: Dialogue) -> End | None:
         log.agent(str(row["response_utterances"]))
     # What a page of a flow says is its own text, or made of parameters and data stores.
     log.turn.variables = {**log.turn.variables, **kinds.as_object(result.get("parameters"))}
-    if not (actions or log.turn.tool_calls):
+    if not (has_actions or log.turn.tool_calls):
         log.turn.unknown_evidence = "the log does not hold what the page of a flow took its answer from"
     if not response:
         log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
     return next((end for end in reversed(ends) if end), None)
 
 
-def _webhooks(result: JsonObject, log: Dialogue) -> None:
-    """Adds the calls of webhooks, of which several lists say what is known, in the order of the calls."""
+# Their tag tells several uses of one webhook apart.
+_NAMES = ("webhook_display_names", "webhook_tags", "webhook_ids")
+
+
+def _add_calls(result: JsonObject, log: Dialogue) -> bool:
+    """Adds the calls of the agent's actions and of webhooks; returns whether the log holds any action."""
+    tracing = _plain(_plain(result.get("generative_info")).get("action_tracing_info"))
+    actions = list(kinds.objects(tracing.get("actions"), "actions"))
+    for block in () if actions else kinds.objects(result.get("trace_blocks"), "traceBlocks"):
+        actions += kinds.objects(block.get("actions"), "actions")
+    for action in map(_plain, actions):
+        if use := _plain(action.get("tool_use")):
+            shown_name, action_name, tool = (use.get(key) for key in ("display_name", "action", "tool"))
+            name = as_text(shown_name or action_name or tool)
+            log.call(name, use.get("input_action_parameters") or {}, None, as_text(tool) or "")
+            log.turn.tool_calls[-1].display_name = as_text(action_name) if shown_name else None
+            exception = _plain(_plain(action.get("status")).get("exception"))
+            if use.get("output_action_parameters") is not None or exception:
+                error = exception.get("error_message") or (True if exception else None)
+                log.result(use.get("output_action_parameters"), None, name, error)
+        for kind in sorted(action.keys() - _ACTIONS_WITHOUT_CALLS):
+            log.unread.part(kind)
+    # Of the calls of webhooks several lists say what is known, in the order of the calls.
     lists = (kinds.objects_in(result.get(f"webhook_{name}")) for name in ("statuses", "payloads"))
     names = next((held for key in _NAMES if isinstance(held := result.get(key), list) and held), [])
     if calls := list(zip_longest(names, *lists)):
@@ -148,25 +162,7 @@ def _webhooks(result: JsonObject, log: Dialogue) -> None:
         log.call(name, None)
         failed = bool(_plain(status).get("code"))
         log.result(payload or None, None, name, _plain(status).get("message") or True if failed else None)
-
-
-# Their tag tells several uses of one webhook apart.
-_NAMES = ("webhook_display_names", "webhook_tags", "webhook_ids")
-
-
-def _action(action: JsonObject, log: Dialogue) -> None:
-    use = _plain(action.get("tool_use"))
-    if use:
-        name = as_text(use.get("display_name") or use.get("action") or use.get("tool"))
-        tool = as_text(use.get("tool")) or ""
-        log.call(name, use.get("input_action_parameters") or {}, None, tool)
-        log.turn.tool_calls[-1].display_name = as_text(use.get("action")) if use.get("display_name") else None
-        exception = _plain(_plain(action.get("status")).get("exception"))
-        if use.get("output_action_parameters") is not None or exception:
-            error = exception.get("error_message") or (True if exception else None)
-            log.result(use.get("output_action_parameters"), None, name, error)
-    for kind in sorted(action.keys() - _ACTIONS_WITHOUT_CALLS):
-        log.unread.part(kind)
+    return bool(actions)
 
 
 _MARKUP = re.compile(r"<[^<>]*>")
@@ -231,16 +227,13 @@ def _history(value: JsonObject, record: Record) -> Conversation:
 _HISTORY = re.compile(r"/agents/[^/]+/conversations/[^/]+$")
 
 
-def _is_history(record: JsonObject) -> bool:
-    listed = kinds.objects_in(record.get("interactions"))
-    is_named = bool(_HISTORY.search(name_of(record)))
-    return is_named or any({"request", "response"} & item.keys() for item in listed)
-
-
 # For example {"name": ".../agents/a/conversations/c", "interactions": [{"request": {...}, ...}]}
 register_built_in(
-    "dialogflow_history", 85, "conversation history of Dialogflow CX", _is_history,
-    ("name", "interactions", "duration"),
+    "dialogflow_history", 85, "conversation history of Dialogflow CX",
+    lambda record: (
+        bool(_HISTORY.search(name_of(record)))
+        or any({"request", "response"} & item.keys() for item in kinds.objects_in(record.get("interactions")))
+    ), ("name", "interactions", "duration"),
     read_log=lambda value, record, settings: [_history(kinds.as_object(value), record)],
     time_keys=("startTime", "start_time"),
     places=(("", ANY), *_places_in("interactions.request"), ("", Paths(app_version=FLOWS))),
@@ -262,17 +255,6 @@ def _segments(held: JsonObject) -> list[JsonObject]:
     return [_plain(item) for item in kinds.objects_in(listed or held.get("sentences") or held.get("entries"))]
 
 
-def _speaker(segment: JsonObject, channels: JsonObject) -> JsonValue:
-    """Returns whose words a segment is: of the user, of the agent, of a person, or as the log names it."""
-    participant = _plain(segment.get("segment_participant"))
-    role = kinds.first_of({**participant, **segment}, ("participant_role", "role"))
-    tag = segment.get("channel_tag")
-    if role in (None, "ROLE_UNSPECIFIED", 0) and tag is not None:
-        by_channel = {channels.get("customer_channel"): kinds.USER, channels.get("agent_channel"): "person"}
-        return by_channel.get(tag, role)
-    return _SPEAKERS.get(role, role) if isinstance(role, str | int) else role
-
-
 def _insights(value: JsonObject, record: Record) -> Conversation:
     """Returns a conversation of Insights; what a person said after the automated agent is left out."""
     held, log, end = _plain(value), Dialogue(), None
@@ -281,7 +263,19 @@ def _insights(value: JsonObject, record: Record) -> Conversation:
         lacks = "its column `sentences` says" if "conversation_name" in held else "`view=FULL` lists"
         raise ValueError(f"no transcript that says who spoke: {lacks} it")
     channels = _plain(held.get("call_metadata"))
-    runs = [(key, list(run)) for key, run in groupby(segments, lambda item: _speaker(item, channels))]
+    spoken: list[tuple[JsonValue, JsonObject]] = []
+    for segment in segments:
+        # Whose words it is: of the user, of the agent, of a person, or as the log names it.
+        participant = _plain(segment.get("segment_participant"))
+        role = kinds.first_of({**participant, **segment}, ("participant_role", "role"))
+        tag = segment.get("channel_tag")
+        if role in (None, "ROLE_UNSPECIFIED", 0) and tag is not None:
+            people = {channels.get("customer_channel"): kinds.USER, channels.get("agent_channel"): "person"}
+            spoken.append((people.get(tag, role), segment))
+        else:
+            spoken.append((_SPEAKERS.get(role, role) if isinstance(role, str | int) else role, segment))
+    by_speaker = groupby(spoken, lambda pair: pair[0])
+    runs = [(speaker, [segment for _, segment in run]) for speaker, run in by_speaker]
     speakers = [speaker for speaker, _ in runs]
     log.general.add(CONTENT_OFF, _WORDS_ONLY, calls=True)
     if kinds.AGENT in speakers and "person" in speakers[speakers.index(kinds.AGENT) :]:
@@ -366,12 +360,6 @@ def _whole(value: JsonObject) -> JsonObject:
     return inner if isinstance(inner, dict) and "trace" in inner and "sessionId" in inner else value
 
 
-def _fits(record: JsonObject) -> bool:
-    part = _whole(record)
-    traces = kinds.as_object(part.get("trace"))
-    return "sessionId" in part and any(kind.endswith("Trace") for kind in traces)
-
-
 def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [_whole(value) for value in values]
     log, is_over = Dialogue(), True
@@ -422,8 +410,11 @@ def _join_bedrock(session_id: str, values: Sequence[JsonObject]) -> Conversation
 
 # For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
 register_built_in(
-    "bedrock_agents", 88, "traces of Amazon Bedrock Agents", _fits,
-    ("sessionId", "agentId", "eventTime", "trace"), time_keys=("eventTime",), events=EventReader(
+    "bedrock_agents", 88, "traces of Amazon Bedrock Agents",
+    lambda record: (
+        "sessionId" in _whole(record)
+        and any(kind.endswith("Trace") for kind in kinds.as_object(_whole(record).get("trace")))
+    ), ("sessionId", "agentId", "eventTime", "trace"), time_keys=("eventTime",), events=EventReader(
         locate=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_bedrock),
 )  # fmt: skip
 

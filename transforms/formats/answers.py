@@ -22,8 +22,8 @@ from turnwise.transforms.formats.registry import register_built_in
 
 _PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
-_SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
+_Source: TypeAlias = engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo
 _Answered: TypeAlias = tuple[str | None, engine.Answer, ReadProblems, JsonObject]
 """A question, its answer, what of them could not be read, and the answer as it is logged."""
 _PART = re.compile(r"(?:Answer|Session\.turns\[\d+\]\.detailed_?[aA]nswer)\.(\w+)(?:\[\d+\])?(?:\.(\w+))?")
@@ -57,7 +57,7 @@ def _answer_turn(index: int, answered: _Answered, tool_name: str) -> Turn:
     unread = Unread()
     for logged in objects_in(raw.get("steps")):
         for item in objects_in(logged.get("actions")):
-            if item.keys().isdisjoint(_SEARCH):
+            if item.keys().isdisjoint(("searchAction", "search_action")):
                 unread.part(next((name for name in item if name != "observation"), "action"), False)
     return unread.add_to(turn)
 
@@ -78,7 +78,21 @@ def _grounded(answer: engine.Answer, problems: list[Problem], unread: list[str])
         sources = [source.reference_id for source in claim.sources]
         support = claim.grounding_score, claim.grounding_check_required
         made.claims.append(grounded.GroundedClaim(claim.start_index, claim.end_index, *support, sources))
-    made.references = list(map(_reference, answer.references))
+    for reference in answer.references:
+        chunk, document = reference.chunk_info, reference.unstructured_document_info
+        source: _Source | None = document or reference.structured_document_info
+        chunks: Sequence[engine.ReferenceChunkInfo | engine.ChunkContent]
+        chunks = document.chunk_contents if document else ()
+        if chunk is not None:
+            source, chunks = chunk.document_metadata, [chunk]
+        listed = grounded.Reference(texts=[held.content for held in chunks if held.content])
+        relevances = [held.relevance_score for held in chunks if held.relevance_score is not None]
+        if relevances and len(relevances) == len(chunks):
+            listed.relevance = max(relevances)
+        if source is not None:
+            listed.title, listed.uri = source.title or None, source.uri or None
+            listed.document, listed.data = source.document or None, source.struct_data
+        made.references.append(listed)
     for rating in answer.safety_ratings:
         likely = _name(rating.probability), rating.probability_score
         severe = _name(rating.severity), rating.severity_score
@@ -96,26 +110,6 @@ def _grounded(answer: engine.Answer, problems: list[Problem], unread: list[str])
 
 def _name(value: OpenEnum) -> str | None:
     return value.name if value else None
-
-
-_Source: TypeAlias = engine.DocumentMetadata | engine.UnstructuredDocumentInfo | engine.StructuredDocumentInfo
-
-
-def _reference(reference: engine.AnswerReference) -> grounded.Reference:
-    chunk, document = reference.chunk_info, reference.unstructured_document_info
-    source: _Source | None = document or reference.structured_document_info
-    chunks: Sequence[engine.ReferenceChunkInfo | engine.ChunkContent]
-    chunks = document.chunk_contents if document else ()
-    if chunk is not None:
-        source, chunks = chunk.document_metadata, [chunk]
-    made = grounded.Reference(texts=[chunk.content for chunk in chunks if chunk.content])
-    relevances = [chunk.relevance_score for chunk in chunks if chunk.relevance_score is not None]
-    if relevances and len(relevances) == len(chunks):
-        made.relevance = max(relevances)
-    if source is not None:
-        made.title, made.uri = source.title or None, source.uri or None
-        made.document, made.data = source.document or None, source.struct_data
-    return made
 
 
 # Answers of a search engine, as an object.
@@ -171,11 +165,10 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
     record = _as_reply(value) if _is_flat(value) else value
-    if "turns" in record:
-        header, answered, only = record, _answers_of(record["turns"]), engine.Answer()
-    else:
-        header, answered = as_object(record.get("session")), [_single(record)]
-        only = answered[0][1]
+    answered = _answered(record)
+    is_session = "turns" in record
+    header = record if is_session else as_object(record.get("session"))
+    only = engine.Answer() if is_session else answered[0][1]
     turns = [_answer_turn(index, given, config.tool_name) for index, given in enumerate(answered)]
     answers = [turn.grounded for turn in turns if turn.grounded is not None]
     about = {key: item for key, item in header.items() if key != "turns"}
@@ -197,11 +190,12 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     return made
 
 
-def _answers_of(turns: JsonValue) -> list[_Answered]:
-    if not isinstance(turns, list):
-        raise ValueError("Session.turns: a repeated field must be a JSON array")
+def _answered(value: JsonObject) -> list[_Answered]:
+    """Returns the answers of a session, or the one of a reply."""
     answered: list[_Answered] = []
-    for index, raw in enumerate(turns):
+    if not isinstance(value.get("turns", []), list):
+        raise ValueError("Session.turns: a repeated field must be a JSON array")
+    for index, raw in enumerate(value.get("turns", ())):
         label, logged = f"Session.turns[{index}]", as_object(raw)
         message, problems = read_lenient(engine.SessionTurn, logged, label, _PLACEHOLDERS)
         if not isinstance(raw, dict):
@@ -209,10 +203,8 @@ def _answers_of(turns: JsonValue) -> list[_Answered]:
         asked = message.query.text if message.query else None
         body = as_object(logged.get("detailedAnswer") or logged.get("detailed_answer"))
         answered.append((asked, message.detailed_answer or engine.Answer(), problems, body))
-    return answered
-
-
-def _single(value: JsonObject) -> _Answered:
+    if "turns" in value:
+        return answered
     body = value["answer"] if isinstance(value.get("answer"), dict) else value
     if body is value and not any(to_camel(str(key)) in _FIELDS for key in value):
         raise ValueError("neither an Answer, nor a reply or a session that holds one")
@@ -224,7 +216,8 @@ def _single(value: JsonObject) -> _Answered:
     last = named[-1:] or [turn for turn in turns[-1:] if not (answer.name and turn.get("answer"))]
     queries = (holder.get("query") for holder in (value, *last))
     texts = (query.get("text") if isinstance(query, dict) else query for query in queries)
-    return next((text for text in texts if isinstance(text, str)), None), answer, problems, body
+    question = next((text for text in texts if isinstance(text, str)), None)
+    return [(question, answer, problems, body)]
 
 
 # Grounded answers in a flat spelling, as replies with a question.

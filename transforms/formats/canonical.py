@@ -82,7 +82,12 @@ def read_conversation(data: bytes) -> Conversation:
     except (ValueError, RecursionError):
         conversation, states_once = _repaired(data), False
     if not states_once:
-        _check_keys(data)
+        try:
+            is_deep = data.count(b"{") + data.count(b"[") > _DEEPEST
+            stated = from_json(data) if is_deep else orjson.loads(data)
+        except orjson.JSONDecodeError:
+            stated = from_json(data)
+        check_keys(data, stated)
     # Turns are numbered by their position; where the record numbers them, a leap is a finding of its turn.
     are_stated, before = False, -1
     for turn in conversation.turns:
@@ -175,7 +180,9 @@ def _add_inner_calls(turn: Turn) -> None:
     Who waits for a tool calls nothing: what started later and ended before it was called by that agent.
     """
     calls = turn.tool_calls
-    if not any(_is_agent(call) for call in calls) or any(call.agent or call.inside for call in calls):
+    named = ((call.name, snake(call.name or "").split("_")) for call in calls)
+    agents = {name for name, words in named if "agent" in words and words[0] not in _OF_AGENTS}
+    if not agents or any(call.agent or call.inside for call in calls):
         return
     spans: dict[str | None, list[tuple[float, float]]] = {}
     for span in turn.spans:
@@ -186,18 +193,13 @@ def _add_inner_calls(turn: Turn) -> None:
     known = {name for name, times in spans.items() if len(times) == counts[name]}
     timed = [(call, *spans[call.name].pop(0)) for call in calls if call.name in known]
     for outer, begun, over in timed:
-        for call, start, end in timed if _is_agent(outer) else ():
+        for call, start, end in timed if outer.name in agents else ():
             if begun + _TOGETHER < start and end < over:
                 call.agent = call.inside = outer.name
 
 
 _OF_AGENTS = word_set("assign check contact create delete fetch find get list lookup rate read")
 """Verbs of tools that look after agents, as `find_travel_agent`, and are none."""
-
-
-def _is_agent(call: ToolCall) -> bool:
-    words = snake(call.name or "").split("_")
-    return "agent" in words and words[0] not in _OF_AGENTS
 
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
@@ -222,17 +224,6 @@ def _states_once(data: bytes, decoded: Conversation | EvalCase) -> bool:
         return False
     colons = data.count(b":") - again.count(b":")
     return colons == data.count(_NUMBERED) - again.count(_NUMBERED)
-
-
-def _check_keys(data: bytes) -> None:
-    """Raises ValueError if an object of a record states one key twice, or it is nested too deeply."""
-    if data.count(b"{") + data.count(b"[") <= _DEEPEST:
-        try:
-            check_keys(data, orjson.loads(data))
-            return
-        except orjson.JSONDecodeError:
-            pass
-    check_keys(data, from_json(data))
 
 
 def _read_recording(data: bytes) -> Conversation:
@@ -298,7 +289,22 @@ def _repaired(data: bytes) -> Conversation:
     value = from_json(data)
     if not isinstance(value, dict):
         raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {type(value).__name__}")
-    conversation = canonical(Conversation, _conversation(value), _CANONICAL_WHAT)
+    fields = {key: item for key, item in value.items() if item is not None and key in _FIELDS}
+    for key in ("conversation_id", "eval_id", "eval_set_id", "app_version", "user_id"):
+        if key in fields:
+            fields[key] = endings.as_text(fields[key])
+    turns = value.get("turns")
+    last = turns[-1] if isinstance(turns, list) and turns and isinstance(turns[-1], dict) else {}
+    end = endings.agreed_end(endings.record_end(value), endings.marked_end(last))
+    if end == endings.UNKNOWN:
+        reasons = map(endings.stated_reason, (last, value))
+        end = endings.reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
+    fields["ended"], fields["ended_detail"] = end
+    _repair(fields, _turn, "turns")
+    _repair(fields, partial(_expected, ExpectedOutcome), "expected")
+    if "tools" in fields:
+        fields["tools"] = endings.declared_tools(fields["tools"])
+    conversation = canonical(Conversation, fields, _CANONICAL_WHAT)
     for index, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
         if raw and _TURN_FIELDS.isdisjoint(raw):
             shown = ", ".join(list(raw)[:8])
@@ -327,25 +333,6 @@ def _repaired(data: bytes) -> Conversation:
 def _with_expectations(value: JsonObject, known: frozenset[str]) -> frozenset[str]:
     """Returns known keys with those of expectations, whose unread keys are reported separately."""
     return known if value.keys() <= known else known | {n for n in value if snake(n).startswith("expect")}
-
-
-def _conversation(value: JsonObject) -> JsonObject:
-    fields = {key: item for key, item in value.items() if item is not None and key in _FIELDS}
-    for key in ("conversation_id", "eval_id", "eval_set_id", "app_version", "user_id"):
-        if key in fields:
-            fields[key] = endings.as_text(fields[key])
-    turns = value.get("turns")
-    last = turns[-1] if isinstance(turns, list) and turns and isinstance(turns[-1], dict) else {}
-    end = endings.agreed_end(endings.record_end(value), endings.marked_end(last))
-    if end == endings.UNKNOWN:
-        reasons = map(endings.stated_reason, (last, value))
-        end = endings.reasons_end(reasons, is_call=False, has_answer=bool(last.get("agent")))
-    fields["ended"], fields["ended_detail"] = end
-    _repair(fields, _turn, "turns")
-    _repair(fields, partial(_expected, ExpectedOutcome), "expected")
-    if "tools" in fields:
-        fields["tools"] = endings.declared_tools(fields["tools"])
-    return fields
 
 
 def _turn(value: JsonObject) -> JsonObject:
@@ -394,7 +381,6 @@ def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *key
 
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
-_MERGED = ("state", "labels", "meta")
 _ENDS = (endings.ENDED, *endings.TERMINATIONS)
 _NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time", "user_id")
 _SET = (*_NAMES, "tags", "expected", endings.DETAIL, *_ENDS)
@@ -406,19 +392,17 @@ def _locate(value: JsonObject) -> tuple[str, int]:
     conversation_id = endings.as_text(value.get("conversation_id"))
     if not conversation_id:
         raise ValueError("an event needs a conversation_id")
-    return conversation_id, _turn_index(value)
+    return conversation_id, _turn_index(value)[1]
 
 
-def _turn_index(value: JsonObject) -> int:
-    try:
-        return msgspec.convert(_stated_index(value), _Index, strict=False)
-    except msgspec.ValidationError:
-        return _UNKNOWN
-
-
-def _stated_index(value: JsonObject) -> JsonValue:
+def _turn_index(value: JsonObject) -> tuple[JsonValue, int]:
+    """Returns the turn index that an event states, as stated and as a number (-1: unknown)."""
     turn = value.get("turn")
-    return value.get("turn_index", turn.get("turn_index") if isinstance(turn, dict) else None)
+    stated = value.get("turn_index", turn.get("turn_index") if isinstance(turn, dict) else None)
+    try:
+        return stated, msgspec.convert(stated, _Index, strict=False)
+    except msgspec.ValidationError:
+        return stated, _UNKNOWN
 
 
 def _joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> Conversation:
@@ -438,11 +422,11 @@ def _joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> 
         for name, item in event.items():
             if item is not None and (name in _SET or name not in _OWN):
                 fields[name] = item
-        for name in _MERGED:
+        for name in ("state", "labels", "meta"):
             if isinstance(event.get(name), dict):
                 fields[name] = {**fields.get(name, {}), **event[name]}
         time: JsonValue = event.get("event_time")
-        turn, index = event.get("turn"), _turn_index(event)
+        turn, (_, index) = event.get("turn"), _turn_index(event)
         is_timed = time_seconds(time) is not None
         if is_timed and start_time is None:
             start_time = rfc3339(time)
@@ -457,7 +441,7 @@ def _joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> 
     turns = [*unnumbered, *(numbered[index] for index in sorted(numbered))]
     faults: list[str] = []
     for event in later:
-        turn, stated, index = event.get("turn"), _stated_index(event), _turn_index(event)
+        turn, (stated, index) = event.get("turn"), _turn_index(event)
         if not isinstance(turn, dict | None):
             faults.append(f"turn: a JSON object is needed, not {type(turn).__name__}")
         elif stated is not None and index == _UNKNOWN:
@@ -493,37 +477,22 @@ def _is_recording(record: JsonObject) -> bool:
 
 
 # For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
-registry.register_format(
-    registry.Format(
-        name="turnwise",
-        places=(("", Paths(app_version=("app_version",))),),
-        help="turnwise's own canonical JSON",
-        keys=("conversation_id", "turns"),
-        rank=10,
-        recognises=_is_recording,
-        recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
-        looks_right=looks_canonical,
-        read_text=_read_recording,
-        read_cases=lambda value, record, settings: [read_case(record.data)],
-        read_case_text=read_plain_case,
-    )
-)
+registry.register_built_in(
+    "turnwise", 10, "turnwise's own canonical JSON", _is_recording, ("conversation_id", "turns"),
+    has_rubrics=True, places=(("", Paths(app_version=("app_version",))),), looks_right=looks_canonical,
+    recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
+    read_text=_read_recording, read_case_text=read_plain_case,
+    read_cases=lambda value, record, settings: [read_case(record.data)],
+)  # fmt: skip
 # For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
-registry.register_format(
-    registry.Format(
-        name="turn_event",
-        help="turnwise's own events, one turn a record",
-        keys=("conversation_id", "turn_index", "turn"),
-        rank=20,
-        recognises=_is_turn_event,
-        events=registry.EventReader(
-            locate=_locate,
-            is_end=lambda value: value.get("end") is True or any(value.get(name) for name in _ENDS),
-            join=_joined_conversation,
-            is_checked=True,
-        ),
-    )
-)
+registry.register_built_in(
+    "turn_event", 20, "turnwise's own events, one turn a record", _is_turn_event,
+    ("conversation_id", "turn_index", "turn"), has_rubrics=True,
+    events=registry.EventReader(
+        locate=_locate, join=_joined_conversation, is_checked=True,
+        is_end=lambda value: value.get("end") is True or any(value.get(name) for name in _ENDS),
+    ),
+)  # fmt: skip
 
 
 _WHAT = "not an eval case"

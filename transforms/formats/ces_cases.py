@@ -179,7 +179,6 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[
 
 
 def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config: CesConfig) -> EvalCase:
-    """Returns the golden of a group of rows; raises ValueError if a row is invalid."""
     if len(begun_at) > 1:  # it is not clear which of the rows below are whose
         places = ", ".join(map(str, begun_at[:-1]))
         remedy = "state it in the first row of an evaluation only, and another one for each evaluation"
@@ -199,35 +198,28 @@ def _golden_of_rows(rows: Sequence[JsonObject], begun_at: Sequence[int], config:
             raise ValueError(f"turn_index: a whole number is needed, not {stated!r}") from None
         if turns and index < max(turns):
             raise ValueError(f"turn_index: {index} stands below {max(turns)}")
-        steps, step = turns.setdefault(index, []), _step(row)
-        if step is None:
-            unread.add(f"rows of the type {row['action_type']}")
+        steps, kind = turns.setdefault(index, []), row["action_type"]
+        if kind == "INPUT_TEXT":
+            steps.append({"userInput": {"text": row.get("text_content") or ""}})
+        elif kind == "INPUT_UPDATED_VARIABLES":
+            steps.append({"userInput": {"variables": _object(row, "updated_variables_json")}})
+        elif kind == "EXPECTATION_TEXT":
+            chunk = {"text": row.get("text_content") or ""}
+            message = {"role": row.get("response_agent") or "agent", "chunks": [chunk]}
+            note = {"note": row["expectation_note"]} if row.get("expectation_note") else {}
+            steps.append({"expectation": {"agentResponse": message, **note}})
+        elif kind == "EXPECTATION_TOOL_CALL" and row.get("tool_name"):
+            args = next((_object(row, key) for key in row if key.endswith(_ARGS)), {})
+            steps.append({"expectation": {"toolCall": {"tool": row["tool_name"], "args": args}}})
         else:
-            steps.append(step)
-            left = [key for key in row if row[key] and key not in _READ and not key.endswith(_ARGS)]
-            unread |= {f"the column {key}" for key in left}
+            unread.add(f"rows of the type {kind}")
+            continue
+        left = [key for key in row if row[key] and key not in _READ and not key.endswith(_ARGS)]
+        unread |= {f"the column {key}" for key in left}
     golden = {"turns": [{"steps": steps} for steps in turns.values()]}
     case = eval_case(dump_json({"displayName": name, "golden": golden}), config)
     case.unread = f"not read: {', '.join(sorted(unread))}" if unread else None
     return case
-
-
-def _step(row: JsonObject) -> JsonObject | None:
-    """Returns the step of a row; None: its type is not read."""
-    kind = row.get("action_type")
-    if kind == "INPUT_TEXT":
-        return {"userInput": {"text": row.get("text_content") or ""}}
-    if kind == "INPUT_UPDATED_VARIABLES":
-        return {"userInput": {"variables": _object(row, "updated_variables_json")}}
-    if kind == "EXPECTATION_TEXT":
-        chunk = {"text": row.get("text_content") or ""}
-        message = {"role": row.get("response_agent") or "agent", "chunks": [chunk]}
-        note = {"note": row["expectation_note"]} if row.get("expectation_note") else {}
-        return {"expectation": {"agentResponse": message, **note}}
-    if kind == "EXPECTATION_TOOL_CALL" and row.get("tool_name"):
-        args = next((_object(row, key) for key in row if key.endswith(_ARGS)), {})
-        return {"expectation": {"toolCall": {"tool": row["tool_name"], "args": args}}}
-    return None
 
 
 def _object(row: JsonObject, key: str) -> JsonObject:
@@ -245,18 +237,6 @@ register_built_in(
 )  # fmt: skip
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
-_SCRIPTS = frozenset(("golden", "scenario"))
-
-
-def _lists(holder: JsonValue, key: str, name: str) -> bool:
-    """Returns whether an object lists, under a key, any object with a name in it."""
-    return any(name in item for item in objects_in(as_object(holder).get(key)))
-
-
-def _is_evaluation(record: JsonObject) -> bool:
-    # The scenario of DeepEval is a text.
-    is_script = any(not isinstance(record[key], str) for key in record.keys() & _SCRIPTS)
-    return is_script or "/evaluations/" in name_of(record)
 
 
 def _wire(value: JsonObject) -> bytes:
@@ -281,13 +261,16 @@ register_built_in(
 )  # fmt: skip
 # For example {"displayName": "Refund", "golden": {"turns": [{"steps": [{"userInput": {"text": "Hi"}}]}]}}
 register_built_in(
-    "ces_evaluation", 110, "CES Evaluation (proto3 JSON)", _is_evaluation, ("displayName", "golden"),
+    "ces_evaluation", 110, "CES Evaluation (proto3 JSON)",
+    lambda record: (  # the scenario of DeepEval is a text
+        "/evaluations/" in name_of(record)
+        or any(not isinstance(record[key], str) for key in record.keys() & {"golden", "scenario"})
+    ), ("displayName", "golden"),
     other_keys=(("displayName", "scenario"),),
     read_cases=lambda value, record, settings: [eval_case(_wire(value), settings.ces)],
 )  # fmt: skip
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
-_TRANSFER = "transfer_to_agent"
 _COMPARED: dict[JsonValue, Literal["EQUALS", "CONTAINS"]] = {"contains": "CONTAINS", "equals": "EQUALS"}
 _GOLDEN_KEYS = frozenset(("conversation", "tags", "turns", "expectations", "session_parameters"))
 _TURN_KEYS = frozenset(("user", "event", "agent", "tool_calls"))
@@ -336,7 +319,7 @@ def _turn(turn: JsonObject, path: str) -> JsonObject:
         name, args = as_text(call.get("action")), as_object(call.get("args"))
         if not name:
             raise ValueError(f"{path}: a tool call has no action")
-        if name == _TRANSFER and (call.get("agent") or args.get("agent")):
+        if name == "transfer_to_agent" and (call.get("agent") or args.get("agent")):
             target = call.get("agent") or args.get("agent")
             steps.append({"expectation": {"agentTransfer": {"targetAgent": target}}})
             continue
@@ -381,7 +364,7 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
 # For example {"conversations": [{"conversation": "Refund", "turns": [{"user": "Hi", "agent": "Hello"}]}]}
 register_built_in(
     "ces_goldens", 102, "goldens and turn checks of the CES command line (YAML)",
-    lambda record: _lists(record, "conversations", "conversation"),
+    lambda record: any("conversation" in item for item in objects_in(record.get("conversations"))),
     ("conversations", "common_session_parameters"), read_cases=_read_community,
 )  # fmt: skip
 
@@ -406,6 +389,6 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
 # For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
 register_built_in(
     "ces_simulations", 104, "simulations of the CES command line (YAML)",
-    lambda record: _lists(record, "evals", "steps"), ("evals",),
+    lambda record: any("steps" in item for item in objects_in(record.get("evals"))), ("evals",),
     read_cases=lambda value, *_: list(_scenarios(value)),
 )  # fmt: skip

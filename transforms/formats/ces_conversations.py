@@ -39,9 +39,16 @@ _NO_CALLS = "the trace shows {} tool calls, and the messages hold {}"
 _NO_SUCH_CALL = "the trace shows a call of {!r}, which no message holds"
 
 
-def _conversation(value: JsonObject) -> canonical.Conversation:
+def _conversation(given: JsonObject) -> canonical.Conversation:
     """Converts a CES Conversation leniently; beyond CES: `evaluation`, `tools`, `ended`, `ended_detail`."""
-    value = {key: _cell(key, item) for key, item in value.items()}
+    value: JsonObject = {}
+    for key, item in given.items():
+        value[key] = item
+        if isinstance(item, str) and key in _CELLS:
+            # A cell of a table holds a list as a JSON text, and a time as BigQuery's exports write it.
+            is_list = key in ("turns", "messages")
+            seconds = time_seconds(item) if " " in item and not is_list else None
+            value[key] = decoded(item) if is_list else item if seconds is None else rfc3339(seconds)
     message = ces.CesConversation.from_value(value, lenient=True)
     turns = message.turns or ([ces.ConversationTurn(messages=message.messages)] if message.messages else [])
     logged = value.get("turns") or ([{"messages": value["messages"]}] if value.get("messages") else [])
@@ -62,18 +69,7 @@ def _conversation(value: JsonObject) -> canonical.Conversation:
     return whole
 
 
-def _cell(key: str, item: JsonValue) -> JsonValue:
-    """Returns what a cell of a table holds: lists as JSON texts, times as BigQuery's exports write them."""
-    if not isinstance(item, str) or key not in _CELLS:
-        return item
-    if key in ("turns", "messages"):
-        return decoded(item)
-    seconds = time_seconds(item) if " " in item else None
-    return item if seconds is None else rfc3339(seconds)
-
-
 def _logged_turn(index: int, message: ces.ConversationTurn, raw: JsonObject) -> Turn:
-    """Converts a turn, and adds the unread parts of its raw form."""
     turn, asked = Turn(turn_index=index), list[str]()
     for part in message.messages:
         _add_message(turn, part, asked)
@@ -192,15 +188,12 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
     turn.inference_calls = len(models)
     reports: list[canonical.Usage] = []
     for model in models:
-        sent, got = (_tokens(model.get(f"{side} token count")) for side in ("input", "output"))
+        stated_counts = [model.get(f"{side} token count") for side in ("input", "output")]
+        sent, got = (int(count) if isinstance(count, int | float) else None for count in stated_counts)
         reports.append(canonical.Usage(sent, got, model=endings.as_text(model.get("model"))))
     counts = [n for report in reports for n in (report.input_tokens, report.output_tokens) if n is not None]
     if counts and min(counts) >= 0:
         turn.usage = reduce(canonical.Usage.plus, reports)
-
-
-def _tokens(value: JsonValue) -> int | None:
-    return int(value) if isinstance(value, int | float) else None
 
 
 def _descendants(span: ces.Span) -> Iterator[ces.Span]:
@@ -324,9 +317,6 @@ def without_underscores(value: JsonValue) -> JsonValue:
     return {"type" if key == "type_" else key: item for key, item in inner.items()}
 
 
-END_SESSION = "end_session"
-
-
 def _session_end(
     last: Turn | None, root: Span | None = None, metadata: JsonObject | None = None
 ) -> endings.End:
@@ -337,7 +327,7 @@ def _session_end(
     """
     if last is None:
         return endings.UNKNOWN
-    calls = (call.args or {} for call in reversed(last.tool_calls) if call.name == END_SESSION)
+    calls = (call.args or {} for call in reversed(last.tool_calls) if call.name == "end_session")
     args = next(calls, metadata)
     if args is not None:
         is_escalated = args.get("session_escalated") in (True, "true", "True")

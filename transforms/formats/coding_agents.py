@@ -44,7 +44,18 @@ def _is_entry(value: JsonObject) -> bool:
 def _read_claude(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
     if not isinstance(value, list):
         raise ValueError("one line of a session log; such a log is read as a whole file")
-    chains = [(entries, *_chain(entries)) for entries in _segments(list(objects(value, "lines")))]
+    # `/clear` and another session id start a conversation.
+    segments: list[list[JsonObject]] = [[]]
+    session: JsonValue = None
+    for entry in objects(value, "lines"):
+        content, session_id = _content_of(entry), entry.get("sessionId") or session
+        cleared = isinstance(content, str) and "<command-name>/clear" in content
+        if cleared or session not in (None, session_id):
+            segments.append([])
+        session = session_id
+        if not cleared:
+            segments[-1].append(entry)
+    chains = [(entries, *_chain(entries)) for entries in segments if entries]
     spoken = enumerate(chain for chain in chains if any(map(_is_spoken, chain[1])))
     return [_conversation(*chain, record, number) for number, chain in spoken]
 
@@ -78,7 +89,8 @@ def _conversation(
             turn.usage, endings.token_counts(as_object(reply.get("usage"))), reply.get("model")
         )
         turn.inference_calls = (turn.inference_calls or 0) + 1
-    inner = sum(map(is_anthropic_block, (b for e in entries if e.get("isSidechain") for b in _blocks_of(e))))
+    beneath = (b for e in entries if e.get("isSidechain") for b in objects_in(_content_of(e)))
+    inner = sum(map(is_anthropic_block, beneath))
     if inner and not kept[0].get("isSidechain"):
         log.general.add("SubAgent", f"{inner} calls and results of sub-agents are left out")
     if beside:
@@ -98,7 +110,6 @@ def _conversation(
 
 
 def _is_spoken(entry: JsonObject) -> bool:
-    """Returns whether an entry is something that the user or the agent said."""
     if entry.get("isMeta") or entry.get("isCompactSummary"):
         return False
     content = _content_of(entry)
@@ -143,7 +154,6 @@ _CLAUDE_STREAM_STEPLESS = key_set(
     "tool_progress auth_status tool_use_summary prompt_suggestion"
 )
 _TRIED = 5
-_TURN_LIMIT = "error_max_turns"
 
 
 def _is_claude_line(value: JsonObject) -> bool:
@@ -157,11 +167,8 @@ def _is_claude_line(value: JsonObject) -> bool:
 
 def _is_stream(record: JsonObject) -> bool:
     lines = objects_in(record.get("messages"))[:_TRIED]
-    return _is_claude_line(record) or any(_is_claude_line(line) or _is_wrapped(line) for line in lines)
-
-
-def _is_wrapped(line: JsonObject) -> bool:
-    return "direction" in line and isinstance(line.get("message"), dict)
+    wrapped = ("direction" in line and isinstance(line.get("message"), dict) for line in lines)
+    return _is_claude_line(record) or any(map(_is_claude_line, lines)) or any(wrapped)
 
 
 def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
@@ -171,7 +178,8 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
     log, about, is_over, inner = Dialogue(), JsonObject(), True, 0
     session: str | None = None
     for line in objects(lines, "messages"):
-        entry = line["message"] if _is_wrapped(line) else line
+        is_wrapped = "direction" in line and isinstance(line.get("message"), dict)
+        entry = line["message"] if is_wrapped else line
         kind = kind_of(entry)
         if entry.get("session_id") not in (None, "default"):
             session = endings.as_text(entry["session_id"])
@@ -199,7 +207,7 @@ def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings
             log.usage(entry.get("usage"), about.get("model"))
             log.turn.latency_ms = endings.length(entry.get("duration_ms"))
             log.turn.model_ms = endings.length(entry.get("duration_api_ms"))
-            words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {text}" if text else subtype
+            words = "max_turns" if subtype == "error_max_turns" else f"{subtype}: {text}" if text else subtype
             log.failure = words if entry.get("is_error") or subtype != "success" else None
             log.finish = entry.get("stop_reason") or "stop"
             is_over = True
@@ -271,21 +279,6 @@ def _text_of(entry: JsonObject) -> str:
     return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
 
-def _segments(entries: Sequence[JsonObject]) -> list[list[JsonObject]]:
-    """Returns the entries of each conversation: `/clear` and another session id start one."""
-    segments: list[list[JsonObject]] = [[]]
-    session: JsonValue = None
-    for entry in entries:
-        content, session_id = _content_of(entry), entry.get("sessionId") or session
-        cleared = isinstance(content, str) and "<command-name>/clear" in content
-        if cleared or session not in (None, session_id):
-            segments.append([])
-        session = session_id
-        if not cleared:
-            segments[-1].append(entry)
-    return list(filter(None, segments))
-
-
 # The log of a session is a tree, in which a retry opens a branch.
 def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
     """Returns the entries from the first to the newest one, and how many messages are in other branches.
@@ -305,14 +298,14 @@ def _chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
         at = None if parent is None else by_id.get(str(parent), before[at["uuid"]])
     ids = {_message_id(entry) for entry in given if entry["uuid"] in kept} - {None}
     kept |= {entry["uuid"] for entry in given if _message_id(entry) in ids}
-    made = [block.get("id") for entry in given if entry["uuid"] in kept for block in _blocks_of(entry)]
+    named_blocks = [(entry["uuid"], objects_in(_content_of(entry))) for entry in given]
+    made = [block.get("id") for name, blocks in named_blocks if name in kept for block in blocks]
     called = {call_id for call_id in made if isinstance(call_id, str)}
-    for entry in given:
-        blocks = _blocks_of(entry)
+    for name, blocks in named_blocks:
         answered = [block.get("tool_use_id") for block in blocks]
         are_known = all(isinstance(call_id, str) and call_id in called for call_id in answered)
         if blocks and are_known and all(map(is_anthropic_block, blocks)):
-            kept.add(entry["uuid"])
+            kept.add(name)
     left = [entry for entry in given if entry["uuid"] not in kept and not entry.get("isMeta")]
     beside = sum(entry.get("type") in ("user", "assistant") for entry in left)
     return [entry for entry in given if entry["uuid"] in kept], beside
@@ -323,17 +316,12 @@ def _message_id(entry: JsonObject) -> str | None:
     return endings.text_of(as_object(entry.get("message")), "id")
 
 
-def _blocks_of(entry: JsonObject) -> list[JsonObject]:
-    return objects_in(_content_of(entry))
-
-
 # Codex: `rollout-*.jsonl`, and the events of `codex exec --json`.
 
 _ROLLOUT = key_set("session_meta turn_context response_item event_msg compacted world_state")
 _EXEC = key_set(
     "thread.started turn.started turn.completed turn.failed item.started item.updated item.completed"
 )
-_STARTS = ("task_started", "turn_started", "turn.started")
 
 
 def _is_codex_line(value: JsonObject) -> bool:
@@ -434,7 +422,7 @@ class _RolloutReader:
         elif kind == "turn.started" or (kind in _EXEC and not log.turns):
             log.open()
             log.unread.add(MISSING_HISTORY, NO_REQUEST)
-        if kind in _STARTS:
+        if kind in ("task_started", "turn_started", "turn.started"):
             self.is_running, log.failure = True, None
         elif kind == "item.started":
             self.started[str(item.get("id"))] = kind_of(item)
@@ -477,11 +465,9 @@ _OF_THE_TOOL = re.compile(
     re.DOTALL,
 )
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNORECASE | re.MULTILINE)
-_CODEX_STEPLESS = ("reasoning", "todo_list")
 
 
 def _add_item(item: JsonObject, log: Dialogue) -> None:
-    """Adds a finished item: a text, or a call with its result."""
     kind = kind_of(item) or str(item.get("item_type"))
     call_id = item.get("id")
     if kind in ("agent_message", "assistant_message"):
@@ -502,7 +488,7 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
         log.call("web_search", {"query": item.get("query")}, call_id)
     elif kind == "error":
         log.unread.add("AgentError", f"an error: {str(item.get('message'))[:200]}")
-    elif kind not in _CODEX_STEPLESS:
+    elif kind not in ("reasoning", "todo_list"):
         log.unread.part(kind)
 
 
@@ -512,10 +498,6 @@ def _texts(payload: JsonObject) -> list[str]:
 
 
 # Logs of Inspect: samples of an evaluation, each a conversation.
-
-_ATTACHED = "attachment://"
-_INSPECT_STEPLESS = ("reasoning", "data")
-_CHAT_KEYS = ("role", "tool_calls", "tool_call_id")
 
 
 def _samples(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation | ValueError]:
@@ -532,13 +514,13 @@ def _sample(sample: JsonObject, about: JsonObject) -> Conversation:
         parts: list[JsonValue] = []
         for part in as_blocks(message.get("content")):
             # A text may name an attachment that holds it.
-            prefix, _, name = str(part.get("text")).rpartition(_ATTACHED)
+            prefix, _, name = str(part.get("text")).rpartition("attachment://")
             text = attached.get(name) if name and not prefix else None
-            if kind_of(part) not in _INSPECT_STEPLESS:
+            if kind_of(part) not in ("reasoning", "data"):
                 parts.append({**part, "text": text} if isinstance(text, str) else part)
         failed = as_object(message.get("error"))
         words = failed.get("message") or failed.get("type") or message.get("error")
-        kept = {key: item for key, item in message.items() if key in _CHAT_KEYS}
+        kept = {key: item for key, item in message.items() if key in ("role", "tool_calls", "tool_call_id")}
         chat.append({**kept, "content": parts, "name": message.get("function"), "error": words})
     read_dialogue(chat, log)
     output = as_object(sample.get("output"))
@@ -584,7 +566,6 @@ register_built_in(
 
 LINE = "line"
 """Key of a line that is an array, as an object."""
-_MANAGED_CLIENT = "client.beta.sessions"
 _MANAGED_CALLS = ("agent.tool_use", "agent.custom_tool_use", "agent.mcp_tool_use")
 _MANAGED_RESULTS = ("agent.tool_result", "user.custom_tool_result", "agent.mcp_tool_result")
 _MANAGED_OWN = ("user.message", "agent.message", *_MANAGED_CALLS, *_MANAGED_RESULTS)
@@ -595,7 +576,7 @@ _MANAGED_STEPLESS = ("session.", "span.", "agent.thinking", "user.interrupt", "u
 def _is_managed(value: JsonObject) -> bool:
     held = value.get(LINE)
     if isinstance(held, list) and len(held) == 2:
-        return isinstance(held[0], str) and held[0].startswith(_MANAGED_CLIENT)
+        return isinstance(held[0], str) and held[0].startswith("client.beta.sessions")
     return kind_of(value) in (*_MANAGED_OWN, "session.status_running") and "processed_at" in value
 
 

@@ -24,11 +24,10 @@ from turnwise.transforms.formats.fields import LONGEST_NAME, UNREAD, Unread
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, snake, stated
 from turnwise.transforms.matching.calls import pair_responses
 
-ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
-TERMINATIONS = (TERMINATION, "terminationReason")
+ENDED, DETAIL = "ended", "ended_detail"
+TERMINATIONS = ("termination_reason", "terminationReason")
 ERROR, STATUS = "error", "status"
 REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
-_HOLDERS = ("meta", "metadata", "info")
 _SHOWN = 500
 _WORDS: dict[Ended, str] = {
     "normally": "normally normal completed user_stop agent_stop",
@@ -94,7 +93,7 @@ def record_end(record: JsonObject) -> End:
     or in a `status` that names a failure. Where one of them names a failure and another one a good end, it is
     not known.
     """
-    holders = (record, *(record.get(name) for name in _HOLDERS))
+    holders = (record, *(record.get(name) for name in ("meta", "metadata", "info")))
     words = (h.get(key) for h in holders if isinstance(h, dict) for key in TERMINATIONS)
     terminated = stated_end(next((word for word in words if word is not None), None))
     return agreed_end(stated_end(record.get(ENDED), record.get(DETAIL)), terminated, marked_end(record))
@@ -229,7 +228,6 @@ _METHODS: dict[str, Effect] = {
 _FUNCTION_LISTS = ("function_declarations", "functionDeclarations")
 _CES_TOOLS = ("clientFunction", "pythonFunction", "mcpTool", "openApiTool", "connectorTool", "systemTool",
               "dataStoreTool", "googleSearchTool", "fileSearchTool", "widgetTool", "agentTool")  # fmt: skip
-_CES_READING = ("dataStoreTool", "googleSearchTool", "fileSearchTool")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters", "outputSchema")
 _FORMS = ("function", "annotations", "operationId", "method", "paths")
 _FOREIGN = frozenset((*_FORMS, *_SCHEMAS, *_FUNCTION_LISTS, *_CES_TOOLS))
@@ -247,9 +245,35 @@ def declared_tools(value: JsonValue) -> list[ToolDeclaration]:
     """
     entries = stated(value).get("tools", [value]) if isinstance(value, dict) else value
     tools: dict[str, ToolDeclaration] = {}
-    for entry in entries if isinstance(entries, list) else ():
-        for tool in _declarations(entry):
-            tools.setdefault(tool.name, tool)
+    for tool in map(as_object, entries if isinstance(entries, list) else ()):
+        functions = next((tool[key] for key in _FUNCTION_LISTS if isinstance(tool.get(key), list)), None)
+        kind = next((key for key in _CES_TOOLS if isinstance(tool.get(key), dict)), None)
+        made: list[ToolDeclaration] = []
+        if functions is not None:
+            for function in functions:
+                made += _declared(function, "adk")
+        elif isinstance(tool.get("paths"), dict):
+            made += _operations(tool["paths"])
+        elif kind is not None:
+            # A CES tool stands under its id, its display name and the name of its function.
+            details, tool_id = tool[kind], str(tool.get("name") or "").rsplit("/", 1)[-1]
+            names = (tool_id, tool.get("displayName"), details.get("name"))
+            fields = {"description": details.get("description"), "annotations": details.get("annotations")}
+            if kind in ("dataStoreTool", "googleSearchTool", "fileSearchTool"):
+                fields["effect"] = "read"
+            for name in dict.fromkeys(name for name in names if isinstance(name, str)):
+                made += _declared({**fields, "name": name}, "ces")
+            paths = as_object(decoded(details.get("openApiSchema"))).get("paths")
+            made += _operations(paths if isinstance(paths, dict) else {})
+        elif isinstance(tool.get("function"), dict):
+            made += _declared(tool["function"], "openai")
+        elif "annotations" in tool or "inputSchema" in tool:
+            made += _declared(tool, "mcp")
+        else:
+            origin = "openapi" if "method" in tool else "openai" if "parameters" in tool else "declared"
+            made += _declared(tool, origin)
+        for declaration in made:
+            tools.setdefault(declaration.name, declaration)
     return list(tools.values())
 
 
@@ -259,35 +283,6 @@ def context_tools(app_details: JsonValue) -> list[ToolDeclaration]:
     agents = (agent for turn in turns for agent in as_object(turn).values())
     listed = (as_object(agent).get("tool_declarations") for agent in agents)
     return declared_tools([tool for tools in listed if isinstance(tools, list) for tool in tools])
-
-
-def _declarations(entry: JsonValue) -> Iterator[ToolDeclaration]:
-    tool = as_object(entry)
-    functions = next((tool[key] for key in _FUNCTION_LISTS if isinstance(tool.get(key), list)), None)
-    kind = next((key for key in _CES_TOOLS if isinstance(tool.get(key), dict)), None)
-    if functions is not None:
-        for function in functions:
-            yield from _declared(function, "adk")
-    elif isinstance(tool.get("paths"), dict):
-        yield from _operations(tool["paths"])
-    elif kind is not None:
-        # A CES tool stands under its id, its display name and the name of its function.
-        details = tool[kind]
-        names = (str(tool.get("name") or "").rsplit("/", 1)[-1], tool.get("displayName"), details.get("name"))
-        fields = {"description": details.get("description"), "annotations": details.get("annotations")}
-        if kind in _CES_READING:
-            fields["effect"] = "read"
-        for name in dict.fromkeys(name for name in names if isinstance(name, str)):
-            yield from _declared({**fields, "name": name}, "ces")
-        paths = as_object(decoded(details.get("openApiSchema"))).get("paths")
-        yield from _operations(paths if isinstance(paths, dict) else {})
-    elif isinstance(tool.get("function"), dict):
-        yield from _declared(tool["function"], "openai")
-    elif "annotations" in tool or "inputSchema" in tool:
-        yield from _declared(tool, "mcp")
-    else:
-        origin = "openapi" if "method" in tool else "openai" if "parameters" in tool else "declared"
-        yield from _declared(tool, origin)
 
 
 def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
@@ -324,7 +319,6 @@ def _declared(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
 
 
 def _operations(paths: JsonObject) -> Iterator[ToolDeclaration]:
-    """Yields the operations of an OpenAPI document that have a name."""
     for operations in paths.values():
         for method, operation in operations.items() if isinstance(operations, dict) else ():
             if isinstance(operation, dict) and method.lower() in _METHODS:

@@ -20,7 +20,6 @@ from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, NoC
 
 UNNUMBERED = -1
 _LARGEST_INDEX = 2**31 - 1
-_DIGEST_BYTES = 16
 _OF_DELIVERY = ("receiveTimestamp", "receive_timestamp")
 
 
@@ -59,7 +58,7 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     event_id = (
         as_text(value.get("event_id"))
         or as_text(events.own_id(value))
-        or blake2b(record.data.strip(), digest_size=_DIGEST_BYTES).hexdigest()
+        or blake2b(record.data.strip(), digest_size=16).hexdigest()
     )
     time = time_by(FORMATS[name], value)
     is_end, group = events.is_end(value), events.group(value)

@@ -190,7 +190,14 @@ def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
         role, message_id = as_object(message.get("author")).get("role"), message.get("id")
         is_hidden = as_object(message.get("metadata")).get("is_visually_hidden_from_conversation")
         content, tool = as_object(message.get("content")), message.get("recipient") or "all"
-        kind, text = content.get("content_type"), _chatgpt_text(content)
+        kind, held = content.get("content_type"), content.get("parts")
+        text = first_of(content, ("text", "result"))
+        if isinstance(held, list):
+            # What holds more than texts stays a list.
+            types = [str(as_object(part).get("content_type")).partition("_")[0] for part in held]
+            parts = zip(held, types, strict=True)
+            text = [part if isinstance(part, str) else {"type": media} for part, media in parts]
+            text = "\n".join(text) if all(isinstance(part, str) for part in text) else text
         if role == "tool":
             messages.append(_result(text, call_id))
         elif role == "assistant" and tool != "all":
@@ -206,17 +213,6 @@ def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
 
 
 _CHATGPT_THOUGHTS = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
-
-
-def _chatgpt_text(content: JsonObject) -> JsonValue:
-    """Returns a content as one text, or as a list if it holds more than texts."""
-    held = content.get("parts")
-    if not isinstance(held, list):
-        return first_of(content, ("text", "result"))
-    if all(isinstance(part, str) for part in held):
-        return "\n".join(held)
-    types = (str(as_object(part).get("content_type")).partition("_")[0] for part in held)
-    return [part if isinstance(part, str) else {"type": kind} for part, kind in zip(held, types, strict=True)]
 
 
 # Chats of the Gemini CLI.
@@ -377,12 +373,11 @@ def _of_openhands(record: JsonObject) -> Iterator[JsonObject]:
 
 def _events_of(record: JsonObject) -> list[JsonObject]:
     """Returns the events of a record; older results pair an action with its observation."""
-    events = first_of(record, _OF_EVENTS)
+    events = first_of(record, ("history", "trajectory", "events"))
     held = events if isinstance(events, list) else []
     return objects_in([event for item in held for event in (item if isinstance(item, list) else [item])])
 
 
-_OF_EVENTS = ("history", "trajectory", "events")
 _SILENT = key_set(
     "system recall change_agent_state agent_state_changed null condensation condensation_request "
     "task_tracking_state"

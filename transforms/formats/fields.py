@@ -52,13 +52,13 @@ def unknown_fields(
 
     `path` is that of the value, "" or ending in a dot.
     """
-    model, inner = _model(kind), _element(kind)
+    model, known, inner = _shape(kind)
     if isinstance(value, list) and inner is not None:
         for i, item in enumerate(value):
             yield from unknown_fields(item, inner, f"{path}{i}.", extra)
     if model is None or not isinstance(value, dict):
         return
-    fields = {**_fields(model), **extra.get(model, {})}
+    fields = {**known, **extra.get(model, {})}
     for name, item in value.items():
         if name in fields:
             yield from unknown_fields(item, fields[name], f"{path}{name}.", extra)
@@ -68,34 +68,28 @@ def unknown_fields(
 
 def known_fields(value: JsonValue, kind: Any, extra: Extra = _NONE) -> JsonValue:
     """Returns JSON of a model, or of a list of models, without unknown keys and without null fields."""
-    model, inner = _model(kind), _element(kind)
+    model, known, inner = _shape(kind)
     if isinstance(value, list) and inner is not None:
         return [known_fields(item, inner, extra) for item in value]
     if model is None or not isinstance(value, dict):
         return value
-    fields = {**_fields(model), **extra.get(model, {})}
+    fields = {**known, **extra.get(model, {})}
     given = ((name, item) for name, item in value.items() if item is not None and name in fields)
     return {name: known_fields(item, fields[name], extra) for name, item in given}
 
 
 @cache
-def _fields(model: type[msgspec.Struct]) -> dict[str, Any]:
-    return {field.name: field.type for field in msgspec.structs.fields(model)}
+def _shape(kind: Any) -> tuple[type[msgspec.Struct] | None, dict[str, Any], Any]:
+    """Returns the model that a type stands for, if any, its fields with their types, and a list's model.
 
-
-@cache
-def _model(kind: Any) -> type[msgspec.Struct] | None:
-    """Returns the model that a type stands for, if any; None stands beside it at most."""
-    choices = getattr(kind, "__args__", (kind,)) if not isinstance(kind, type) else (kind,)
+    None stands beside them at most.
+    """
+    choices = (kind,) if isinstance(kind, type) else getattr(kind, "__args__", (kind,))
     models = [c for c in choices if isinstance(c, type) and issubclass(c, msgspec.Struct)]
-    return models[0] if models else None
-
-
-@cache
-def _element(kind: Any) -> Any:
-    choices = (kind, *getattr(kind, "__args__", ()))
-    inner = [c.__args__[0] for c in choices if getattr(c, "__origin__", None) is list]
-    return inner[0] if inner and _model(inner[0]) else None
+    fields = {field.name: field.type for field in msgspec.structs.fields(models[0])} if models else {}
+    lists = [c for c in (kind, *getattr(kind, "__args__", ())) if getattr(c, "__origin__", None) is list]
+    inner = lists[0].__args__[0] if lists else None
+    return models[0] if models else None, fields, inner if lists and _shape(inner)[0] else None
 
 
 UNREAD = "UnreadPart"

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.fields import gaps
-from turnwise.transforms.formats.messages.kinds import HIDDEN, as_object
+from turnwise.transforms.formats.messages.kinds import HIDDEN, as_object, objects_in
 from turnwise.transforms.formats.traces.span import key_values
 
 
@@ -103,7 +103,11 @@ def _stated(places: Places, value: JsonValue) -> list[list[str]]:
     for path, names in places:
         paths = [part.split(".") if part else [] for part in path.split(BOTH)]
         records = value if isinstance(value, list) else [value]
-        holders = [holder for item in records for steps in paths for holder in _objects(item, steps)]
+        holders: list[JsonObject] = []
+        for held in (held for item in records for steps in paths for held in _values(item, steps)):
+            held = json_structure(held) if isinstance(held, str) else held
+            held = key_values(held) if _are_pairs(held) else held
+            holders += objects_in(held if isinstance(held, list) else [held])
         for index, keys in enumerate(names if holders else ()):
             for key in keys if not stated[index] else ():
                 stated[index] = [text for holder in holders if (text := _text(_held(holder, key)))]
@@ -160,8 +164,7 @@ def identify(
     is a finding. A record that holds other conversations, too, names no case of this one. Raises ValueError,
     one line, if the records name several eval cases.
     """
-    stated_inside, kept = _stated_inside(conversation), _kept(conversation)
-    given = identity_at(paths, value, is_alone)
+    (stated_inside, kept), given = _kept(conversation), identity_at(paths, value, is_alone)
     for name, stated_paths, text in zip(Paths._fields, paths, given, strict=True):
         for path in stated_paths if text is None else ():
             kinds = [type(held) for held in _values(value, path.split(".")) if isinstance(held, dict | list)]
@@ -193,23 +196,20 @@ def add_several_versions(conversation: Conversation, known: Identity, versions: 
 
 def identify_kept(conversation: Conversation) -> None:
     """Adds, in place, what a conversation's own labels, state and meta state."""
-    known = _first(_stated_inside(conversation), _kept(conversation))
+    known = _first(*_kept(conversation))
     conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
 
 
-def _stated_inside(conversation: Conversation) -> Identity:
+def _kept(conversation: Conversation) -> tuple[Identity, Identity]:
+    """Returns what the fields of a conversation state, and what its labels, state and meta do."""
     version = conversation.app_version
-    stated = version if version and version.strip() else None
-    return Identity(stated, conversation.eval_id, conversation.eval_set_id)
-
-
-def _kept(conversation: Conversation) -> Identity:
+    version = version if version and version.strip() else None
     stated = []
     for name, names in OF_KEPT:
         holder: JsonObject = getattr(conversation, name)
         texts = ((_text(holder.get(key)) for key in keys) for keys in names)
         stated.append(Identity(*(next(filter(None, held), None) for held in texts)))
-    return _first(*stated)
+    return Identity(version, conversation.eval_id, conversation.eval_set_id), _first(*stated)
 
 
 def _first(*identities: Identity) -> Identity:
@@ -224,15 +224,6 @@ def _text(value: JsonValue) -> str | None:
         return None
     text = str(value).strip()
     return None if text in HIDDEN else text or None
-
-
-def _objects(value: JsonValue, steps: Sequence[str]) -> Iterator[JsonObject]:
-    for held in _values(value, steps):
-        held = json_structure(held) if isinstance(held, str) else held
-        held = key_values(held) if _are_pairs(held) else held
-        for item in held if isinstance(held, list) else (held,):
-            if isinstance(item, dict):
-                yield item
 
 
 def _are_pairs(value: JsonValue) -> bool:

@@ -1,8 +1,9 @@
 """Reads records of any form as conversations, by the mapping of the config."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -30,11 +31,6 @@ SINGLE = ("conversation_id", "order", *FIELDS)
 """What a mapping reads in a record beside its turns and messages."""
 
 
-@lru_cache(maxsize=64)
-def _parsed(expression: str) -> Any:
-    return jmespath.compile(expression).parsed
-
-
 class MappedRecord:
     """A record, and what the expressions of a mapping read in it."""
 
@@ -49,7 +45,7 @@ class MappedRecord:
         if expression is None:
             return None
         try:
-            result = self._interpreter.visit(_parsed(expression), self._record)
+            result = self._interpreter.visit(jmespath.compile(expression).parsed, self._record)
         except (JMESPathError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"mapping: {expression}: {' '.join(str(error).split())[:300]}") from None
         self._results.append(result)
@@ -103,7 +99,13 @@ class MappedRecord:
             if only_errors:
                 is_unread = bool(item) and not _ERRORS.isdisjoint(kinds.snake(key).split("_"))
             else:
-                is_unread = may_hold_work(key, item) or (is_call and _may_end(key, item))
+                is_unread = may_hold_work(key, item)
+            if is_call and not (only_errors or is_unread) and item not in (None, "", [], {}):
+                # The value of a key of a call may say how the call ended, if it is no figure and no label.
+                name = kinds.snake(key)
+                is_number = isinstance(item, int | float) and not isinstance(item, bool)
+                is_label = name in _LABELS or name.endswith(("_id", "_at", "_time"))
+                is_unread = not is_label and (not is_number or name in _CODES)
             if is_unread and key not in read:
                 yield inner_path
             elif only_errors or key in read:
@@ -115,16 +117,7 @@ _LABELS = frozenset(("id", "type", "kind", "index", "time", "timestamp", "descri
 _CODES = ("status", "status_code", "code", "exit_code")
 
 
-def _may_end(key: str, item: JsonValue) -> bool:
-    """Returns whether the value of a key of a call may say how the call ended."""
-    name = kinds.snake(key)
-    is_figure = isinstance(item, int | float) and not isinstance(item, bool) and name not in _CODES
-    is_label = name in _LABELS or name.endswith(("_id", "_at", "_time"))
-    return item not in (None, "", [], {}) and not is_figure and not is_label
-
-
 def _ids(value: JsonValue) -> Iterator[int]:
-    """Yields the ids of an object or array and of those in it."""
     if isinstance(value, dict | list):
         yield id(value)
         for item in value.values() if isinstance(value, dict) else value:
@@ -176,7 +169,12 @@ _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state i
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [value[PART] for value in values]
     orders = [part["order"] for part in parts]
-    numbers = [number for order in orders if (number := _number(order)) is not None]
+    numbers: list[Decimal] = []
+    for order in orders:
+        # Cells of a CSV file state numbers as texts.
+        with suppress(InvalidOperation):
+            number = Decimal(order) if isinstance(order, str | int | float) else None
+            numbers += [number] if number is not None and number.is_finite() else []
     if len(numbers) == len(parts):
         parts = [part for _, part in sorted(zip(numbers, parts, strict=True), key=lambda pair: pair[0])]
     elif all(isinstance(order, str) for order in orders):
@@ -190,15 +188,6 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     conversation = read([part.get(key) for part in parts], fields, session_id)
     unread = list(dict.fromkeys(path for part in parts for path in part["unread"]))
     return _with_gaps(conversation, any(part["states_calls"] for part in parts), unread)
-
-
-def _number(order: JsonValue) -> Decimal | None:
-    """Returns the number that a value is, or that its text states, as cells of a CSV file do."""
-    try:
-        number = Decimal(order) if isinstance(order, str | int | float) else None
-    except InvalidOperation:
-        return None
-    return number if number is not None and number.is_finite() else None
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
@@ -226,26 +215,24 @@ def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[
 
 
 def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:
-    turns = [_turn(turn, index) for index, turn in enumerate(kinds.objects(list(held), "turns"))]
+    turns: list[Turn] = []
+    for index, turn in enumerate(kinds.objects(list(held), "turns")):
+        given = {key: item for key, item in turn.items() if item is not None}
+        if not given:
+            raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
+        for key in _CALLS:
+            if key in given:
+                calls = [endings.call_fields(call) for call in kinds.objects(given[key], key)]
+                given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
+        if "tool_responses" in given:
+            answers = kinds.objects(given["tool_responses"], "tool_responses")
+            given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
+        made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
+        agents, users = ([endings.own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
+        endings.add_own_results(made, agents, users, unread)
+        turns.append(unread.add_to(made))
     check_calls(turns)
     return _conversation(turns, fields, name, endings.UNKNOWN)
-
-
-def _turn(turn: JsonObject, index: int) -> Turn:
-    given = {key: item for key, item in turn.items() if item is not None}
-    if not given:
-        raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
-    for key in _CALLS:
-        if key in given:
-            calls = [endings.call_fields(call) for call in kinds.objects(given[key], key)]
-            given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
-    if "tool_responses" in given:
-        answers = kinds.objects(given["tool_responses"], "tool_responses")
-        given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
-    made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
-    agents, users = ([endings.own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
-    endings.add_own_results(made, agents, users, unread)
-    return unread.add_to(made)
 
 
 def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:

@@ -90,20 +90,17 @@ class LogReader:
         try:
             return self._read(record)
         except RAISED as error:
-            if not isinstance(error, CaseInLogsError) and self._holds_cases(record):
+            cases: Sequence[EvalCase | ValueError] = ()
+            if not isinstance(error, CaseInLogsError):
+                with suppress(*RAISED):
+                    value = from_json(record.data)
+                    if isinstance(value, dict) and "conversation_id" not in value:
+                        cases = CaseReader(self._settings.ces).read(record)
+            if any(isinstance(item, EvalCase) for item in cases):
                 raise CaseInLogsError(f"the record holds eval cases; {CASES_GO_TO}") from None
             if fields.is_foreseen(error):
                 raise
             raise _unforeseen(error, record, self._chosen, self._read) from error
-
-    def _holds_cases(self, record: Record) -> bool:
-        try:
-            value = from_json(record.data)
-            is_case = isinstance(value, dict) and "conversation_id" not in value
-            read_items = CaseReader(self._settings.ces).read(record) if is_case else ()
-        except RAISED:
-            return False
-        return any(isinstance(item, EvalCase) for item in read_items)
 
     def _read(self, record: Record) -> Sequence[_ReadItem]:
         chosen = self._chosen
@@ -234,16 +231,15 @@ class MissingPageError(NoConversation):
 def _next_page(value: JsonValue) -> list[NoConversation]:
     held = value if isinstance(value, dict) else {}
     goes_on = first_of(held, NEXT_PAGE) or as_object(held.get(CURSORS)).get("next")
-    findings = [_GOES_ON] if goes_on else []
+    findings: list[str] = []
+    if goes_on:
+        findings.append("the list goes on on another page, which is scored only if it is given, too")
     if held.get("status") in ("Running", "Scheduled", "Failed", "Cancelled", "Timeout"):
         findings.append(f"the query has the status {held['status']}: its results are not whole")
     lines = log_lines(value)
     if others := sum(not isinstance(json_structure(line), dict) for line in lines):
         findings.append(f"{others} of {len(lines)} messages of the log are no JSON object, and are left out")
     return list(map(MissingPageError, findings))
-
-
-_GOES_ON = "the list goes on on another page, which is scored only if it is given, too"
 
 
 def _unforeseen(
@@ -402,12 +398,6 @@ def parse_record(
     return parts
 
 
-def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
-    if conversation.app_version is None:
-        counts[no_version_counter(conversation.source)] += 1
-    return LoggedConversation(conversation, record)
-
-
 def _damage(record: Record) -> ValueError | None:
     """Returns the error of a record in whose place there are bytes of no text; None: it is UTF-8 text."""
     # A crash or a bad disk leaves NUL bytes or noise where several records, with their line ends, were.
@@ -433,7 +423,9 @@ def parse_conversation(
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
-    return _logged(copy, record, counts)
+    if copy.app_version is None:
+        counts[no_version_counter(copy.source)] += 1
+    return LoggedConversation(copy, record)
 
 
 def join_session(
@@ -449,7 +441,9 @@ def join_session(
         counts["rejected_conversations"] += 1
         return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
-    return [_logged(conversation, events[0].record, counts)]
+    if conversation.app_version is None:
+        counts[no_version_counter(conversation.source)] += 1
+    return [LoggedConversation(conversation, events[0].record)]
 
 
 def parse_case(
@@ -458,11 +452,10 @@ def parse_case(
     """Yields the cases of a record, or the given one, each with the record, but without its (long) text."""
     cases: Sequence[EvalCase | BaseException]
     try:
-        cases = (
-            [fields.canonical(EvalCase, to_builtins(given), "not an eval case")]
-            if given
-            else reader.read(record)
-        )
+        if given:
+            cases = [fields.canonical(EvalCase, to_builtins(given), "not an eval case")]
+        else:
+            cases = reader.read(record)
     except RAISED as error:
         cases = [_damage(record) or error]
     held = record._replace(data=b"")
@@ -507,7 +500,15 @@ class AnyReader:
 
     def read(self, record: Record) -> ReadRecord:
         """Returns what a record holds: conversations if it is a log, else eval cases. It never raises."""
-        kind = self._kind(record)
+        kind = None if self._input_format == AUTO else FORMATS[self._input_format]
+        with suppress(*RAISED):
+            if kind is None:
+                value = decoded(from_json(record.data))
+                value = next(iter(_page(value)), value)
+                if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
+                    kind = FORMATS[MAPPING]
+                else:
+                    kind = mapped_format(self._mapping, value)
         name = kind.name if kind else None
         if kind is not None and not kind.is_log:
             return ReadRecord(name, self._read_cases(record))
@@ -517,18 +518,6 @@ class AnyReader:
             if any(isinstance(item, FoundCase) for item in cases) or b'"conversation_id"' not in record.data:
                 return ReadRecord(name, cases)
         return ReadRecord(name, contents)
-
-    def _kind(self, record: Record) -> Format | None:
-        if self._input_format != AUTO:
-            return FORMATS[self._input_format]
-        try:
-            value = decoded(from_json(record.data))
-            value = next(iter(_page(value)), value)
-            if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
-                return FORMATS[MAPPING]
-            return mapped_format(self._mapping, value)
-        except RAISED:
-            return None
 
     def _read_cases(self, record: Record) -> list[Found]:
         cases = parse_case(self._cases, record, Counter())

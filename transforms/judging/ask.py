@@ -351,11 +351,6 @@ class Vote(Struct, Generic[R]):
     answers: Answers[R]
 
 
-async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | None]) -> Vote[R]:
-    """Asks until the majority is decided, `num_samples` times at most; a vote of None abstains."""
-    return await vote_each(ask, question, lambda reply: [positive(reply)], 1)
-
-
 async def vote_each(
     ask: Ask, question: Question[R], votes: Callable[[R], Sequence[bool | None]], count: int
 ) -> Vote[R]:

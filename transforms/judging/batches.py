@@ -10,7 +10,7 @@ import logging
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import count, filterfalse
@@ -189,42 +189,57 @@ class Batches:
             if time.monotonic() - self._gathered_at >= _QUIET_S:
                 gathered, self._gathered = self._gathered, []
                 try:
-                    jobs = [_job_of(part) for part in self._parts(gathered)]
+                    jobs = self._new_jobs(gathered)
                 except Exception as error:  # such as a judge that cannot be connected
                     _fail(gathered, error, f"{BATCH_JOB}was not made")
                     continue
                 for job in jobs:
                     self._spawn(job, self._made(job))
 
-    def _parts(self, gathered: Sequence[_Gathered]) -> Iterator[list[_Gathered]]:
-        """Divides requests by judge and model, and by the size of a job."""
+    def _new_jobs(self, gathered: Sequence[_Gathered]) -> list[_Job]:
+        """Returns jobs of requests, which are to be made: by judge and model, and by the size of a job."""
+        jobs: list[_Job] = []
         by_model: dict[tuple[str, str], list[_Gathered]] = {}
         for waiting in gathered:
             template = waiting.request.template
             by_model.setdefault((template.judge, template.model), []).append(waiting)
-        for of_model in by_model.values():
-            part: list[_Gathered] = []
-            size = 0
-            most = self._backend(of_model[0].request.template.judge).batch_bytes
+        for (judge, model), of_model in by_model.items():
+            most, size = self._backend(judge).batch_bytes, 0
             for waiting in of_model:
                 template = waiting.request.template
                 texts = waiting.request.evidence + template.instructions + str(template.schema)
                 length = len(texts.encode("utf-8", "surrogatepass")) + _OVERHEAD_BYTES
-                if part and (size + length > most or len(part) >= _MOST_REQUESTS):
-                    yield part
-                    part, size = [], 0
-                part.append(waiting)
+                if not size or size + length > most or len(jobs[-1].waiting) >= _MOST_REQUESTS:
+                    record = JobRecord(f"turnwise-{uuid4()}", judge, model, time.time(), [])
+                    jobs.append(_Job(record, randbits(31)))
+                    times, size = Counter[Slot](), 0
+                slot = (waiting.request.key, waiting.count)
+                name = f"{urlsafe_b64encode(slot[0]).decode().rstrip('=')}.{slot[1]}.{times[slot]}"
+                jobs[-1].waiting[name] = waiting
+                jobs[-1].record.requests.append(name)
+                times[slot] += 1
                 size += length
-            yield part
+        return jobs
 
     async def _made(self, job: _Job) -> None:
         self._jobs.append(job)
+        record, pause = job.record, self._delay_s
+        requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
         try:
             await self._keep(job)
-            job.record.job = await self._submitted(job)
+            while not record.job:  # made once: before it is tried again, it is looked for
+                try:
+                    record.job = await self._sent(job, lambda to: to.submit(record.name, requests), 1)
+                except CallError as error:
+                    if not error.may_pass or time.monotonic() + pause > self._deadline:
+                        raise
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE_S)
+                    made = await self._sent(job, lambda to: to.find_job(record.name))
+                    record.job = made or ""
             await self._keep(job)
         except (CallError, PlaceError) as error:
-            JUDGING.jobs[job.record.name] = f"not made: {error}"
+            JUDGING.jobs[record.name] = f"not made: {error}"
             self._refuse(job, base.one_line(f"{BATCH_JOB}was not made: {error}"))
             if isinstance(error, CallError) and not error.may_pass:
                 job.replies = {}  # nothing of it can come
@@ -233,22 +248,6 @@ class Batches:
             job.replies = {}
             raise
         await self._watched(job)
-
-    async def _submitted(self, job: _Job) -> str:
-        """Makes a job once: before it is tried again, it is looked for; raises CallError."""
-        record = job.record
-        requests = {key: (waiting.request, waiting.count) for key, waiting in job.waiting.items()}
-        pause = self._delay_s
-        while True:
-            try:
-                return await self._sent(job, lambda backend: backend.submit(record.name, requests), 1)
-            except CallError as error:
-                if not error.may_pass or time.monotonic() + pause > self._deadline:
-                    raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
-            if made := await self._sent(job, lambda backend: backend.find_job(record.name)):
-                return made
 
     async def _watched(self, job: _Job) -> None:
         """Waits for the end of a job, as long as the run waits, and gives its answers."""
@@ -388,19 +387,6 @@ def _fail(asked: Iterable[_Gathered], error: BaseException, what: str) -> None:
 def _refused(asked: _Gathered, reason: str, tokens: int | None = 0) -> list[base.RawReply]:
     model = asked.request.template.model
     return [base.RawReply(None, base.Fault("batch", reason), model, tokens, tokens)] * asked.count
-
-
-def _job_of(part: Sequence[_Gathered]) -> _Job:
-    """Returns a job of requests for one model, which is to be made."""
-    template, times = part[0].request.template, Counter[Slot]()
-    record = JobRecord(f"turnwise-{uuid4()}", template.judge, template.model, time.time(), [])
-    job = _Job(record, randbits(31))
-    for waiting in part:
-        slot = (waiting.request.key, waiting.count)
-        job.waiting[f"{urlsafe_b64encode(slot[0]).decode().rstrip('=')}.{slot[1]}.{times[slot]}"] = waiting
-        times[slot] += 1
-    record.requests = list(job.waiting)
-    return job
 
 
 def _is_of_candidates(fault: object, count: int) -> bool:

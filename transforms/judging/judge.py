@@ -113,8 +113,6 @@ class ReplyCache:
             _LOG.warning("%s; %s", error, needed if self._reply_place.is_needed else asked_anew)
 
 
-_SPENT = base.Fault("budget", limits.SPENT)
-_ENDING = base.Fault("other", "the run is ending")
 _ASKED_AGAIN: frozenset[base.FaultKind | None] = frozenset(("json", "schema", "empty"))
 
 
@@ -285,15 +283,7 @@ class Judge:
         self, question: Question[Any], request: base.Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
         answers: dict[int, _Sampled] = {}
-        replies = await self._ask(request, len(numbers)) if numbers else []
-        for number, raw in zip(numbers, replies, strict=True):
-            answers[number] = _read(question, raw)
-            if self.cache is not None and answers[number].fault is None:
-                self.cache.put(request.key, number, raw)
-        return answers
-
-    async def _ask(self, request: base.Request, count: int) -> list[base.RawReply]:
-        model = request.template.name
+        model, count = request.template.name, len(numbers)
         may_be_one = count > 1 and self.config.candidates and model not in self._one_each
         largest = base.MAX_CANDIDATES if may_be_one else 1
         calls = (self._call(request, min(largest, count - start)) for start in range(0, count, largest))
@@ -303,18 +293,22 @@ class Judge:
             if not may_be_one:
                 raise
             self._one_each.add(model)
-            return await self._ask(request, count)
+            return await self._asked(question, request, numbers)
         lacking = sum(reply.fault is not None and reply.fault.kind == "empty" for reply in replies)
         if may_be_one and 0 < lacking < count:  # a model that silently leaves some out is asked one by one
             self._one_each.add(model)
-        return replies
+        for number, raw in zip(numbers, replies, strict=True):
+            answers[number] = _read(question, raw)
+            if self.cache is not None and answers[number].fault is None:
+                self.cache.put(request.key, number, raw)
+        return answers
 
     async def _call(self, request: base.Request, count: int) -> list[base.RawReply]:
         async with self.in_flight:
             self._stop_if_refused()
             model = request.template.name
             if self._is_ending:
-                return [base.RawReply(None, _ENDING, model)] * count
+                return [base.RawReply(None, base.Fault("other", "the run is ending"), model)] * count
             if why := (self.owed or {}).get(request.key):
                 return [base.RawReply(None, base.Fault("batch", why), model)] * count
             prompt = limits.estimated_tokens(request.template.instructions, request.evidence)
@@ -322,7 +316,7 @@ class Judge:
             try:
                 expected = await self.budget.reserve(model, prompt, count)
                 if expected is None:
-                    return [base.RawReply(None, _SPENT, model)] * count
+                    return [base.RawReply(None, base.Fault("budget", limits.SPENT), model)] * count
                 try:
                     await asyncio.sleep(self.pace.charge())
                     replies = await self._timed(request, count)

@@ -172,8 +172,7 @@ NONE = register_judge(
     )
 )
 
-LOCAL_MODEL = "turnwise-local-5"
-_LOCAL_CANNOT = "the local judge cannot answer this; a model can (see --judge)"
+LOCAL_MODEL = "turnwise-local-6"
 
 
 class LocalJudge:
@@ -182,7 +181,8 @@ class LocalJudge:
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Answers once, the same for every sample."""
         if question.local is None:
-            return [JudgeSample(None, _LOCAL_CANNOT)] * len(samples)
+            reason = "the local judge cannot answer this; a model can (see --judge)"
+            return [JudgeSample(None, reason)] * len(samples)
         return [JudgeSample(question.local(), model=LOCAL_MODEL)] * len(samples)
 
 
@@ -296,9 +296,6 @@ def settings_of(kind: JudgeKind, config: JudgeConfig, run_judge: JudgeKind) -> J
     return config.model_copy(update={"backend": kind.name, **dict.fromkeys(_OF_ONE_API)})
 
 
-_KINDS_KEPT = 1024
-
-
 def merged_settings(config: JudgeConfig, stated: JsonObject | None) -> JsonObject:
     """Returns the generation settings of a criterion over the run's; raises ValueError if they are none."""
     return {**config.generation_config, **generation_settings(stated or {})}
@@ -314,7 +311,7 @@ class Requests:
 
     def __init__(self, config: JudgeConfig, environ: Environ, run_judge: JudgeKind):
         self._config, self._environ, self._run_judge = config, environ, run_judge
-        self._template = lru_cache(_KINDS_KEPT)(self._make_template)
+        self._template = lru_cache(1024)(self._make_template)
 
     def make(self, question: Question[Any]) -> base.Request:
         """Returns the request of a question; raises ValueError as `generation_settings` does."""

@@ -18,7 +18,6 @@ logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 _PAUSE_S = 0.2
 _DOWN_S = 5.0
-_CONNECT_S = 5
 _LOCK = 7_210_436_120
 _SESSION = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '10s'"
 _TABLES = """
@@ -109,7 +108,7 @@ class PostgresPlace(ReplyPlace):
         if self._connection is None:
             connection = psycopg.connect(
                 self._url,
-                connect_timeout=_CONNECT_S,
+                connect_timeout=5,
                 keepalives_idle=10,
                 keepalives_interval=5,
                 keepalives_count=2,

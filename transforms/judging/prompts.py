@@ -1,7 +1,7 @@
 """Prompts of judges: conversations as sections of evidence, the words of the tasks, schemas of answers."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -24,7 +24,7 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import Score
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.judging.ask import Answers, Ask, JudgeModelOptions, Prompt, Question, Vote, vote_each
+from turnwise.transforms.judging.ask import Answers, Prompt
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.cleaning import quoted, visible
@@ -296,7 +296,22 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
             Section(f"turn {number}, source {i} found by search", "\n".join(_lines(chunk, _DEEPEST)))
             for i, chunk in enumerate(chunks, first)
         )
-        attributed = _attributed(number, supports, len(chunks), first)
+        attributed, without_source = list[Section](), 0
+        for support in supports:
+            stated = {snake_case(k): v for k, v in support.items()} if isinstance(support, dict) else {}
+            segment, indices = stated.get("segment"), stated.get("grounding_chunk_indices")
+            text = segment.get("text") if isinstance(segment, dict) else None
+            numbers = [i for i in indices if type(i) is int and i >= 0] if isinstance(indices, list) else []
+            known = sorted({i for i in numbers if i < len(chunks) or not chunks})
+            if isinstance(text, str) and text and known:
+                named = ", ".join(str(first + i) for i in known)
+                name = f"turn {number}, words that the search attributes to sources {named}"
+                attributed.append(Section(name, text))
+            else:
+                without_source += 1
+        if without_source:
+            name = f"turn {number}, {without_source} texts without a source are not shown"
+            attributed.append(Section(name, ""))
         for word, shown in (("searches", searches), ("sources", sources), ("attributed texts", attributed)):
             sections += _limited(number, word, shown)
         first += len(chunks)
@@ -304,23 +319,6 @@ def _search_sections(grounding: JsonValue, number: int) -> list[Section]:
         if left or not isinstance(value, dict | None):
             rest.append(left or value)
     return [*sections, Section(f"turn {number}, sources found", json_text(rest))] if rest else sections
-
-
-def _attributed(number: int, supports: Sequence[JsonValue], chunks: int, first: int) -> Iterator[Section]:
-    without_source = 0
-    for support in supports:
-        values = {snake_case(key): item for key, item in support.items()} if isinstance(support, dict) else {}
-        segment, indices = values.get("segment"), values.get("grounding_chunk_indices")
-        text = segment.get("text") if isinstance(segment, dict) else None
-        numbers = [i for i in indices if type(i) is int and i >= 0] if isinstance(indices, list) else []
-        known = sorted({i for i in numbers if i < chunks or not chunks})
-        if isinstance(text, str) and text and known:
-            sources = ", ".join(str(first + i) for i in known)
-            yield Section(f"turn {number}, words that the search attributes to sources {sources}", text)
-        else:
-            without_source += 1
-    if without_source:
-        yield Section(f"turn {number}, {without_source} texts without a source are not shown", "")
 
 
 def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
@@ -444,35 +442,6 @@ def votes_of(verdicts: Iterable[tuple[int, bool]], count: int) -> list[bool | No
     return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
 
 
-async def judge_statements(
-    ask: Ask,
-    prompt: Prompt,
-    options: JudgeModelOptions,
-    count: int,
-    local: Callable[[], StatementReply] | None = None,
-) -> tuple[list[JsonObject], Vote[StatementReply]]:
-    """Asks about numbered items at once; returns the finding on every item, and the vote.
-
-    A finding has a score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes.
-    """
-
-    def votes(reply: StatementReply) -> list[bool | None]:
-        return votes_of(((verdict.number, verdict.verdict == "yes") for verdict in reply.verdicts), count)
-
-    vote = await vote_each(ask, Question(prompt, StatementReply, options, local), votes, count)
-    findings: list[JsonObject] = []
-    for number, ballot in enumerate(vote.ballots, 1):
-        verdicts = ballot.reply.verdicts if ballot.reply else ()
-        verdict = next((v for v in verdicts if v.number == number), None)
-        score, reason = ballot.value, verdict.reason if verdict else None
-        if prompt.unread and score:
-            score, reason = None, unread_reason(prompt.unread)
-        quote = quoted(verdict.quote if verdict else "", prompt.evidence)
-        votes_of_item = [ballot.positives, ballot.negatives]
-        findings.append({"score": score, "reason": reason, **quote, "votes": votes_of_item})
-    return findings, vote
-
-
 def share(scores: Sequence[float | None], reason: str, threshold: float | None) -> Score:
     """Returns the share of yes among some scores, 0..1.
 
@@ -498,24 +467,6 @@ def share(scores: Sequence[float | None], reason: str, threshold: float | None) 
 def unjudged_reason(missing: int, total: int, reason: str) -> str:
     """Returns why something has no value: the reason alone where nothing at all was judged."""
     return reason if missing == total else f"{missing} of {total} not judged: {reason}"
-
-
-def share_score(
-    findings: Sequence[JsonObject], vote: Vote[StatementReply], name: str, threshold: float | None
-) -> Score:
-    """Returns the share of yes among findings, with the findings as details.
-
-    Unlike `share`, the value is None while a finding is missing. The reason of the first negative finding, or
-    else of the first one, explains it.
-    """
-    unasked = (item["reason"] for item in findings if item["score"] is None and item["reason"])
-    score = share([item["score"] for item in findings], next(unasked, vote.answers.reason), threshold)
-    score.value = None if score.reason else score.value
-    judged = [item for item in findings if item["score"] is not None]
-    decisive = [*(item for item in judged if not item["score"]), *judged]
-    score.judge, score.explanation = vote.answers.use, decisive[0]["reason"] if decisive else None
-    score.details = {name: list(findings), **left_out(vote.answers.question.prompt)}
-    return score
 
 
 def reply_score(

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from itertools import combinations, dropwhile
@@ -39,21 +38,7 @@ def read_claim(sentence: str) -> Claim:
     return Claim(text, read, content, demands + list(dates_in_words(read)))
 
 
-def without_labels(sentences: Sequence[str]) -> list[str]:
-    """Returns sentences without what only numbers them, as `Option 1:` and `Option 2:` of one answer do."""
-    labels = [_LABEL.match(sentence) for sentence in sentences]
-    numbers = defaultdict[str, list[int]](list)
-    for label in filter(None, labels):
-        numbers[label[1].lower()].append(int(label[2]))
-    are_numbered = {word for word, of_word in numbers.items() if len(of_word) > 1 and of_word[0] == 1}
-    return [
-        sentence[label.end() :] if label and label[1].lower() in are_numbered else sentence
-        for sentence, label in zip(sentences, labels, strict=True)
-    ]
-
-
-_PLAIN_NUMBER = re.compile(r"#\d+(?:\.\d+)?")
-_LABEL = re.compile(r"\W*([^\W\d_]+) (\d{1,2}):")
+PLAIN_NUMBER = re.compile(r"#\d+(?:\.\d+)?")
 _FACTORS = frozenset(map(float, range(2, 13)))
 _MOST_TERMS = 60
 
@@ -61,6 +46,12 @@ _MOST_TERMS = 60
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
     """Returns the numbers, dates and identifiers of a claim that none of some sets of keys holds."""
     return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
+
+
+def plain_numbers(claim: Claim, *known: Set[str]) -> dict[float, str]:
+    """Returns the missing numbers of a claim that are no identifiers, with their keys, in their order."""
+    missing = (keys for _, keys in claim.demands if all(held.isdisjoint(keys) for held in known))
+    return {float(key[1:]): key for keys in missing for key in keys if PLAIN_NUMBER.fullmatch(key)}
 
 
 def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
@@ -75,7 +66,7 @@ def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
     for claim in claims:
         beside: list[float] = []
         for _, keys in claim.demands:
-            values = [(float(key[1:]), key) for key in keys if _PLAIN_NUMBER.fullmatch(key)]
+            values = [(float(key[1:]), key) for key in keys if PLAIN_NUMBER.fullmatch(key)]
             factors |= {value for value, _ in values if value in _FACTORS}
             if any(not held.isdisjoint(keys) for held in known):
                 beside += [value for value, _ in values]
@@ -426,21 +417,17 @@ _ABSENT = re.compile(
     r"|no (?:est[áa]n? )?disponibles?|agotad[oa]s?|nenhuma?|não há|indispon[íi]vel|nessun[oa]?|geen)\b"
     r"|ありません|ございません|ない|없습니다|없어요|没有|沒有|無"
 )
-_OF_ABSENCE = word_set("""find found search searched see look looked lookup locate match matched matching
+OF_ABSENCE = word_set("""find found search searched see look looked lookup locate match matched matching
     result results exist available availability left return returned fail failed failing error unable able
     went go work complete completed process currently moment try tried record records system show
     unfortunately finden gefunden ergebnis ergebnisse verfügbar vorhanden derzeit leider trouvé résultat
     disponible encontré encontrado resultado resultados disponibles""")
+"""Words that say that something was looked for or failed, and not of what."""
 
 
 def says_absence(text: str) -> bool:
     """Returns whether an agent says in a sentence that something failed, is missing or was not found."""
     return _ABSENT.search(text) is not None or reports_failure(text, "")
-
-
-def is_word_of_absence(word: Word) -> bool:
-    """Returns whether a word says that something was looked for or failed, and not of what."""
-    return word.is_negation or word.lower in _OF_ABSENCE
 
 
 def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:

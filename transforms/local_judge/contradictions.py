@@ -12,8 +12,9 @@ from itertools import takewhile
 from math import fsum
 from typing import NamedTuple
 
-from turnwise.transforms.local_judge.claims import Claim, quoted_names
-from turnwise.transforms.local_judge.evidence import EvidenceSpan, alike
+from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, quoted_names
+from turnwise.transforms.local_judge.derived import DerivedNumbers, claimed_numbers, may_follow
+from turnwise.transforms.local_judge.evidence import EvidenceSpan, alike, keys_of
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.named_values import (
     are_other,
@@ -69,7 +70,9 @@ _MARGIN = 40
 
 def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
     """Returns one sentence on how a span of a source contradicts a claim; None: no clear contradiction."""
-    clause = _without_answer(claim.text).strip(" .!。！\n*")
+    answer = _ANSWER.match(claim.text)
+    stated_text = claim.text[answer.end() if answer else 0 :]
+    clause = stated_text.strip(" .!。！\n*")
     claimed = None if _BREAK.search(clause) else clause
     held: str | None = None
     before, after = span.context[: span.start], span.context[span.end :]
@@ -83,12 +86,16 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
         if not is_limited and _is_denial(claimed, held):
             return f"{source} says the contrary: “{held.strip()}”."
         ours, theirs = words(claimed), words(held)
-        mine, others = _numbers_missing(ours, theirs), _numbers_missing(theirs, ours)
+        mine, others = (
+            [word for word in side if any(keys.isdisjoint(demand) for demand in word.demands)]
+            for side, keys in ((ours, keys_of(theirs)), (theirs, keys_of(ours)))
+        )
         # Both have one number of a kind that the other lacks, and the same content beside it.
         if (
             len(mine) == len(others) == 1
             and _KIND.findall(mine[0].keys[0]) == _KIND.findall(others[0].keys[0])
             and _is_same_content(*([word for word in side if not word.demands] for side in (ours, theirs)))
+            and not _restates(mine[0], others[0], claim.text)
         ):
             return f"{source} says {quoted_names([others[0].lower])}, not {quoted_names([mine[0].lower])}."
     if is_limited:
@@ -97,13 +104,21 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
     start, end = max(0, span.start - size), span.end + size
     around = ("zqcut " if start else "") + span.context[start:end]
     around += " zqcut" if end < len(span.context) else ""
-    difference = only_difference(_without_answer(claim.text), around)
+    difference = only_difference(stated_text, around)
     if difference is None:
         return None
     stated, value = difference
     if stated:
         return f"{source} says {quoted_names([value])}, not {quoted_names([stated])}."
     return f"{source} says the contrary: “{span.quote}”."
+
+
+def _restates(mine: Word, other: Word, text: str) -> bool:
+    """Returns whether a number of a text may be another one, in another unit or rounded."""
+    values, stated = (
+        [float(key[1:]) for key in word.keys if PLAIN_NUMBER.fullmatch(key)] for word in (mine, other)
+    )
+    return bool(may_follow(claimed_numbers(text, values), [DerivedNumbers({*stated} - {0.0, 1.0})]))
 
 
 def overstated(claimed: str, span: EvidenceSpan) -> str | None:
@@ -117,11 +132,6 @@ def overstated(claimed: str, span: EvidenceSpan) -> str | None:
     return None
 
 
-def _without_answer(sentence: str) -> str:
-    answer = _ANSWER.match(sentence)
-    return sentence[answer.end() if answer else 0 :]
-
-
 def _is_denial(claimed: str, held: str) -> bool:
     both = with_single_negations(claimed), with_single_negations(held)
     if is_denied(claimed) == is_denied(held) or any(replace_idioms(clause) != clause for clause in both):
@@ -129,17 +139,12 @@ def _is_denial(claimed: str, held: str) -> bool:
     if any(sum(word.is_negation for word in words(clause)) > 1 for clause in both):
         return False
     negated, other = both if is_denied(claimed) else both[::-1]
-    if not denies(negated, {key for word in words(other) for key in word.keys}):
+    if not denies(negated, keys_of(words(other))):
         return False
     return any(
         _is_same_content(*(words(NEGATING.sub("", shorten(clause))) for clause in both))
         for shorten in (str, without_korean_endings)
     )
-
-
-def _numbers_missing(claimed: Iterable[Word], others: Iterable[Word]) -> list[Word]:
-    keys = {key for word in others for key in word.keys}
-    return [word for word in claimed if any(keys.isdisjoint(demand) for demand in word.demands)]
 
 
 def _is_same_content(claimed: Iterable[Word], known: Iterable[Word]) -> bool:
@@ -214,33 +219,25 @@ class AlignedText:
         text = mark_named_values(text, self.names)
         text = text if text.isascii() else NEGATING.sub(f" {NOT} ", text)
         text = _ENDS.sub(f" {END} ", _COLONS.sub(f" {COLON} ", text))
-        marked = plain_words(_PUNCTUATION.sub(f" {BREAK} ", text))
-        self.tokens = [token for word in marked for token in _tokens(word)]
-        self.names |= {word.keys[0]: word.lower for word in marked if spoken_number(word.lower) is not None}
+        self.tokens: list[AlignedToken] = []
+        for word in plain_words(_PUNCTUATION.sub(f" {BREAK} ", text)):
+            is_number_word = spoken_number(word.lower) is not None
+            if is_number_word:
+                self.names[word.keys[0]] = word.lower
+            if named := _NAMED.fullmatch(word.lower):
+                self.tokens.append(AlignedToken(named[1], word.lower))
+            elif word.is_negation or word.lower == NOT:
+                self.tokens.append(AlignedToken(NOT))
+            elif word.demands:
+                self.tokens.append(AlignedToken(NUMBER, keys=word.keys, demands=word.demands))
+            elif is_number_word:
+                self.tokens.append(AlignedToken(NUMBER, word.keys[0], word.keys))
+            elif is_run_of_characters(word.lower):
+                self.tokens += map(AlignedToken, word.lower)
+            else:
+                self.tokens.append(AlignedToken(alike(word), keys=word.keys))
         self.values = {(token.kind, token.value) for token in self.tokens if token.value}
         self.is_negated = any(token.kind == NOT for token in self.tokens)
-
-    def may_differ(self, other: "AlignedText") -> bool:
-        """Returns whether a text has a negation, or both have values of one kind, and not the same."""
-        if self.is_negated or other.is_negated:
-            return True
-        kinds, others = ({kind for kind, _ in text.values} for text in (self, other))
-        counts = Counter(kind for kind, _ in self.values | other.values)
-        return any(counts[kind] > 1 for kind in kinds & others)
-
-
-def _tokens(word: Word) -> _Tokens:
-    if named := _NAMED.fullmatch(word.lower):
-        return [AlignedToken(named[1], word.lower)]
-    if word.is_negation:
-        return [AlignedToken(NOT)]
-    if word.demands:
-        return [AlignedToken(NUMBER, keys=word.keys, demands=word.demands)]
-    if spoken_number(word.lower) is not None:
-        return [AlignedToken(NUMBER, word.keys[0], word.keys)]
-    if is_run_of_characters(word.lower):
-        return [AlignedToken(char) for char in word.lower]
-    return [AlignedToken(NOT if word.lower == NOT else alike(word), keys=word.keys)]
 
 
 _MOST_CLAIMED, _MOST_HELD = 100, 400
@@ -258,9 +255,13 @@ def only_difference(claimed: str, held: str) -> tuple[str, str] | None:
     if len(claimed) > _LONGEST:
         return None
     claim, evidence = AlignedText(claimed.strip(_AROUND)), AlignedText(held)
-    if not claim.may_differ(evidence):
-        return None
     if len(claim.tokens) > _MOST_CLAIMED or len(evidence.tokens) > _MOST_HELD:
+        return None
+    # Without a negation, both must have values of one kind, and not the same.
+    kinds, held_kinds = ({kind for kind, _ in text.values} for text in (claim, evidence))
+    counts = Counter(kind for kind, _ in claim.values | evidence.values)
+    may_deny = claim.is_negated or evidence.is_negated
+    if not may_deny and all(counts[kind] == 1 for kind in kinds & held_kinds):
         return None
     tokens = evidence.tokens
     pairs = _align(claim.tokens, tokens)
@@ -364,20 +365,16 @@ def is_held(value: AlignedToken, claim: _Tokens, position: int, held: _Tokens) -
             not beside or any(mine.aligns(token) for mine in beside for token in _beside(held, other, sides))
             for other in others
         )
-    return any(other in _sentence(held, position) or _may_be_meant(held, other, claim) for other in others)
+    ends = [-1, *(i for i, token in enumerate(held) if token.kind == END), len(held)]
+    for other in others:
+        start, end = max(end for end in ends if end < other) + 1, min(end for end in ends if end > other)
+        # Another sentence may refer to the aligned one, or have no content of its own, as `On Friday, too`.
+        kinds = {token.kind for token in held[start:end]}
+        content = kinds - {token.kind for token in claim} - fillers() - FUNCTION_WORDS - {NUMBER}
+        if start <= position < end or not content or not kinds.isdisjoint(_REFERS):
+            return True
+    return False
 
 
 def _beside(tokens: _Tokens, i: int, sides: Sequence[int]) -> list[AlignedToken]:
     return [tokens[i + side] for side in sides if 0 <= i + side < len(tokens)]
-
-
-def _sentence(tokens: _Tokens, position: int) -> range:
-    ends = [-1, *(i for i, token in enumerate(tokens) if token.kind == END), len(tokens)]
-    return range(max(end for end in ends if end < position) + 1, min(end for end in ends if end > position))
-
-
-def _may_be_meant(held: _Tokens, other: int, claim: _Tokens) -> bool:
-    """Returns whether a sentence refers to another one or has no content of its own, as `On Friday, too`."""
-    kinds = {held[i].kind for i in _sentence(held, other)}
-    content = kinds - {token.kind for token in claim} - fillers() - FUNCTION_WORDS - {NUMBER}
-    return not content or not kinds.isdisjoint(_REFERS)

@@ -11,7 +11,8 @@ from math import fsum
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge import named_values
-from turnwise.transforms.local_judge.claims import Claim, read_claim, says_absence
+from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, read_claim, says_absence
+from turnwise.transforms.local_judge.derived import DerivedNumbers, derived_numbers
 from turnwise.transforms.local_judge.meanings import meant_words, words
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import Word, dates_in_words, starts_of, tokenize, weigh, word_set
@@ -53,7 +54,8 @@ def alike(word: Word) -> str:
     return word.units[0] if len(word.units) == 1 else word.lower
 
 
-def _keys(some: Iterable[Word]) -> set[str]:
+def keys_of(some: Iterable[Word]) -> set[str]:
+    """Returns the keys of words."""
     return set(chain.from_iterable([word.keys for word in some]))
 
 
@@ -67,16 +69,6 @@ def shown_language(text: str) -> str | None:
     return "KANA" if script["KANA"] else max(script, key=script.__getitem__)
 
 
-class NumberPlaces(NamedTuple):
-    """Where numbers stand in a piece of evidence, without its first and last word, by neighbours and by key.
-
-    A value of a record, a list or a table is not `between` words: the one after it is of the next entry.
-    """
-
-    between: dict[tuple[str, str], list[int]]
-    of: dict[str, list[int]]
-
-
 class _Piece:
     """A piece of evidence, cut into blocks of 24 words; two neighbouring blocks make a window.
 
@@ -86,16 +78,20 @@ class _Piece:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.spelled = named_values.SpelledText(text)
         self.tokens = tokenize(text)
         self.words = meant_words(self.tokens)
-        self.keys = _keys(self.words)
+        self.keys = keys_of(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
         self.keys.update(named_values.numbers_read_apart(text))
         self.flags: dict[str, set[str]] = {}  # values of all keys in its records
         for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
-            self.flags.setdefault(key or line_key, set()).add(_meaning(value or line_value))
+            bare = "".join((value or line_value).split()).replace("\\", "")
+            quoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare.strip("\r")
+            meaning = _MEANINGS.get(quoted.lower(), value or line_value)
+            self.flags.setdefault(key or line_key, set()).add(meaning)
         # Keys of its words outside flags.
-        self.stated = _keys(words(_FLAG.sub(" ", text))) if self.flags else self.keys
+        self.stated = keys_of(words(_FLAG.sub(" ", text))) if self.flags else self.keys
         self.is_negated = any(word.is_negation for word in self.words)
         # Prose has many function words, and few keys of records.
         size, grammar = len(self.words), sum([not word.is_content for word in self.words])
@@ -108,35 +104,30 @@ class _Piece:
                 windows = self.windows_of[key]
                 windows[number - 1] = windows[number] = None
 
-    def best_window(self, content: Mapping[str, float]) -> tuple[float, int]:
-        """Returns the weight of a claim that the best window covers, and the number of that window."""
-        covered: dict[int, float] = {}
-        windows_of = self.windows_of
-        for key, weight in content.items():
-            for window in windows_of.get(key, ()):
-                covered[window] = covered.get(window, 0.0) + weight
-        best = max(covered, key=covered.__getitem__, default=0)
-        return covered.get(best, 0.0), best
-
     def keys_near(self, window: int) -> set[str]:
         """Returns the keys of the words in a window and in a block on either side."""
         if window not in self._keys_near:
             first, end = max(0, (window - 1) * _BLOCK), (window + 3) * _BLOCK
-            self._keys_near[window] = _keys(self.words[first:end])
+            self._keys_near[window] = keys_of(self.words[first:end])
         return self._keys_near[window]
 
     @cached_property
-    def numbers(self) -> NumberPlaces:
-        """Where numbers (also in words) and identifiers stand."""
-        numbers = NumberPlaces({}, {})
-        for position, word in enumerate(self.words[1:-1], 1):
+    def numbers(self) -> tuple[dict[tuple[str, str], list[int]], dict[str, list[int]]]:
+        """Places of numbers (also in words) and identifiers by both neighbours, and all of them by key.
+
+        A value of a record, a list or a table is not between words: the one after it is of the next entry.
+        """
+        between: dict[tuple[str, str], list[int]] = {}
+        places: dict[str, list[int]] = {}
+        text, tokens, starts, read = self.text, self.tokens, self.starts, self.words
+        for i, word in enumerate(read[1:-1], 1):
             if word.keys[0][0] == "#" or word.demands:
-                if not self._is_entry(position):
-                    around = alike(self.words[position - 1]), alike(self.words[position + 1])
-                    numbers.between.setdefault(around, []).append(position)
+                is_entry = _ENTRY_START.search(text, starts[i - 1] + len(tokens[i - 1]), starts[i])
+                if not (is_entry or _ENTRY_END.search(text, starts[i] + len(tokens[i]), starts[i + 1])):
+                    between.setdefault((alike(read[i - 1]), alike(read[i + 1])), []).append(i)
                 for key in word.keys:
-                    numbers.of.setdefault(key, []).append(position)
-        return numbers
+                    places.setdefault(key, []).append(i)
+        return between, places
 
     @cached_property
     def language(self) -> str | None:
@@ -149,19 +140,10 @@ class _Piece:
         return self.is_negated or is_empty or says_absence(self.text.replace("_", " "))
 
     @cached_property
-    def spelled(self) -> named_values.SpelledText:
-        return named_values.SpelledText(self.text)
-
-    @cached_property
-    def parts(self) -> str:
-        return named_values.parts_of(self.text)
-
-    def _is_entry(self, position: int) -> bool:
-        """Returns whether a word is a value of its own, as in a record, a list or a table."""
-        starts, tokens = self.starts, self.tokens
-        before = self.text[starts[position - 1] + len(tokens[position - 1]) : starts[position]]
-        after = self.text[starts[position] + len(tokens[position]) : starts[position + 1]]
-        return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
+    def derived(self) -> DerivedNumbers:
+        """What may follow from it."""
+        stated = {float(key[1:]) for key in self.keys if PLAIN_NUMBER.fullmatch(key)}
+        return derived_numbers(self.text, stated)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -218,6 +200,8 @@ class Evidence:
         self.pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self.pieces])
         self.is_negated = any(piece.is_negated for piece in self.pieces)
+        # Calls and declarations of tools bring no news.
+        self.holds_records = not all(p.is_prose or _OF_TOOLS.match(p.text) for p in self.pieces)
         flags: dict[str, set[str]] = {}
         for name, values in chain.from_iterable([piece.flags.items() for piece in self.pieces]):
             flags[name] = flags.get(name, set()) | values
@@ -227,21 +211,19 @@ class Evidence:
         # Keys of all words outside flags.
         self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
 
-    @property
-    def holds_records(self) -> bool:
-        """Whether a piece is no prose, and no call or declaration of a tool, which bring no news."""
-        return not all(piece.is_prose or _OF_TOOLS.match(piece.text) for piece in self.pieces)
-
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
-        best = ((piece, *piece.best_window(content)) for piece in self.pieces)
-        covering = [EvidencePassage(weight, piece, i, content) for piece, weight, i in best if weight > 0]
-        return sorted(covering, key=lambda passage: passage.weight, reverse=True)
-
-    def look_up(self, content: Mapping[str, float]) -> EvidenceSpan | None:
-        """Returns the sentence that covers most of a claim; None: nothing is covered."""
-        passages = self.passages(content)
-        return passages[0].span if passages else None
+        passages = []
+        for piece in self.pieces:
+            covered: dict[int, float] = {}  # the weight of the claim that each window covers
+            windows_of = piece.windows_of
+            for key, weight in content.items():
+                for window in windows_of.get(key, ()):
+                    covered[window] = covered.get(window, 0.0) + weight
+            best = max(covered, key=covered.__getitem__, default=None)
+            if best is not None and covered[best] > 0:
+                passages.append(EvidencePassage(covered[best], piece, best, content))
+        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
 
 
 _QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
@@ -252,7 +234,7 @@ _FLAG = re.compile(rf'{_QUOTED_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_L
 _VALUE = re.compile(
     rf"{_QUOTED_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
 )
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of `refundPossible`
 UNKNOWN = "null"
 """Value of a flag that is unknown."""
 NOTHING_HELD = frozenset(("false", UNKNOWN, "0"))
@@ -294,18 +276,12 @@ class RecordFlag(NamedTuple):
     content: dict[str, float]
 
 
-def _meaning(value: str) -> str:
-    bare = "".join(value.split()).replace("\\", "")
-    quoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare.strip("\r")
-    return _MEANINGS.get(quoted.lower(), value)
-
-
 def read_flags(values: Mapping[str, Set[str]]) -> list[RecordFlag]:
     """Returns the flags among the values of all keys of the evidence; several values decide nothing."""
     flags = []
-    for name, value in ((name, *held) for name, held in values.items() if len(held) == 1):
-        if value in _MEANINGS.values():
-            content = weigh(word for word in words(split_capitals(name)) if word.is_content)
+    for name, held in values.items():
+        if len(held) == 1 and (value := next(iter(held))) in _MEANINGS.values():
+            content = weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
             flags += [RecordFlag(name, value, content)] if content else []
     return flags
 
@@ -318,9 +294,9 @@ def denying_flag(claim: Claim, flags: Sequence[RecordFlag], stated: Set[str]) ->
     if not flags or claim.content.keys() <= stated:
         return None
     names, denying = {key for flag in flags for key in flag.content}, []
-    for part in (part for part in clauses(claim) if part.content and not is_open(part)):
+    for part in (part for part in _closed_clauses(claim) if part.content):
         rest = {key: weight for key, weight in part.content.items() if key not in _neutral()}
-        negated, is_less = named_values.is_denied(part.text), says_less(part)
+        negated, is_less = named_values.is_denied(part.text), _says_less(part)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in names]
         is_known = sum(unknown) < _MOST_UNKNOWN
         for flag in (flag for flag in flags if flag.content.keys() <= part.content.keys()):
@@ -331,25 +307,19 @@ def denying_flag(claim: Claim, flags: Sequence[RecordFlag], stated: Set[str]) ->
     return min(denying, default=None)
 
 
-def split_capitals(name: str) -> str:
-    """Returns the name of a key with a space between the words of `refundPossible`."""
-    return _CAPITAL.sub(" ", name)
+def _closed_clauses(claim: Claim) -> list[Claim]:
+    """Returns the parts of a claim, between words such as `but`, that leave nothing open or to the future."""
+    parts = map(read_claim, _CLAUSES.split(claim.text)) if _CLAUSES.search(claim.text) else [claim]
+    closed = []
+    for part in parts:
+        is_open = named_values.replace_idioms(part.text) != part.text or _OPEN.search(part.text)
+        has_modal = any(word.lower in _MODALS for word in part.words)
+        if not is_open and (not has_modal or _CERTAIN.search(part.text)):
+            closed.append(part)
+    return closed
 
 
-def clauses(claim: Claim) -> Iterable[Claim]:
-    """Returns the parts of a claim between words such as `but`."""
-    return map(read_claim, _CLAUSES.split(claim.text)) if _CLAUSES.search(claim.text) else [claim]
-
-
-def is_open(claim: Claim) -> bool:
-    """Returns whether a claim leaves open that something is so, or says it of the future."""
-    if named_values.replace_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
-        return True
-    return not _CERTAIN.search(claim.text) and any(word.lower in _MODALS for word in claim.words)
-
-
-def says_less(claim: Claim) -> bool:
-    """Returns whether a claim has a negation or a word such as `only`."""
+def _says_less(claim: Claim) -> bool:
     says_little = any(word.lower in _LESS or not word.lower.strip("0.,") for word in claim.words)
     return says_little or named_values.is_denied(claim.text)
 
@@ -367,7 +337,7 @@ _NEUTRAL = (
 def _words_of_status() -> tuple[Set[str], Set[str]]:
     """Returns the keys of words for a status, and of those that say little beside one."""
     little = _neutral() | weigh(words(_NEUTRAL)).keys()
-    return {key for word in words(_STATUS_WORDS) for key in word.keys}, little
+    return keys_of(words(_STATUS_WORDS)), little
 
 
 class RecordStatus(NamedTuple):
@@ -387,14 +357,14 @@ class RecordStatus(NamedTuple):
 
 def read_statuses(values: Mapping[str, Set[str]]) -> list[RecordStatus]:
     """Returns the statuses among the values of all keys of the evidence."""
-    named = {name: held for name, held in values.items() if _KEY.search(split_capitals(name).lower())}
+    named = {name: held for name, held in values.items() if _KEY.search(_CAPITAL.sub(" ", name).lower())}
     must_be_named = len({raw.lower() for held in named.values() for raw in held}) != 1
     statuses = []
     for name, raw in ((name, *held) for name, held in named.items() if len(held) == 1):
         value = re.sub(r"[_-]", " ", raw.strip('\\"'))
         content = {key for word in words(value) if word.is_content for key in word.keys}
         if content and len(value) >= _SHORTEST:
-            about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
+            about = keys_of(words(_CAPITAL.sub(" ", name).replace("_", " ")))
             is_negated = named_values.is_denied(value)
             statuses.append(RecordStatus(name, value, is_negated, content, about, must_be_named))
     return statuses
@@ -405,8 +375,8 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
     if not statuses:
         return None
     status_words, neutral_words = _words_of_status()
-    for part, status in product(clauses(claim), statuses):
-        if not status.content <= part.content.keys() or is_open(part):
+    for part, status in product(_closed_clauses(claim), statuses):
+        if not status.content <= part.content.keys():
             continue
         if status.must_be_named and part.content.keys().isdisjoint(status.about - status_words):
             continue
@@ -416,7 +386,7 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
         weights = weigh(word for word in rest if word.is_content)
         if fsum([weight for key, weight in weights.items() if key not in about]) < _LITTLE:
             if status.is_negated:
-                is_denying = not says_less(part)
+                is_denying = not _says_less(part)
             else:
                 is_denying = named_values.is_denied(part.text) and named_values.denies(
                     named_values.with_single_negations(part.text), status.content

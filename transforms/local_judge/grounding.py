@@ -19,25 +19,27 @@ from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import (
     NOTHING_SAID,
+    OF_ABSENCE,
     Claim,
     computed_numbers,
-    is_word_of_absence,
     missing_numbers,
     missing_words,
     nothing_claimed,
+    plain_numbers,
     quoted_names,
     read_claim,
     says_absence,
     why_no_claim,
-    without_labels,
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
+from turnwise.transforms.local_judge.derived import claimed_numbers, may_follow
 from turnwise.transforms.local_judge.evidence import (
     UNKNOWN,
     WINDOW,
     Evidence,
     EvidencePassage,
+    RecordFlag,
     alike,
     denying_flag,
     denying_status,
@@ -46,7 +48,6 @@ from turnwise.transforms.local_judge.evidence import (
 from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.text.cleaning import plain
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.values import with_joined_groups
 from turnwise.transforms.text.words import (
     ORDINALS,
     WORD_WEIGHT,
@@ -67,8 +68,11 @@ OTHER_LANGUAGE = f"{_UNSURE}the evidence is no prose in the language of the answ
 IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer may paraphrase them"
 ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
 OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
+FOLLOWING = f"{_UNSURE}a number may follow from the evidence, which does not state it"
 FAILED = f"{_UNSURE}only a call that failed holds what the answer says"
 """Why words alone do not refute an answer."""
+
+_LABEL = re.compile(r"\W*([^\W\d_]+) (\d{1,2}):")
 
 
 class GroundingVerdict(NamedTuple):
@@ -101,13 +105,21 @@ def ground(
     what denies something: of another sentence that they hold it is open whether it says that it was done.
     """
     known, mentioned = Evidence(evidence), Evidence([*asked, *failed])
-    claims = [read_claim(sentence) for sentence in without_labels(sentences)]
+    # What only numbers the sentences of one answer, as `Option 1:` and `Option 2:`, claims nothing.
+    labels = [_LABEL.match(sentence) for sentence in sentences]
+    numbers = grouped((label[1].lower(), int(label[2])) for label in labels if label)
+    are_labels = {word for word, of_word in numbers.items() if len(of_word) > 1 and of_word[0] == 1}
+    claims = [
+        read_claim(sentence[label.end() :] if label and label[1].lower() in are_labels else sentence)
+        for sentence, label in zip(sentences, labels, strict=True)
+    ]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
-    verdicts = [_verdict(claim, known, mentioned, computed) for claim in claims]
+    following = _following_numbers(claims, known, mentioned, computed)
+    verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
     if failed and any(verdict.label == "unsupported" for verdict in verdicts):
         with_failed = Evidence([*evidence, *failed])
         for i, claim in enumerate(claims):
-            other = _verdict(claim, with_failed, mentioned, computed)
+            other = _verdict(claim, with_failed, mentioned, computed, following)
             if (verdicts[i].label, other.label) == ("unsupported", "supported"):
                 is_denial = says_absence(claim.text) or named_values.is_denied(claim.text)
                 verdicts[i] = other if is_denial else verdicts[i]._replace(unsure=FAILED, is_certain=False)
@@ -121,27 +133,60 @@ def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
     return probability(parts), probability(best)
 
 
-def _verdict(sentence: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]) -> GroundingVerdict:
+_SMALL = frozenset(f"#{number}" for number in range(2, 13))
+
+
+def _following_numbers(
+    claims: Sequence[Claim], known: Evidence, mentioned: Evidence, computed: Set[str]
+) -> Set[str]:
+    """Returns the keys of missing numbers that may follow from evidence, or from others that may."""
+    following, pieces = set[str](), [*known.pieces, *mentioned.pieces]
+    for claim in claims:
+        keys = plain_numbers(claim, known.keys, mentioned.keys, computed)
+        if keys:
+            factors = {float(key[1:]) for word in claim.words for key in word.keys if key in _SMALL}
+            numbers = claimed_numbers(claim.text, [*keys], factors)
+            following |= {keys[value] for value in may_follow(numbers, [piece.derived for piece in pieces])}
+    return following and following | computed_numbers(claims, known.keys, mentioned.keys, following)
+
+
+def _verdict(
+    sentence: Claim, known: Evidence, mentioned: Evidence, computed: Set[str], following: Set[str]
+) -> GroundingVerdict:
     if reason := nothing_claimed(sentence):
         return GroundingVerdict("not_applicable", "", reason)
     whole, sentence = sentence, without_talk(sentence)
     if not sentence.content:
         return GroundingVerdict("not_applicable", "", NOTHING_SAID)
-    claim, missing = _as_spelled(sentence, known, mentioned, computed)
+    texts = [piece.spelled for piece in (*known.pieces, *mentioned.pieces)]
+    claim, missing = named_values.as_spelled(sentence, texts, known.keys, mentioned.keys, computed)
     passages = known.passages(claim.content)
     best = passages[0] if passages else None
     quote = best.span.quote if best else ""
-    if reason := _refuting(claim, known, best):
+    flag = denying_flag(claim, known.flags, known.stated)
+    # A number that may follow from one of the evidence does not contradict it.
+    follows = not following.isdisjoint(plain_numbers(claim, known.keys).values())
+    if reason := _refuting(claim, known, best, flag, follows):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    is_absence = says_absence(whole.text)
-    is_contrary = is_absence and _holds_what_is_absent(claim, passages)
+    is_absence, is_contrary = says_absence(whole.text), False
+    if is_absence and claim.demands:
+        # Evidence that itself denies nothing holds all that the claim calls failed or missing: of `I could
+        # not find order 5` the order and its number. Without a number, it may be another order.
+        content = (word for word in claim.words if word.is_content and not word.is_negation)
+        rest = weigh(word for word in content if word.lower not in OF_ABSENCE)
+        holding = (passage for passage in passages if all(map(passage.holds, rest)))
+        is_contrary = any(not passage.piece.denies_something for passage in holding)
     absence = ABSENCE if is_absence and not is_contrary else None
-    if (flag := denying_flag(claim, known.flags, known.stated)) and flag.value == UNKNOWN:
+    if flag and flag.value == UNKNOWN:
         reason = f"The evidence has no value of “{flag.name}”."
         return GroundingVerdict("unsupported", quote, reason, 0.0, unsure=absence)
     if missing:
         reason = f"No evidence holds {quoted_names(missing)}."
-        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not absence, unsure=absence)
+        _, still_missing = named_values.as_spelled(
+            sentence, texts, known.keys, mentioned.keys, computed | following
+        )
+        unsure = absence or (None if still_missing else FOLLOWING)
+        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not unsure, unsure=unsure)
     if best and (most := overstated(claim.text, best.span)):
         reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
@@ -178,46 +223,16 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
     return OTHER_LANGUAGE if known.keys.isdisjoint(grammar) else None
 
 
-def _holds_what_is_absent(claim: Claim, passages: Sequence[EvidencePassage]) -> bool:
-    """Returns whether evidence that itself denies nothing holds all that a claim calls failed or missing."""
-    # Of `I could not find order 5` the order and its number. Without a number, it may be another order.
-    rest = weigh(word for word in claim.words if word.is_content and not is_word_of_absence(word))
-    return bool(claim.demands) and any(
-        all(passage.holds(key) for key in rest) and not passage.piece.denies_something for passage in passages
-    )
-
-
-def _as_spelled(
-    claim: Claim, known: Evidence, mentioned: Evidence, computed: Set[str]
-) -> tuple[Claim, list[str]]:
-    """Returns a claim with its codes as the evidence spells them, and what is missing of its numbers."""
-
-    def missing_of(claim: Claim) -> list[str]:
-        missing = missing_numbers(claim, known.keys, mentioned.keys, computed)
-        return missing or named_values.missing_codes(claim.text, (piece.parts for piece in pieces))
-
-    pieces = known.pieces + mentioned.pieces
-    missing = missing_of(claim)
-    is_spelled = named_values.may_be_spelled_otherwise(claim.text, bool(missing))
-    texts = [piece.spelled for piece in pieces] if is_spelled else []
-    respelled = named_values.as_spelled(claim.text, texts)
-    if missing and not missing_of(read_claim(joined := with_joined_groups(claim.text))):
-        respelled = joined
-    if respelled != claim.text:
-        claim = read_claim(respelled)
-        missing = missing_of(claim)
-    return claim, missing or named_values.missing_endings(claim.text, texts)
-
-
-def _refuting(claim: Claim, known: Evidence, best: EvidencePassage | None) -> str | None:
+def _refuting(
+    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None, follows: bool
+) -> str | None:
     if best and (reason := contradiction(claim, best.span, "The evidence")):
         return reason
-    flag = denying_flag(claim, known.flags, known.stated)
     if flag is not None and flag.value != UNKNOWN:
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
         return f"The evidence says “{status.name}”: {status.value}."
-    if best and (reason := replaced_number(claim, best)):
+    if best and not follows and (reason := replaced_number(claim, best)):
         return reason
     texts = (piece.text for piece in known.pieces)
     if currencies := named_values.other_currency(claim.text, known.currencies, texts):
@@ -258,7 +273,13 @@ def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage],
     content = fsum(claim.content.values())
     features = [feature for word in claim.words if not word.is_content for feature in word.features]
     grammar = [(key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight) for key, weight in features]
-    strange = _strange_names(claim, known.keys | asked.keys)
+    # Capitalized words inside a sentence that are not known; of German and of titles, none count.
+    capitalized = _CAPITALIZED.findall(claim.text)
+    of_numbers = {part for word in claim.words if word.demands for part in word.lower.split()}
+    names = [w for w in words(" ".join(capitalized)) if w.is_content and w.lower not in of_numbers]
+    strange = sum(known.keys.isdisjoint(w.keys) and asked.keys.isdisjoint(w.keys) for w in names)
+    if strange and (2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de"):
+        strange = 0
     strange += any(word.is_negation for word in claim.words) and not known.is_negated
     whole = content + fsum([weight for _, weight in grammar]) + _STRANGE * strange
     anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
@@ -296,17 +317,6 @@ def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage],
     return max([held / 2, *map(with_passage, passages)])
 
 
-def _strange_names(claim: Claim, known: Container[str]) -> int:
-    """Returns how many capitalized words inside a sentence are not known; of German and of titles, none."""
-    capitalized = _CAPITALIZED.findall(claim.text)
-    of_numbers = {part for word in claim.words if word.demands for part in word.lower.split()}
-    names = [w for w in words(" ".join(capitalized)) if w.is_content and w.lower not in of_numbers]
-    strange = sum(not any(key in known for key in word.keys) for word in names)
-    if not strange or 2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de":
-        return 0
-    return strange
-
-
 # A number of a claim may stand elsewhere in the evidence, as a year does in a text with several. So it is
 # compared with the number that stands between the same words of a sentence.
 _LEAST_WORDS = 3
@@ -328,13 +338,13 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
 
 
 def _in_place_of(claimed: Sequence[Word], position: int, passage: EvidencePassage) -> str | None:
-    held, numbers = passage.piece.words, passage.piece.numbers
-    others = numbers.between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
+    held, (between, places_of) = passage.piece.words, passage.piece.numbers
+    others = between.get((alike(claimed[position - 1]), alike(claimed[position + 1])), ())
     if not 0 < len(others) <= _MOST_PLACES:
         return None
     same_number: set[int] = set()
     for key in chain.from_iterable(claimed[position].demands or (claimed[position].keys,)):
-        same_number.update(numbers.of.get(key, ())[: _MOST_PLACES + 1])
+        same_number.update(places_of.get(key, ())[: _MOST_PLACES + 1])
         if len(same_number) > _MOST_PLACES:
             return None
     around = {i: _words_around(claimed, position, held, i) for i in (*others, *same_number)}
@@ -415,8 +425,16 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
     if plain(expected) == plain(actual):
         return AnswerComparison(1.0, actual.strip(), "The texts are the same.")
     wanted, answer, known = read_claim(expected), read_claim(actual), Evidence([actual])
-    span = known.look_up(wanted.content)
-    figure, numbers = _overlap(wanted, answer), missing_numbers(wanted, known.keys)
+    passages = known.passages(wanted.content)
+    quote = passages[0].span.quote if passages else ""
+    ours, theirs = (
+        weigh([word for word in claim.words if not word.is_content], claim.content)
+        for claim in (wanted, answer)
+    )
+    common = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
+    both = _RECALL_FACTOR * fsum(ours.values()) + fsum(theirs.values())
+    figure = min(1.0, (1 + _RECALL_FACTOR) * common / both) if common else 0.0
+    numbers = missing_numbers(wanted, known.keys)
     if numbers:
         figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
     negations = [any(word.is_negation for word in claim.words) for claim in (wanted, answer)]
@@ -425,24 +443,12 @@ def compare_answers(expected: str, actual: str) -> AnswerComparison:
         figure *= _ONE_IS_NEGATED
     contrary = None
     for claim in map(read_claim, _SENTENCE_END.split(expected)):
-        best = known.look_up(claim.content)
-        if best and (contrary := contradiction(claim, best, "The answer")):
+        passages = known.passages(claim.content)
+        if passages and (contrary := contradiction(claim, passages[0].span, "The answer")):
             figure *= _CONTRADICTED
             break
     missing = numbers + missing_words(wanted, known.keys)
     reason = "Only one of the texts denies something." if one_denies else "The answer has all expected words."
     reason = f"The answer lacks {quoted_names(missing)}." if missing else reason
     reason = reason if figure else "The texts have nothing in common."
-    return AnswerComparison(figure, span.quote if span else "", contrary or reason)
-
-
-def _overlap(wanted: Claim, answer: Claim) -> float:
-    ours, theirs = (
-        weigh([word for word in claim.words if not word.is_content], claim.content)
-        for claim in (wanted, answer)
-    )
-    common = fsum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
-    if not common:
-        return 0.0
-    both = _RECALL_FACTOR * fsum(ours.values()) + fsum(theirs.values())
-    return min(1.0, (1 + _RECALL_FACTOR) * common / both)
+    return AnswerComparison(figure, quote, contrary or reason)

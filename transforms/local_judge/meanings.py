@@ -165,7 +165,13 @@ _IN_CHARACTERS = re.compile("|".join(sorted(_OF_CHARACTERS, key=len, reverse=Tru
 def _meant(token: str) -> Word:
     (word,) = read_words([token])
     if word.is_content and not (word.demands or word.month or word.keys[0][0] == "#"):
-        (meant,) = read_words([_meaning(word.lower)])
+        bare, meaning = without_clitic(word.lower), word.lower
+        if is_run_of_characters(word.lower):
+            meaning = _IN_CHARACTERS.sub(lambda match: _OF_CHARACTERS[match[0]], word.lower)
+        elif bare.isalpha():
+            forms, of_words = [bare, *_roots(bare)], _of_words()
+            meaning = next((of_words[form] for form in forms if form in of_words), forms[-1])
+        (meant,) = read_words([meaning])
         if meant.is_content:
             word = meant._replace(lower=word.lower, is_negation=word.is_negation)
         if word.lower in LIGHT:
@@ -178,18 +184,6 @@ def _meant(token: str) -> Word:
 
 
 _WORDS = Remembered(_meant, 20_000)
-
-
-def _meaning(word: str) -> str:
-    """Returns a word that stands for all with the same meaning."""
-    if is_run_of_characters(word):
-        return _IN_CHARACTERS.sub(lambda match: _OF_CHARACTERS[match[0]], word)
-    bare = without_clitic(word)
-    if not bare.isalpha():
-        return word
-    forms = [bare, *_roots(bare)]
-    of_words = _of_words()
-    return next((of_words[form] for form in forms if form in of_words), forms[-1])
 
 
 def meant_words(tokens: Iterable[str]) -> list[Word]:

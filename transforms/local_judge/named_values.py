@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import cached_property
 from itertools import chain, takewhile
 from math import fsum
 from typing import NamedTuple
 
-from turnwise.transforms.local_judge.claims import is_half_known
+from turnwise.transforms.local_judge.claims import Claim, is_half_known, missing_numbers, read_claim
 from turnwise.transforms.local_judge.meanings import words as words_meanings
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES, same_currency
 from turnwise.transforms.text.dates import HALVES, MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
-from turnwise.transforms.text.values import SHARES, SPACED_GROUPS
+from turnwise.transforms.text.values import SHARES, SPACED_GROUPS, with_joined_groups
 from turnwise.transforms.text.words import NEGATING, SCALES, Word, read_numeral, weigh, word_set, words
 
 _WEIGHTS = ["pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드"]
@@ -50,16 +51,17 @@ class NamedValue(NamedTuple):
     number: int
 
 
-def _named(kind: str, rows: Iterable[str]) -> dict[str, NamedValue]:
-    return {name: NamedValue(kind, number) for number, row in enumerate(rows) for name in row.split()}
-
-
 _WORDS = {
     **{name: NamedValue("month", number) for name, number in MONTHS.items()},
     **{name: NamedValue("weekday", day) for name, day in WEEKDAYS.items()},
 }
 _DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
-_OF_NUMBERS = _named("unit", (*_CURRENCIES.values(), *re.split(r"[|\n]", _UNITS))) | _named("half", _HALVES)
+_OF_NUMBERS = {
+    name: NamedValue(kind, number)
+    for kind, rows in (("unit", (*_CURRENCIES.values(), *re.split(r"[|\n]", _UNITS))), ("half", _HALVES))
+    for number, row in enumerate(rows)
+    for name in row.split()
+}
 _SIGNS = re.compile(r"([€$£¥₩₹])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
@@ -87,6 +89,15 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
         return f"{match['number'] or ''} {token} "
 
     return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
+
+
+def measured(text: str) -> tuple[bool, bool]:
+    """Returns whether a text has a unit other than a currency, and whether it has a percentage."""
+    names = dict[str, str]()
+    mark_named_values(text, names)
+    units = {token for token in names if token.startswith("zqunit") and token not in _CODES}
+    share = f"zqunit{_OF_NUMBERS['%'].number:02}"
+    return bool(units - {share}), share in units
 
 
 def are_other(value: str, other: str) -> bool:
@@ -163,31 +174,25 @@ def is_denied(text: str) -> bool:
 
 def denies(text: str, known: Set[str]) -> bool:
     """Returns whether what a clause with one negation denies is known."""
-    denied = list(_denied(text))
+    read = words_meanings(text)
+    position = next((i for i, word in enumerate(read) if word.is_negation), len(read))
+    inside = NEGATING.search(text) if position < len(read) and not read[position].lower.isascii() else None
+    denied: list[Word] = []  # the nearest one first
+    if inside and read[position].is_content and not _FORWARD.match(inside[0]):
+        # Negated endings of Japanese and Korean deny the word before them, in Japanese without its Hiragana.
+        before = text[: inside.start()][-_NEAR:]
+        while not denied and (run := _LAST_RUN.search(before)):
+            denied = [word for word in words_meanings(run[0]) if word.is_content][-1:]
+            before = before[: run.start()]
+    else:
+        # The words after it up to `and`, or the last one before it.
+        clause = takewhile(lambda word: word.lower not in _JOINS, read[position + 1 :])
+        denied = [word for word in clause if word.is_content]
+        denied = denied or [word for word in read[:position] if word.is_content][-1:]
     if denied and not is_half_known(denied[0], known):
         return False
     shared = weigh(word for word in denied if is_half_known(word, known))
     return fsum(shared.values()) >= _MOST_DENIED * fsum(weigh(denied).values())
-
-
-def _denied(text: str) -> Iterator[Word]:
-    """Yields the content words that a negation denies, the nearest one first."""
-    read = words_meanings(text)
-    position = next((i for i, word in enumerate(read) if word.is_negation), len(read))
-    inside = NEGATING.search(text) if position < len(read) and not read[position].lower.isascii() else None
-    if inside and read[position].is_content and not _FORWARD.match(inside[0]):
-        # Negated endings of Japanese and Korean deny the word before them, in Japanese without its Hiragana.
-        before = text[: inside.start()][-_NEAR:]
-        while run := _LAST_RUN.search(before):
-            if content := [word for word in words_meanings(run[0]) if word.is_content]:
-                yield content[-1]
-                return
-            before = before[: run.start()]
-        return
-    # The words after it up to `and`, or the last one before it.
-    clause = takewhile(lambda word: word.lower not in _JOINS, read[position + 1 :])
-    after = [word for word in clause if word.is_content]
-    yield from after or [word for word in read[:position] if word.is_content][-1:]
 
 
 # Writes the codes of a sentence as the evidence spells them.
@@ -213,7 +218,16 @@ class SpelledText:
     """A text in which codes are found whatever spaces, hyphens and brackets they are spelled with."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._compact = text, "".join(_RUN.findall(text))
+        self._text = text
+
+    @cached_property
+    def parts(self) -> str:
+        """Its runs of digits and of letters in lower case, each between two spaces."""
+        return _parts_of(self._text)
+
+    @cached_property
+    def _compact(self) -> str:
+        return "".join(_RUN.findall(self._text))
 
     def find(self, code: str) -> str | None:
         """Returns how the text spells a code of ASCII letters and digits; None: it has no such code.
@@ -237,35 +251,46 @@ class SpelledText:
         return number[0] if number else None
 
 
-def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
-    """Returns a sentence with its codes as texts spell them, and whole numbers for their last digits."""
-    if not texts or len(sentence) > _LONGEST:
-        return sentence
+def as_spelled(claim: Claim, texts: Sequence[SpelledText], *known: Set[str]) -> tuple[Claim, list[str]]:
+    """Returns a claim with its codes as texts spell them, and its numbers and codes that are missing.
+
+    For the last digits of a number stands the whole one. Numbers are missing if none of some sets of keys
+    holds them, and last digits and codes if no text does.
+    """
+
+    def missing_of(claim: Claim) -> list[str]:
+        if missing := missing_numbers(claim, *known):
+            return missing
+        codes = [match[0] for match in _CODE.finditer(claim.text) if not _is_number(match[0])]
+        return [code for code in codes if not any(_parts_of(code) in text.parts for text in texts)]
 
     def whole(ending: re.Match[str]) -> str:
         number = next(filter(None, (text.ending_in(ending[1]) for text in texts)), "")
         return number if len(number) >= _FEWEST_DIGITS else ending[0]
 
-    return "".join(_respelled(_ENDING.sub(whole, sentence), texts))
-
-
-def may_be_spelled_otherwise(sentence: str, is_missing: bool) -> bool:
-    """Returns whether a sentence names a number by its last digits, or a missing one may have other forms."""
-    names_ending = re.search(r"\d{4}", sentence) and _ENDING.search(sentence)
-    return bool(names_ending or (is_missing and _MAY_BE_CODE.search(sentence)))
-
-
-def missing_endings(sentence: str, texts: Sequence[SpelledText]) -> list[str]:
-    """Returns the last digits that a sentence states and in which no number of the texts ends."""
-    ends = [ending[1] for ending in _ENDING.finditer(sentence)]
-    return [end for end in ends if not (_YEAR.match(end) or any(text.ending_in(end) for text in texts))]
+    missing, respelled = missing_of(claim), claim.text
+    names_ending = re.search(r"\d{4}", respelled) and _ENDING.search(respelled)
+    may_be_other = bool(names_ending or (missing and _MAY_BE_CODE.search(respelled)))
+    if may_be_other and texts and len(respelled) <= _LONGEST:
+        respelled = "".join(_respelled(_ENDING.sub(whole, respelled), texts))
+    if missing and not missing_of(read_claim(joined := with_joined_groups(claim.text))):
+        respelled = joined
+    if respelled != claim.text:
+        claim = read_claim(respelled)
+        missing = missing_of(claim)
+    ends = [ending[1] for ending in _ENDING.finditer(claim.text) if not _YEAR.match(ending[1])]
+    held_in = texts if may_be_other else ()
+    return claim, missing or [end for end in ends if not any(text.ending_in(end) for text in held_in)]
 
 
 def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
     runs, done, first = list(_RUN.finditer(sentence)), 0, 0
     while first < len(runs):
         end = first
-        while end < min(len(runs), first + _MOST_RUNS) and _is_part(runs[end][0]):
+        while end < min(len(runs), first + _MOST_RUNS):
+            run = runs[end][0]
+            if not (any(map(str.isdigit, run)) or (run.isupper() and len(run) <= _LONGEST_LETTERS)):
+                break
             if end > first and not _GAP.fullmatch(sentence, runs[end - 1].end(), runs[end].start()):
                 break
             end += 1
@@ -281,10 +306,6 @@ def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
     yield sentence[done:]
 
 
-def _is_part(run: str) -> bool:
-    return any(map(str.isdigit, run)) or (run.isupper() and len(run) <= _LONGEST_LETTERS)
-
-
 # A card or booking number, a phone number with hyphens, an address of e-mail or the internet, a version, and
 # what is no date or time (`2024-75-24`, `96:00`): known only if the evidence has all parts one after another.
 _CODE = re.compile(
@@ -296,15 +317,7 @@ _LIST = re.compile(r"\[\s{0,4}(-?\d[\d.\s-]{0,40}(?:,[\d.\s-]{1,40}){1,999})\]")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
 
 
-def missing_codes(sentence: str, texts: Iterable[str]) -> list[str]:
-    """Returns the codes of a sentence that none of some texts of `parts_of` holds."""
-    codes = [match[0] for match in _CODE.finditer(sentence) if not _is_number(match[0])]
-    known = list(texts) if codes else []
-    return [code for code in codes if not any(parts_of(code) in text for text in known)]
-
-
-def parts_of(text: str) -> str:
-    """Returns the runs of digits and of letters of a text in lower case, each between two spaces."""
+def _parts_of(text: str) -> str:
     return f" {' '.join(_PARTS.findall(text.lower()))} "
 
 

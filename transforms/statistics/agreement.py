@@ -258,10 +258,6 @@ class SampleDesign(Struct, frozen=True):
     others: Sequence[str]
     weights: Sequence[float] | None = None
 
-    def codes(self) -> CaseCodes:
-        """Returns the numbers of the cases, those of the labelled scores first."""
-        return cluster_codes([*self.labelled, *self.others])
-
 
 def corrected_mean(
     labels: Sequence[float],
@@ -287,7 +283,7 @@ def corrected_mean(
         raise ValueError("a correction needs at least two labels, each with a judgement")
     human, machine = np.asarray(labels, dtype=float), np.asarray(judged, dtype=float)
     whole = np.concatenate([machine, np.asarray(others, dtype=float)])
-    codes = design.codes() if design else np.arange(len(whole))
+    codes = cluster_codes([*design.labelled, *design.others]) if design else np.arange(len(whole))
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
     spread, weight = float(whole.var()), 0.0
     if len(whole) > len(human) and spread:
@@ -305,6 +301,10 @@ def corrected_mean(
     half = t_quantile((1 + LEVEL) / 2, known - 1) * sqrt(variance)
     value = weight * float(whole.mean()) + shift
     return CorrectedEstimate(value, Bounds(value - half, value + half), weight)
+
+
+_UNDECIDED = 2
+"""Stratum of what the judge left without a score; 0: it passed it, 1: it failed it."""
 
 
 class _Stratum(NamedTuple):
@@ -336,8 +336,8 @@ def corrected_rate(
     The labels, at least one, are of a random part of the conversations: 0..1, the share of raters that let it
     pass. `judged` is of the same in the same order, `others` of all without a label; None: no score.
     """
-    human, machine = np.asarray(labels, dtype=float), _answers(judged)
-    whole = np.concatenate([machine, _answers(others)])
+    human, stratum_of = np.asarray(labels, dtype=float), {True: 0, False: 1, None: _UNDECIDED}
+    whole = np.asarray([stratum_of[is_pass] for is_pass in (*judged, *others)], dtype=np.int64)
     drawn = np.asarray(design.weights if design and design.weights else np.ones(len(human)), dtype=float)
     answers = range(3 if (whole == _UNDECIDED).any() else 2)
     strata = []
@@ -346,7 +346,10 @@ def corrected_rate(
         rate = float((human[part] * drawn[part]).sum() / drawn[part].sum()) if part.any() else 0.0
         people = EffectiveShare(rate, effective_size(drawn[part]))
         strata.append(_Stratum(people, part, float(everything.mean()), int(everything.sum())))
-    effect = _design_effect(strata, human, whole, drawn, design.codes()) if design else 1.0
+    effect = 1.0
+    if design:
+        codes = cluster_codes([*design.labelled, *design.others])
+        effect = _design_effect(strata, human, whole, drawn, codes)
     generator = resampling.generator_of(seed)
     let_pass = [_posterior(generator, stratum.people, effect) for stratum in strata]
     draws, size = let_pass[0], strata[0].size
@@ -362,15 +365,6 @@ def corrected_rate(
     wider = 1.0 if is_equal else t_quantile(end, max(0.5, known - 1)) / normal_quantile(end)
     bounds = Bounds(max(0.0, value - wider * (value - low)), min(1.0, value + wider * (high - value)))
     return CorrectedEstimate(value, bounds)
-
-
-_UNDECIDED = 2
-
-
-def _answers(judged: Sequence[bool | None]) -> CaseCodes:
-    """Returns the judge's answers as numbers of strata: 0 passed, 1 failed, 2 no score."""
-    stratum_of = {True: 0, False: 1, None: _UNDECIDED}
-    return np.asarray([stratum_of[is_pass] for is_pass in judged], dtype=np.int64)
 
 
 def _design_effect(

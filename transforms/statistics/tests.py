@@ -14,7 +14,7 @@ from turnwise.schemas.comparison import Bounds, ComparisonWord
 def holm(p_values: Sequence[float]) -> list[float]:
     """Returns p-values adjusted so that all tests together err with at most the level of one (Holm 1979)."""
     adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(_ascending(p_values)):
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = largest
     return adjusted
@@ -23,7 +23,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Returns p-values of independent tests for a false discovery rate (Benjamini and Hochberg 1995)."""
     adjusted, smallest = [0.0] * len(p_values), 1.0
-    order = _ascending(p_values)
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
     for rank in range(len(order), 0, -1):
         index = order[rank - 1]
         smallest = min(smallest, p_values[index] * len(p_values) / rank)
@@ -46,10 +46,6 @@ def shrink(changes: Sequence[float], variances: Sequence[float], centre: float |
     scale = total - sum(weight**2 for weight in weights) / total
     between = max(0.0, excess / scale) if scale > 0 else 0.0
     return [centre + gap * between / (between + v) for gap, v in zip(gaps, variances, strict=True)]
-
-
-def _ascending(p_values: Sequence[float]) -> list[int]:
-    return sorted(range(len(p_values)), key=lambda index: p_values[index])
 
 
 # Two paired shares.
@@ -107,8 +103,8 @@ def paired_interval(pairs: Pairs, level: float = 0.95) -> Bounds:
         determinant = max(0.0, determinant - n / 2)
     margins = (both + fixed) * (regressed + neither) * (both + regressed) * (fixed + neither)
     phi = determinant / sqrt(margins) if margins else 0.0
-    below = _side(candidate[0], base[1], phi)
-    above = _side(candidate[1], base[0], phi)
+    limits = (candidate[0], base[1]), (candidate[1], base[0])
+    below, above = (sqrt(max(0.0, a**2 - 2 * phi * a * b + b**2)) for a, b in limits)
     return Bounds(max(-1.0, pairs.difference - below), min(1.0, pairs.difference + above))
 
 
@@ -130,10 +126,6 @@ def _limits(passes: int, count: int, level: float) -> tuple[float, float]:
     if (wilson := wilson_interval(passes, count, level)) is None:
         raise ValueError("an interval needs at least one case")
     return passes / count - wilson.low, wilson.high - passes / count
-
-
-def _side(limit: float, other: float, phi: float) -> float:
-    return sqrt(max(0.0, limit**2 - 2 * phi * limit * other + other**2))
 
 
 # Shares of two groups of conversations: intervals of them and of their difference.
@@ -334,8 +326,9 @@ def binomial_cdf(successes: int, trials: int, rate: float) -> float:
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     """Returns the regularised incomplete beta function I_x(a, b) for positive a and b, and x in 0..1.
 
-    The continued fraction of DLMF 8.17.22, evaluated by Lentz's method on the side where it converges fast.
-    `rest` is 1 - x, given apart because the difference would lose digits.
+    The continued fraction of DLMF 8.17.22, 1 / (1 + d1 / (1 + d2 / (1 + ...))) with the coefficients of
+    8.17.23, evaluated by Lentz's method on the side where it converges fast. `rest` is 1 - x, given apart
+    because the difference would lose digits.
     """
     if x <= 0 or rest <= 0:
         return float(x > 0)
@@ -344,11 +337,6 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     log_rest = log(rest) if rest < 0.5 else log1p(-x)
     log_x = log(x) if x < 0.5 else log1p(-rest)
     front = exp(a * log_x + b * log_rest - log(a) - lgamma(a) - lgamma(b) + lgamma(a + b))
-    return front * _fraction(a, b, x)
-
-
-def _fraction(a: float, b: float, x: float) -> float:
-    """Returns 1 / (1 + d1 / (1 + d2 / (1 + ...))) with the coefficients of DLMF 8.17.23."""
     value, c, d = 1.0, 1.0, 0.0
     for step in range(1, _STEPS):
         m = step // 2
@@ -365,7 +353,7 @@ def _fraction(a: float, b: float, x: float) -> float:
         value *= c * d
         if abs(c * d - 1) < _CLOSE:
             break
-    return 1 / value
+    return front * (1 / value)
 
 
 # Always-valid tests whether a growing group lies below its base, for looking often without false alarms.

@@ -132,15 +132,10 @@ def sanitize(text: str) -> str:
     marks = [(m.start(), m[0]) for m in _MARKERS.finditer(shown.replace(HIDDEN, "").translate(_FOLDED))]
     if not marks:
         return shown
-    places, chars = visible_places(shown), list(shown)
+    places, chars = [i for i, char in enumerate(shown) if char != HIDDEN], list(shown)
     for index, char in marks:
         chars[places[index]] = _HARMLESS[char]
     return "".join(chars)
-
-
-def visible_places(text: str) -> list[int]:
-    """Returns the offsets of a sanitized text's characters that are not HIDDEN."""
-    return [index for index, char in enumerate(text) if char != HIDDEN]
 
 
 # Finds a judge's quotes in a text.
@@ -179,23 +174,20 @@ def contains_quote(quote: str, text: str) -> bool:
 
 def find_span(quote: str, text: str) -> tuple[int, int] | None:
     """Returns the half-open range of a quote's first occurrence, with any white space; None: not found."""
-    words = _shown_quotes(quote).strip(" \t\n\"'“”„«»").split()
+    words = visible(quote).translate(_BRACKETS).strip(" \t\n\"'“”„«»").split()
     shown = sanitize(text).translate(_BRACKETS)
     seen = shown.replace(HIDDEN, "")
     match = re.search(r"\s+".join(map(re.escape, words)), seen) if words else None
     if match is None or len(seen) == len(shown):
         return match.span() if match else None
-    places = visible_places(shown)
+    places = [i for i, char in enumerate(shown) if char != HIDDEN]
     return places[match.start()], places[match.end() - 1] + 1
 
 
 @lru_cache(maxsize=16)
 def _flat(text: str) -> str:
-    return " ".join(normalize("NFKC", _shown_quotes(text)).translate(_MARKS).casefold().split())
-
-
-def _shown_quotes(text: str) -> str:
-    return visible(text).translate(_BRACKETS)
+    shown = visible(text).translate(_BRACKETS)
+    return " ".join(normalize("NFKC", shown).translate(_MARKS).casefold().split())
 
 
 # Reads numbers and amounts of money as tools take them, and texts without their spelling.
@@ -315,18 +307,17 @@ class Utf8Text:
         data = b"" if text.isascii() else self.data
         self._inside = [i for i, byte in enumerate(data) if 0x80 <= byte < 0xC0]
 
-    def _code_point(self, offset: int) -> int | None:
-        """Returns the code-point offset of a byte offset; None: it is inside a character."""
-        inside = bisect_left(self._inside, offset)
-        return None if self._inside[inside : inside + 1] == [offset] else offset - inside
-
     def text_range(self, start: int, end: int) -> TextRange:
         """Returns a byte range in code points."""
         if not (0 <= start <= len(self.data) and 0 <= end <= len(self.data)):
             return TextRange(None, None, OUTSIDE)
-        first, after = self._code_point(start), self._code_point(end)
-        if first is None or after is None:
-            return TextRange(None, None, INSIDE)
+        code_points = []
+        for offset in (start, end):
+            inside = bisect_left(self._inside, offset)
+            if self._inside[inside : inside + 1] == [offset]:
+                return TextRange(None, None, INSIDE)
+            code_points.append(offset - inside)
+        first, after = code_points
         return TextRange(first, after) if start < end else TextRange(None, None, EMPTY)
 
     def cut(self, start: int, end: int) -> str:

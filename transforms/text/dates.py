@@ -259,19 +259,14 @@ def _spoken(text: str) -> Iterator[tuple[re.Match[str], str]]:
         if hour > 24 or not (is_time or (match["mark"] and (is_part or "clock" in match["mark"].lower()))):
             continue
         minutes = minutes % 1440 if hour > 12 else (minutes - 60) % 720 + 60
-        yield (
-            match,
-            f"{minutes // 60}:{minutes % 60:02}{_half_of(minutes // 60, match[0]) if is_part else ''}",
-        )
-
-
-def _half_of(hour: int, part: str) -> str:
-    """Returns the half of the day of an hour in a part of the day; "": it may be in both."""
-    if hour == 12 and _NIGHT.search(part):
-        return " am"
-    if hour >= 12 or (hour == 5 and _NIGHT.search(part)):
-        return ""
-    return " am" if _MORNING.search(part) or (hour < 5 and _NIGHT.search(part)) else " pm"
+        hour, half = minutes // 60, ""  # without a half, it may be in both
+        if is_part and hour <= 12:
+            is_night = _NIGHT.search(match[0]) is not None
+            if hour == 12:
+                half = " am" if is_night else ""
+            elif not (hour == 5 and is_night):
+                half = " am" if _MORNING.search(match[0]) or (hour < 5 and is_night) else " pm"
+        yield match, f"{hour}:{minutes % 60:02}{half}"
 
 
 @lru_cache(maxsize=4096)
@@ -293,8 +288,12 @@ def _read(text: str) -> tuple[DateReading, ...]:
     rest = lower[: match.start()].rstrip(" ,")
     if not rest and offset and offset.startswith("-"):
         return ()  # a range
+    east = None if offset is None else 0
+    if offset and offset[0] in "+-":
+        east = int(offset[1:3]) * 60 + int(offset[-2:])
+        east = None if east >= 24 * 60 else -east if offset[0] == "-" else east
     readings: tuple[date | None, ...] = _days(rest) if rest else (None,)
-    return tuple(DateReading(day, clock, _offset(offset)) for day in readings)
+    return tuple(DateReading(day, clock, east) for day in readings)
 
 
 def epoch_date(number: float) -> tuple[DateReading, ...]:
@@ -381,16 +380,6 @@ def likeness_of_bounds(left: str, right: str) -> Likeness:
 
 
 _BEFORE_DAY = re.compile(rf"^(?!(?:{'|'.join(_BOUNDS)})\b)[^\W\d_]+,? (?=.*[^\W\d_].*\d{{4}}$)")
-
-
-def _offset(text: str | None) -> int | None:
-    """Returns an offset from UTC in minutes; None: none is stated, or it is a day or more."""
-    if text is None:
-        return None
-    if text[0] not in "+-":
-        return 0
-    minutes = int(text[1:3]) * 60 + int(text[-2:])
-    return None if minutes >= 24 * 60 else -minutes if text[0] == "-" else minutes
 
 
 # Reads the names of weekdays.

@@ -443,19 +443,15 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
     if words and words.end() >= end and (value.islower() or value.istitle()):
         if not is_symbol and _A_SECRET.search(text[max(match.start() - 6, 0) : match.end()]):
             return at, at
-        end = start + _phrase(words[0].split(" "), is_symbol or is_option)
+        parts = words[0].split(" ")
+        plain = [word.lower() for word in parts]
+        is_ordinary = [word in cues.ORDINARY or word.endswith(("ed", "ing")) for word in plain]
+        is_sure = (is_symbol or is_option) and plain[0] not in cues.STATUS
+        count = next((index for index, ordinary in enumerate(is_ordinary) if ordinary), len(parts))
+        if len(parts) > 3 and is_ordinary[0] and sum(is_ordinary) == 1:  # "correct horse battery staple"
+            count = len(parts)
+        end = start + len(" ".join(parts[: max(count, int(is_sure))]))
     return (start, end) if end - start > 2 else (at, at)
-
-
-def _phrase(words: Sequence[str], is_sure: bool) -> int:
-    """Returns how many characters of words after a word for a secret are the secret."""
-    plain = [word.lower() for word in words]
-    is_ordinary = [word in cues.ORDINARY or word.endswith(("ed", "ing")) for word in plain]
-    if len(words) > 3 and is_ordinary[0] and sum(is_ordinary) == 1:  # "correct horse battery staple"
-        return len(" ".join(words))
-    count = next((index for index, ordinary in enumerate(is_ordinary) if ordinary), len(words))
-    is_sure = is_sure and plain[0] not in cues.STATUS
-    return len(" ".join(words[: max(count, int(is_sure))]))
 
 
 _A_SECRET = re.compile(r"(?i)\b(?:the|a|real|big|best|only) secret (?:is|was) $")
@@ -749,12 +745,10 @@ _FINDERS: dict[str, Finder] = {
 # They add kinds of their own, such as names of persons. Both see the words as they are; Google's is a
 # service.
 
-_PACKAGES = {"presidio": "presidio_analyzer", "google": "google.cloud.dlp_v2"}
-
 
 def check_backend(config: RedactConfig) -> None:
     """Raises ValueError, in one line, if a backend cannot be used here."""
-    package = _PACKAGES.get(config.backend)
+    package = {"presidio": "presidio_analyzer", "google": "google.cloud.dlp_v2"}.get(config.backend)
     try:
         is_there = package is None or find_spec(package) is not None
     except ModuleNotFoundError:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import sentencex
@@ -20,7 +20,7 @@ _DATE = re.compile(
 )
 _SPACED = re.compile(r"(?<=\b[^\W\d_])\.\s+")  # `z. B.` counts as `z.B.`
 _LAST = re.compile(r"(?:(?P<before>[^\W\d_]+)[\s,]+)?(?P<last>[^\s(\[\"'„“»«/]+)\.\s*$")
-_FIRST = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+")
 
 MAX_SENTENCES = 300
 """An answer of more sentences, or of more than MAX_SECTION characters, is not judged sentence by sentence."""
@@ -43,56 +43,62 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     code = language.split("-")[0].lower() if language else guessed_language(shown)
     spans: list[SentenceSpan] = []
     for block in _blocks(shown):
-        first = shown[slice(*block)].lstrip()
-        is_whole = first.startswith("```") or _is_row(first)
-        spans += [block] if is_whole else _split(shown, block, code)
-    stripped = (_stripped(shown, span) for span in spans)
-    return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
+        begin = shown[slice(*block)].lstrip()
+        if begin.startswith("```") or _is_row(begin):
+            spans.append(block)
+            continue
+        # A bullet sign is dropped, a list number stays with the first sentence.
+        marker = _BULLET.match(shown, block.start, block.end)
+        content = end = marker.end() if marker else block.start
+        first = block.start if marker and not marker["sign"] else content
+        for sentence in sentencex.segment(code or "en", shown[content : block.end]):
+            end += len(sentence)
+            so_far = shown[max(first, content, end - _TAIL) : end]
+            if not _is_open(so_far, shown[end : min(end + _TAIL, block.end)], code):
+                spans.append(SentenceSpan(first, end))
+                first = end
+        if first < end:
+            spans.append(SentenceSpan(first, end))
+    stripped: list[SentenceSpan] = []
+    for span in spans:
+        piece = shown[slice(*span)]
+        start = span.start + len(piece) - len(piece.lstrip())
+        if any(map(str.isalnum, piece)):
+            stripped.append(SentenceSpan(start, start + len(piece.strip())))
+    return stripped
 
 
 def _blocks(text: str) -> list[SentenceSpan]:
+    """Joins lines that belong together: fenced ones, rows of a table, and sentences broken over lines."""
     blocks, is_fenced, start = list[SentenceSpan](), False, 0
-    for line_text in text.split("\n"):
-        line = SentenceSpan(start, start + len(line_text))
-        start = line.end + 1
-        is_fence = text.startswith("```", _stripped(text, line).start)
-        if blocks and (is_fenced or (not is_fence and _goes_on(text, blocks[-1], line))):
-            blocks[-1] = SentenceSpan(blocks[-1].start, line.end)
+    head = tail = ""  # first and last line of the last block, which may be long
+    bars = 0
+    for line in text.split("\n"):
+        span = SentenceSpan(start, start + len(line))
+        start = span.end + 1
+        is_fence = line.lstrip().startswith("```")
+        is_row, was_row = _is_row(line), head.lstrip().startswith("|") and bars > 1
+        if is_fenced or is_fence:
+            goes_on = is_fenced
+        elif is_row or was_row:
+            goes_on = is_row and was_row
+        elif not line.strip() or not head.strip() or _BULLET.match(line):
+            goes_on = False
         else:
-            blocks.append(line)
+            is_indented_bullet = bool(_BULLET.match(head)) and line[0] in " \t"
+            goes_on = is_indented_bullet or (line.lstrip()[0].islower() and not _END.search(tail.rstrip()))
+        if goes_on:
+            blocks[-1] = SentenceSpan(blocks[-1].start, span.end)
+        else:
+            blocks.append(span)
+            head, bars = line, 0
+        tail, bars = line, bars + line.count("|")
         is_fenced ^= is_fence
     return blocks
 
 
-def _goes_on(text: str, block: SentenceSpan, line: SentenceSpan) -> bool:
-    """Returns whether a line continues the block: table rows, and sentences broken over lines."""
-    this, previous = text[slice(*line)], text[slice(*block)]
-    if _is_row(this) or _is_row(previous):
-        return _is_row(this) and _is_row(previous)
-    if not this.strip() or not previous.strip() or _BULLET.match(this):
-        return False
-    is_indented_bullet = bool(_BULLET.match(previous)) and this[0] in " \t"
-    return is_indented_bullet or (this.lstrip()[0].islower() and not _END.search(previous.rstrip()))
-
-
 def _is_row(line: str) -> bool:
     return line.lstrip().startswith("|") and line.count("|") > 1
-
-
-def _split(text: str, block: SentenceSpan, language: str | None) -> Iterator[SentenceSpan]:
-    """Splits a block; a bullet sign is dropped, a list number stays with the first sentence."""
-    marker = _BULLET.match(text, block.start, block.end)
-    start = marker.end() if marker else block.start
-    first = block.start if marker and not marker["sign"] else start
-    content = start
-    for sentence in sentencex.segment(language or "en", text[start : block.end]):
-        start += len(sentence)
-        so_far = text[max(first, content, start - _TAIL) : start]
-        if not _is_open(so_far, text[start : min(start + _TAIL, block.end)], language):
-            yield SentenceSpan(first, start)
-            first = start
-    if first < start:
-        yield SentenceSpan(first, start)
 
 
 def _is_open(sentence: str, rest: str, language: str | None) -> bool:
@@ -120,7 +126,7 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
 
 def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
     """Returns whether a small number with a dot is an ordinal, by the words around it."""
-    word = _FIRST.match(follows)
+    word = _WORD.match(follows)
     after = word.group().lower() if word else ""
     if after in GERMAN_MONTHS or (after in SHARED_MONTHS and language != "en"):
         return True
@@ -135,12 +141,6 @@ def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
     return language != "de" or not before or before in BEFORE_ORDINALS
 
 
-def _stripped(text: str, span: SentenceSpan) -> SentenceSpan:
-    piece = text[slice(*span)]
-    start = span.start + len(piece) - len(piece.lstrip())
-    return SentenceSpan(start, start + len(piece.strip()))
-
-
 def single_spaced(text: str, enough: int) -> str:
     """Returns a text with single spaces; of a long one at least `enough` characters and one more."""
     start = text[: 2 * enough]
@@ -149,7 +149,6 @@ def single_spaced(text: str, enough: int) -> str:
     return line if len(line) > enough or start is text else " ".join(text.split())
 
 
-_WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")
 
 FUNCTION_WORDS_BY_LANGUAGE = words_by_name("""cs: a nebo ale je jsou byl byla není my vy se pro s v na do od

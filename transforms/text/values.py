@@ -141,7 +141,12 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
     text, mentions, between, end = normalized(text, language), list[Mention](), list[str](), 0
     finder = _finder(with_words)
     while (match := finder.search(text, end)) is not None:
-        mention = _number(text, match, language) if match["core"] else _date(match, language)
+        if match["core"]:
+            mention = _number(text, match, language)
+        else:  # a day or a time, with both readings where the language leaves day and month open
+            shown = cleaning.plain(match[0])
+            readings = ordered_days(read_dates(shown), language)
+            mention = Mention(*match.span(), dates=readings, code="" if readings else shown)
         mention = mention._replace(is_denied=is_denied(text, match.start(), mention.end))
         gap = cleaning.plain(text[end : mention.start])
         is_one_moment = gap in _BETWEEN_DAY_AND_TIME and mention.dates and mentions and mentions[-1].dates
@@ -176,12 +181,6 @@ def is_denied(text: str, start: int, end: int) -> bool:
     return _NOT.search(before) is not None or _NOT_AFTER.match(text, end) is not None
 
 
-def _date(match: re.Match[str], language: str | None) -> Mention:
-    """Reads a date or a time of day, with both readings where the language leaves day and month open."""
-    readings = ordered_days(read_dates(cleaning.plain(match[0])), language)
-    return Mention(*match.span(), dates=readings, code="" if readings else cleaning.plain(match[0]))
-
-
 def ordered_days(readings: tuple[_Reading, ...], language: str | None) -> tuple[_Reading, ...]:
     """Returns the readings of a day, month first, that a language (BCP 47) allows; None: all."""
     code = (language or "").lower().replace("_", "-")
@@ -197,10 +196,15 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
     identifier = Mention(*match.span(), code=cleaning.plain(match[0]))
     core = _DIGITS.fullmatch(match["core"])
     value = read_number(core[1], language) if core else None
-    if core is None or value is None or not _may_follow(core[2]) or (match["sign"] and match["inner"]):
+    if core is None or value is None or (match["sign"] and match["inner"]):
+        return identifier
+    letters = core[2]  # a separate word (`10kg`, `10-day`), or a part of an identifier
+    is_part = any(map(str.isdecimal, letters)) or letters.lower() in ("st", "nd", "rd", "th")
+    is_part = is_part or (letters.startswith(("-", "_")) and letters[1:2].isupper())
+    if is_part or (len(letters) > 1 and _unit().fullmatch(letters) is None):
         return identifier
     after = _after().match(text, match.start("core") + core.end(1))
-    if after is None or (len(core[2]) == 1 and not after["scale"]):
+    if after is None or (len(letters) == 1 and not after["scale"]):
         return identifier
     value *= 10 ** words.SCALES[cleaning.plain(after["scale"])] if after["scale"] else 1
     named = [cleaning.plain(mark) for mark in (match["before"], after["money"]) if mark]
@@ -211,15 +215,6 @@ def _number(text: str, match: re.Match[str], language: str | None) -> Mention:
         value = value if _A_UNIT.match(text, after.end()) else read_number(core[1], "es") or value
     amount = cleaning.Amount(-value if match["sign"] or match["inner"] else value, currency)
     return Mention(match.start(), after.end(), amount, is_share=after["share"] is not None)
-
-
-def _may_follow(letters: str) -> bool:
-    """Returns whether letters after digits are a separate word (`10kg`, `10-day`)."""
-    if any(map(str.isdecimal, letters)) or letters.lower() in ("st", "nd", "rd", "th"):
-        return False
-    if letters.startswith(("-", "_")) and letters[1:2].isupper():
-        return False
-    return len(letters) < 2 or _unit().fullmatch(letters) is not None
 
 
 # Reads numbers by the conventions of a language: `1.234,5` in German is `1,234.5` in English.

@@ -87,7 +87,11 @@ def read_numeral(token: str) -> Numeral:
     number, (years, days) = _read_number(text.removesuffix(".")), read_day(text.removesuffix("t"))
     if not (days and all(days[0])):
         return number
-    date = _date(days, years)
+    of_years = tuple(f"#{year}" for year in years)
+    of_days = tuple(day_key(*day) for day in days)
+    parts = [key for month, day in days for key in (month_key(month), f"#{day}")]
+    demanded = (of_days, *((key,) for key in of_years))
+    date = Numeral(demanded, (*of_days, *parts, *of_years), (*parts[:2], *of_years))
     if not (text.endswith(".") or text.isdecimal()):
         return date
     # `05.03.` may also be a number at the end of a sentence, and `20260314` a number.
@@ -102,13 +106,6 @@ def with_ascii_digits(token: str) -> str:
     if token.isascii():
         return token
     return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in token)
-
-
-def _date(days: Sequence[tuple[int, int]], years: Sequence[int]) -> Numeral:
-    keys = tuple(f"#{year}" for year in years)
-    exact = tuple(day_key(*day) for day in days)
-    parts = [key for month, day in days for key in (month_key(month), f"#{day}")]
-    return Numeral((exact, *((year,) for year in keys)), (*exact, *parts, *keys), (*parts[:2], *keys))
 
 
 def month_key(month: int) -> str:
@@ -131,25 +128,21 @@ def _read_number(text: str) -> Numeral:
         whole, fraction = (whole + fraction[:scale]).lstrip("0"), fraction[scale:].rstrip("0")
         return f"#{whole or 0}.{fraction}" if fraction else f"#{whole or 0}"
 
-    numbers = _numbers(_DIGITS.findall(text), _NO_DIGITS.findall(text))
+    runs, marks = _DIGITS.findall(text), _NO_DIGITS.findall(text)
+    is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])
+    grouped, one_mark = ("".join(runs), ""), len(set(marks)) == 1
+    # For every number its readings as (whole, fraction).
+    if one_mark and marks[-1] == "," and re.fullmatch(r"\d\d?(,\d\d)+,\d{3}", ",".join(runs)):  # lakhs
+        numbers = [[grouped]]
+    elif is_grouped and len(marks) > 1 and marks[-1] not in marks[:-1]:
+        numbers = [[("".join(runs[:-1]), runs[-1])]]
+    elif is_grouped and one_mark and len(runs[-1]) == 3:
+        numbers = [[grouped, (runs[0], runs[1])]] if len(runs) == 2 else [[grouped]]
+    else:
+        numbers = [[(runs[0], runs[1])]] if len(runs) == 2 else [[(run, "")] for run in runs]
     demands = tuple(tuple(key(*reading) for reading in readings) for readings in numbers)
     keys = tuple(key for readings in demands for key in readings)
     return Numeral(demands, keys, tuple(readings[0] for readings in demands))
-
-
-def _numbers(runs: list[str], marks: list[str]) -> list[list[tuple[str, str]]]:
-    """Joins runs of digits; returns for every number its readings as (whole, fraction)."""
-    if not marks:
-        return [[(runs[0], "")]]
-    is_grouped = len(runs[0]) <= 3 and runs[0] != "0" and all(len(run) == 3 for run in runs[1:-1])
-    grouped, one_mark = ("".join(runs), ""), len(set(marks)) == 1
-    if marks[-1] == "," and re.fullmatch(r"\d\d?(,\d\d)+,\d{3}", ",".join(runs)) and one_mark:  # lakhs
-        return [[grouped]]
-    if is_grouped and len(marks) > 1 and marks[-1] not in marks[:-1]:
-        return [[("".join(runs[:-1]), runs[-1])]]
-    if is_grouped and one_mark and len(runs[-1]) == 3:
-        return [[grouped, (runs[0], runs[1])]] if len(runs) == 2 else [[grouped]]
-    return [[(runs[0], runs[1])]] if len(runs) == 2 else [[(run, "")] for run in runs]
 
 
 class Word(NamedTuple):
@@ -266,15 +259,10 @@ def dates_in_words(read: Sequence[Word]) -> Iterator[tuple[Word, Keys]]:
     """Yields months by name, as in `May 5`, `5. Mai` and `5 de mayo`, with keys of the days beside them."""
     for position in [position for position, word in enumerate(read) if word.month]:
         name, near = read[position], read[max(0, position - 3) : position + 2]
-        days = tuple(day_key(name.month, day) for day in map(_day, near) if day)
-        if days:
-            yield name, days
-
-
-def _day(word: Word) -> int:
-    value = word.keys[0][1:] if word.demands and word.keys[0][0] == "#" else ""
-    is_day = len(value) <= 2 and value.isdecimal() and 1 <= int(value) <= 31
-    return int(value) if is_day else 0
+        numbers = [word.keys[0][1:] for word in near if word.demands and word.keys[0][0] == "#"]
+        days = [int(number) for number in numbers if len(number) <= 2 and number.isdecimal()]
+        if keys := tuple(day_key(name.month, day) for day in days if 1 <= day <= 31):
+            yield name, keys
 
 
 # Computes weighted features of single words, for comparing texts in any script.
@@ -365,13 +353,13 @@ _FIRST_SYLLABLE, _FINALS, _FINAL_B = 0xAC00, 28, 17
 
 def without_korean_endings(text: str) -> str:
     """Reduces `허용되지 않습니다`, `허용되었습니다` and `허용됩니다` to `허용되`."""
+
+    def without_b(formal: re.Match[str]) -> str:
+        code = ord(formal[1])
+        return chr(code - _FINAL_B) if (code - _FIRST_SYLLABLE) % _FINALS == _FINAL_B else formal[1]
+
     stems = _PAST.sub(lambda match: _STEMS[match[0]], _DENIED.sub("", text))
-    return _FORMAL.sub(lambda match: _open(match[1]), _POLITE.sub("", stems))
-
-
-def _open(syllable: str) -> str:
-    code = ord(syllable)
-    return chr(code - _FINAL_B) if (code - _FIRST_SYLLABLE) % _FINALS == _FINAL_B else syllable
+    return _FORMAL.sub(without_b, _POLITE.sub("", stems))
 
 
 # Function words, negations, number words and months.
@@ -473,7 +461,8 @@ def _any(words: Iterable[str]) -> str:
     return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
 
 
-def _grammar() -> str:
+@cache
+def _numbers_in_words() -> Any:
     """Returns the pattern of numbers in words, up to thousands of millions, language by language."""
     large = _any(LARGE_NUMBERS.keys() - {"hundred", "thousand", "mil", "mille"})
     ones, teens = [_any(row[:8]) for row in _FROM_2], [_any({*row[8:]} - {"-"}) for row in _FROM_2]
@@ -504,7 +493,8 @@ def _grammar() -> str:
         rf"(?:{english}[ -]and[ -]a[ -]half|(?:{german}|ein)einhalb|anderthalb)(?:[ -]{large})?",
         rf"(?:eine halbe|medio|half an?)[ -]{large}|zero|zéro|cero",
     )
-    return "|".join(languages)
+    # With less memory, RE2 takes a hundred times as long.
+    return compiled(rf"(?i)\b(?:{'|'.join(languages)})\b", 32 << 20, True)
 
 
 _LARGER = f"{_any(LARGE_NUMBERS)}\\b"
@@ -517,12 +507,6 @@ _SIX = re.compile(r"(?i)six(?=[ -]cents\s*(?:$|[^\w\s]|(?:per|an?|each|more|less
 _COMPOUND = re.compile(r"(hundert|tausend|einhalb)(?:und)?")
 _HALVES = {"anderthalb": 1.5} | dict.fromkeys(("half", "einhalb", "halbe", "medio", "demi", "demie"), 0.5)
 _JOINTS = word_set("and et y a an eine")
-
-
-@cache
-def _numbers_in_words() -> Any:
-    # With less memory, RE2 takes a hundred times as long.
-    return compiled(rf"(?i)\b(?:{_grammar()})\b", 32 << 20, True)
 
 
 def numbers_in_words(text: str) -> Iterator[tuple[int, int]]:

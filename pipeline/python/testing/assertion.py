@@ -74,10 +74,17 @@ def assert_conversation(
     samples = [_sample(conversation, case, config)]
     evaluate.finished(evaluate.score_with_judge(samples, settings, kept.append, _raise))
     (scored,) = kept
-    no_score = [result for result in scored.scores if _has_no_score(result)]
-    allowed = [r for r in no_score if r.criterion.name in allow_no_score and not r.errors]
-    no_score = [result for result in no_score if result not in allowed]
-    scored.scores = [result for result in scored.scores if result not in allowed or _fails(result)]
+    no_score, counting = list[CriterionScores](), list[CriterionScores]()
+    for result in scored.scores:
+        is_gate = result.criterion.threshold is not None
+        has_none = is_gate and result.overall is not None and result.overall.outcome is None
+        has_none |= any(score.value is None and score.outcome is None for _, score in result.scores())
+        is_allowed = has_none and not result.errors and result.criterion.name in allow_no_score
+        if (has_none or result.errors) and not is_allowed:
+            no_score.append(result)
+        if not is_allowed or _fails(result):
+            counting.append(result)
+    scored.scores = counting
     verdict = scoring.conversation_verdict(scored, RULES)
     gates = [result for result in scored.scores if result.criterion.threshold is not None]
     failed = [result for result in gates if result.overall and result.overall.outcome == "FAIL"]
@@ -113,15 +120,6 @@ def _fails(result: CriterionScores) -> bool:
     return any(score.outcome == "FAIL" for _, score in result.scores())
 
 
-def _has_no_score(result: CriterionScores) -> bool:
-    """Returns whether a criterion that applies has no score or no outcome somewhere."""
-    overall = result.overall
-    is_gate = result.criterion.threshold is not None
-    if result.errors or (is_gate and overall is not None and overall.outcome is None):
-        return True
-    return any(score.value is None and score.outcome is None for _, score in result.scores())
-
-
 def _lines(
     scored: ScoredConversation,
     verdict: Verdict,
@@ -155,26 +153,22 @@ def _lines(
 def _criterion_lines(result: CriterionScores, outcome: str | None) -> Iterator[str]:
     of_outcome = [(i, score) for i, score in result.turns if score.outcome == outcome]
     turns = [(i, score) for i, score in of_outcome if score.outcome == "FAIL" or score.value is None]
-    why = "" if turns or result.overall is None else _why(result.overall)
-    overall = result.overall or Score(None)
-    yield f"  {result.criterion.name}: {_value_text(result.criterion, overall)}{why}"
+    overall = _score_text(result.criterion, result.overall or Score(None), has_reason=not turns)
+    yield f"  {result.criterion.name}: {overall}"
     for index, score in turns[:_MOST_TURNS]:
-        yield f"    {turn_name(index)}: {_value_text(result.criterion, score)}{_why(score)}"
+        yield f"    {turn_name(index)}: {_score_text(result.criterion, score)}"
     if len(turns) > _MOST_TURNS:
         yield f"    and {len(turns) - _MOST_TURNS} more turns"
 
 
-def _value_text(criterion: Criterion, score: Score) -> str:
+def _score_text(criterion: Criterion, score: Score, *, has_reason: bool = True) -> str:
     threshold = criterion.threshold if score.threshold is None else score.threshold
     unit = " s" if criterion.unit == "seconds" else ""
     value = "no score" if score.value is None else f"{score.value:.6g}{unit}"
     side = "at least" if criterion.gate == "at_least" else "at most"
-    return value if threshold is None else f"{value}, threshold {side} {threshold:g}{unit}"
-
-
-def _why(score: Score) -> str:
-    texts = [text for text in (score.explanation, score.reason) if text]
-    return f": {' '.join(texts)}" if texts else ""
+    limit = "" if threshold is None else f", threshold {side} {threshold:g}{unit}"
+    why = " ".join(text for text in (score.explanation, score.reason) if has_reason and text)
+    return f"{value}{limit}{': ' if why else ''}{why}"
 
 
 def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
@@ -184,29 +178,25 @@ def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
     calls: list[tuple[str, Sequence[ToolCall], Sequence[ToolCall]]] = []
     for pair in sample.pairs:
         if pair.expected.tool_calls is not None if pair.expected else pair.label is not None:
-            expected = (pair.expected.tool_calls if pair.expected else None) or ()
-            calls.append((turn_name(pair.index), expected, pair.actual.tool_calls if pair.actual else ()))
+            stated = (pair.expected.tool_calls if pair.expected else None) or ()
+            calls.append((turn_name(pair.index), stated, pair.actual.tool_calls if pair.actual else ()))
     actions = sample.eval_case.actions if sample.eval_case else None
     if actions is not None:
-        made = [call for turn in sample.conversation.turns for call in turn.tool_calls]
-        calls.append(("the whole conversation", actions, made))
-    compared = ((where, *_compared(expected, made, compare)) for where, expected, made in calls)
-    differing = [calls_of for calls_of in compared if calls_of[1] != calls_of[2]]
+        called = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        calls.append(("the whole conversation", actions, called))
+    differing: list[tuple[str, list[ShownText], list[ShownText]]] = []
+    for where, expected, made in calls:
+        # Those that are met stand as the call that meets them; in order, if it counts.
+        partners = compare.partners(expected, made)
+        places = list(range(len(expected)))
+        if compare.match_type not in ("EXACT", "IN_ORDER"):
+            places.sort(key=[len(made) if j is None else j for j in partners].__getitem__)
+        shown = [_shown(call) for call in made]
+        met = [_shown(expected[i]) if (j := partners[i]) is None else shown[j] for i in places]
+        differing += [(where, shown, met)] if shown != met else []
     for where, shown, met in differing[:_MOST_TURNS]:
         yield f"  calls of {where}: made == expected"
         yield from (f"    {line}" for line in EXPLAINERS[-1](shown, met))
-
-
-def _compared(
-    expected: Sequence[ToolCall], made: Sequence[ToolCall], compare: ToolTrajectory
-) -> tuple[list[ShownText], list[ShownText]]:
-    """Returns calls made and expected, in order if it counts; one that is met, as the call that meets it."""
-    partners = compare.partners(expected, made)
-    places = list(range(len(expected)))
-    if compare.match_type not in ("EXACT", "IN_ORDER"):
-        places.sort(key=lambda i: len(made) if (j := partners[i]) is None else j)
-    shown = [_shown(call) for call in made]
-    return shown, [_shown(expected[i]) if (j := partners[i]) is None else shown[j] for i in places]
 
 
 def _shown(call: ToolCall) -> ShownText:

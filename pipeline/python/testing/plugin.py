@@ -57,7 +57,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     from turnwise.schemas.config import ConfigError
 
     config = metafunc.config
-    recordings, cases = _marked(metafunc) or (_paths(config, "recordings"), _paths(config, "cases"))
+    marker, folder = metafunc.definition.get_closest_marker(_MARKER), metafunc.definition.path.parent
+    cases = _paths(config, "cases")
+    if marker is None:
+        recordings = _paths(config, "recordings")
+    else:
+        unknown = marker.kwargs.keys() - {"cases"}
+        if unknown or not marker.args:
+            what = f"unknown argument {min(unknown)}" if unknown else "no path"
+            raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {_MARKER}: {what}")
+        recordings = _below(folder, marker.args)
+        if (given := marker.kwargs.get("cases")) is not None:
+            cases = _below(folder, [given] if isinstance(given, str | Path) else given)
     if not recordings:
         raise pytest.Collector.CollectError(
             f"{metafunc.definition.nodeid} uses {_RECORDING}, and no recordings are named: use "
@@ -75,22 +86,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     places = [f"unreadable:{recording.where.removeprefix(root)}" for recording in read.unreadable]
     values = [*read.recordings, *read.unreadable]
     metafunc.parametrize(_RECORDING, values, ids=[*read.ids(), *places], indirect=True)
-
-
-def _marked(metafunc: pytest.Metafunc) -> tuple[list[str], list[str]] | None:
-    """Returns recordings and cases of the nearest marker; None: there is no marker."""
-    marker = metafunc.definition.get_closest_marker(_MARKER)
-    if marker is None:
-        return None
-    unknown = marker.kwargs.keys() - {"cases"}
-    if unknown or not marker.args:
-        what = f"unknown argument {min(unknown)}" if unknown else "no path"
-        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {_MARKER}: {what}")
-    folder = metafunc.definition.path.parent
-    cases = marker.kwargs.get("cases")
-    if cases is None:
-        return _below(folder, marker.args), _paths(metafunc.config, "cases")
-    return _below(folder, marker.args), _below(folder, [cases] if isinstance(cases, str | Path) else cases)
 
 
 def _paths(config: pytest.Config, name: str) -> list[str]:

@@ -135,7 +135,6 @@ def message_item(
 
 KAFKA = "kafka:"
 PASSWORD = "KAFKA_SASL_PASSWORD"
-_GROUP = "turnwise"
 _RESERVED = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store")
 
 
@@ -160,7 +159,7 @@ def parse_kafka_uri(uri: str) -> KafkaTopic:
     for key in _RESERVED:
         if key in properties:
             raise ConfigError(f"--input: {key} cannot be set in a Kafka URI (the group: ?group=NAME)")
-    return KafkaTopic(parts.netloc, topic, properties.pop("group", "") or _GROUP, properties)
+    return KafkaTopic(parts.netloc, topic, properties.pop("group", "") or "turnwise", properties)
 
 
 def sasl_password() -> dict[str, str]:

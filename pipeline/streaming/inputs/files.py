@@ -120,39 +120,19 @@ def may_be_complete(text: bytes) -> bool:
         return False
 
 
-class _Labels:
-    """Assigns names to files as sources: the path, or `path (2)` for the second file at that path.
+class _WatchedFile:
+    """A watched file: its last known path, size and time of change (seconds since the epoch).
 
-    The identity of a file is its inode with its first line, or with its size and time.
+    As a source it has a label: the path, or `path (2)` for the second file at that path. Its identity is its
+    inode with its first line, or with its size and time.
     """
 
-    def __init__(self, checkpoints: Checkpoints) -> None:
-        self.checkpoints = checkpoints
-
-    def facts(self, identity: str) -> dict[str, Any]:
-        """Returns the saved progress of a file, with its `label`; empty if there is none."""
-        facts: dict[str, Any] = json.loads(self.checkpoints.note(identity) or "{}")
-        return facts
-
-    def save(self, identity: str, **facts: Any) -> None:
-        self.checkpoints.set_note(identity, json.dumps(facts))
-
-    def new(self, path: str) -> str:
-        """Returns an unused label."""
-        key = f"files at {path}"
-        number = int(self.checkpoints.note(key) or 0) + 1
-        self.checkpoints.set_note(key, str(number))
-        return path if number == 1 else f"{path} ({number})"
-
-
-class _WatchedFile:
-    """A watched file: its last known path, size and time of change (seconds since the epoch)."""
-
-    def __init__(self, labels: _Labels, limit: int) -> None:
-        self._labels, self._limit = labels, limit
+    def __init__(self, checkpoints: Checkpoints, limit: int) -> None:
+        self._checkpoints, self._limit = checkpoints, limit
         self.path, self.source = "", ""  # there is no label until the file is identified
         self.size, self._inode, self._mtime_ns = -1, 0, 0
         self.changed_at = 0.0
+        self._is_changed = self._is_tried = False
 
     def observe(self, path: str, stat: stat_result, now: float) -> None:
         """Records size and time of the file."""
@@ -161,13 +141,21 @@ class _WatchedFile:
             return
         self.changed_at = min(now, stat.st_mtime) if self.size < 0 else now
         self.size, self._inode, self._mtime_ns = stat.st_size, stat.st_ino, stat.st_mtime_ns
-        self._on_change()
+        self._is_changed, self._is_tried = True, False
 
     def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
         return now - self.changed_at >= seconds
 
-    def _on_change(self) -> None:
-        raise NotImplementedError
+    def _facts(self, identity: str) -> dict[str, Any]:
+        """Returns the saved progress of a file, with its label; empty if there is none."""
+        facts: dict[str, Any] = json.loads(self._checkpoints.note(identity) or "{}")
+        return facts
+
+    def _new_label(self) -> str:
+        key = f"files at {self.path}"
+        number = int(self._checkpoints.note(key) or 0) + 1
+        self._checkpoints.set_note(key, str(number))
+        return self.path if number == 1 else f"{self.path} ({number})"
 
     def close(self) -> None:
         """Closes the file."""
@@ -190,13 +178,13 @@ class _LineFile(_WatchedFile):
     cut, so that a later process counts the same lines. A file whose text was replaced gets a new label.
     """
 
-    def __init__(self, labels: _Labels, limit: int) -> None:
-        super().__init__(labels, limit)
+    def __init__(self, checkpoints: Checkpoints, limit: int) -> None:
+        super().__init__(checkpoints, limit)
         self._file: BinaryIO | None = None
         self._identity = ""
         self._done = SettledPositions()
         self._items: list[SourceRecord] = []
-        self._is_changed = self._is_tried = self._must_be_new = self._is_cut_short = False
+        self._must_be_new = self._is_cut_short = False
         self._start(0, 0, [])
 
     def _start(self, offset: int, line: int, cuts: list[int], head: bytes = b"", tail: bytes = b"") -> None:
@@ -210,9 +198,6 @@ class _LineFile(_WatchedFile):
         """Bytes not yet returned."""
         return max(self.size - self._offset, 0) + sum(len(item.data) for item in self._items)
 
-    def _on_change(self) -> None:
-        self._is_changed, self._is_tried = True, False
-
     def observe_open(self, now: float) -> None:
         if self._file:
             self.observe(self.path, os.fstat(self._file.fileno()), now)
@@ -223,11 +208,8 @@ class _LineFile(_WatchedFile):
             return True
         if not self._is_tried and self.is_quiet(now):
             return True
-        return self._saved[0] != self._offset and self._may_save and self.is_quiet(now, GIVEN_UP_SECONDS)
-
-    @property
-    def _may_save(self) -> bool:
-        return bool(self.source) and self._splitter.is_between_lines
+        may_save = bool(self.source) and self._splitter.is_between_lines
+        return self._saved[0] != self._offset and may_save and self.is_quiet(now, GIVEN_UP_SECONDS)
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
         """Returns at most `limit` items, and the bytes read; raises OSError, or an error: it is no text."""
@@ -245,7 +227,9 @@ class _LineFile(_WatchedFile):
                 self._rename()
         if not self.source and not self._begin(file, is_quiet):
             self._is_tried = is_quiet
-            return [], 0
+            # What is left may be the rest of the text that was replaced.
+            taken, self._items = self._items[:limit], self._items[limit:]
+            return taken, 0
         cost = self._fill(file, limit)
         if self._is_cut_short and self._line:
             line, is_whole = _first_line(file)
@@ -258,7 +242,8 @@ class _LineFile(_WatchedFile):
             elif is_quiet and not self._is_tried:
                 self._is_tried = True
                 self._give_rest()
-            if self._may_save and self.is_quiet(now, GIVEN_UP_SECONDS):
+            may_save = bool(self.source) and self._splitter.is_between_lines
+            if may_save and self.is_quiet(now, GIVEN_UP_SECONDS):
                 self._save()
         taken, self._items = self._items[:limit], self._items[limit:]
         return taken, cost
@@ -287,39 +272,34 @@ class _LineFile(_WatchedFile):
         if not is_whole and not is_ended:
             return False
         self._identity, self._is_cut_short = self._identity_of(line), not is_whole
-        facts = {} if self._must_be_new else self._labels.facts(self._identity)
-        if facts and not self._resumes(file, facts):
-            facts = {}
-        if not facts:
-            self.source = self._labels.new(self.path)
-            self._done = self._labels.checkpoints.done(self.source)
-            self._save()
+        facts = {} if self._must_be_new else self._facts(self._identity)
         self._must_be_new = False
+        offset = facts.get("offset", 0)
+        tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
+        if not facts or self.size < offset or _digest(tail) != facts["tail"]:
+            self.source = self._new_label()
+            self._done = self._checkpoints.done(self.source)
+            self._save()
+            return True
+        # The text is still the one that its known label stands for.
+        self.source = facts["label"]
+        self._done = self._checkpoints.done(self.source)
+        cuts = [int(cut) for cut in facts["cuts"]]
+        if self._done.through >= facts["line"]:
+            self._start(offset, facts["line"], cuts, _part(file, 0, min(offset, _COMPARED)), tail)
+        else:
+            self._start(0, 0, cuts)
         return True
 
     def _identity_of(self, line: bytes) -> str:
         return f"lines {self._inode} {blake2b(line.strip(), digest_size=12).hexdigest()}"
-
-    def _resumes(self, file: BinaryIO, facts: dict[str, Any]) -> bool:
-        """Continues under a known label; returns False if the text has changed."""
-        label, offset, line = facts["label"], facts["offset"], facts["line"]
-        tail = _part(file, max(offset - _COMPARED, 0), min(offset, _COMPARED))
-        if self.size < offset or _digest(tail) != facts["tail"]:
-            return False
-        self.source, self._done = label, self._labels.checkpoints.done(label)
-        cuts = [int(cut) for cut in facts["cuts"]]
-        if self._done.through >= line:
-            self._start(offset, line, cuts, _part(file, 0, min(offset, _COMPARED)), tail)
-        else:
-            self._start(0, 0, cuts)
-        return True
 
     def _save(self) -> None:
         if self._splitter.is_between_lines:
             self._saved = (self._offset, self._line, _digest(self._tail))
         offset, line, tail = self._saved
         facts = {"label": self.source, "offset": offset, "line": line, "tail": tail, "cuts": self._cuts}
-        self._labels.save(self._identity, **facts)
+        self._checkpoints.set_note(self._identity, json.dumps(facts))
 
     def _fill(self, file: BinaryIO, limit: int) -> int:
         start = self._offset
@@ -350,7 +330,7 @@ class _LineFile(_WatchedFile):
                 text = data.removeprefix(BOM) if self._line == 1 else data
                 self._items.append(SourceRecord(self.source, self._line, text.rstrip(b"\r")))
             else:
-                self._labels.checkpoints.skip(self.source, (self._line,))
+                self._checkpoints.skip(self.source, (self._line,))
 
     def _give_rest(self) -> None:
         """Adds the unterminated last line, if it is a complete JSON text."""
@@ -416,49 +396,46 @@ class _Document(_WatchedFile):
     opened again when all of them are settled.
     """
 
-    def __init__(self, labels: _Labels, limit: int) -> None:
-        super().__init__(labels, limit)
-        self._items: Iterator[SourceRecord] | None = None
-        self._is_read = self._is_tried = False
+    def __init__(self, checkpoints: Checkpoints, limit: int) -> None:
+        super().__init__(checkpoints, limit)
+        self._items: Iterator[SourceRecord] = iter(())
+        self._is_read = False  # what is read of it; not what stands in it since it has changed
 
     @property
     def backlog(self) -> int:
         """Bytes not yet read."""
-        return 0 if self._is_read else self.size
-
-    def _on_change(self) -> None:
-        self._items, self._is_read, self._is_tried = None, False, False
+        return 0 if self._is_read and not self._is_changed else self.size
 
     def is_readable(self, now: float) -> bool:
         quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
-        return not self._is_read and (self._items is not None or self.is_quiet(now, quiet_for))
+        return self.is_quiet(now, quiet_for) if self._is_changed else not self._is_read
 
     def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
         """Returns at most `limit` items and roughly how many bytes were read; raises OSError."""
-        if self._items is None:
+        if self._is_changed:
             is_given_up = self.is_quiet(now, GIVEN_UP_SECONDS) and self._is_tried
             if not is_given_up and not self._looks_complete():
                 self._is_tried = True
                 return [], self.size
-            self._items = self._begin()
+            self._items, self._is_changed = self._unsettled(), False
         items = list(islice(self._items, limit))
         self._is_read = len(items) < limit
         return items, sum(len(item.data) for item in items)
 
     def last_items(self, now: float) -> list[SourceRecord]:
         """Returns the remaining records, unless the file was just written and does not parse."""
-        if self._is_read or self._items is not None:
+        if not self._is_changed:
             return []
         if not self.is_quiet(now) and not self._looks_complete():
             return []
-        self._items, self._is_read = self._begin(), True
-        return list(self._items)
+        self._is_read, self._is_changed = True, False
+        return list(self._unsettled())
 
     def unfinished(self) -> str:
         """Returns a one-line description of a text that breaks off; empty if there is none."""
         if not self.size:
-            return "" if self._is_read else "the file is empty"
-        if self._is_read or self._items is not None or self._looks_complete():
+            return "the file is empty" if self._is_changed or not self._is_read else ""
+        if not self._is_changed or self._looks_complete():
             return ""
         return f"the text breaks off after {self.size} bytes"
 
@@ -472,26 +449,23 @@ class _Document(_WatchedFile):
             text = file.read().removeprefix(BOM).strip()
         return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))
 
-    def _begin(self) -> Iterator[SourceRecord]:
+    def _unsettled(self) -> Iterator[SourceRecord]:
+        """Yields the records that are not settled; stores how many there are when all of them were read."""
         identity = f"document {self._inode} {self.size} {self._mtime_ns}"
-        facts = self._labels.facts(identity)
+        facts = self._facts(identity)
         if not facts:
-            facts = {"label": self._labels.new(self.path), "records": None}
-            self._labels.save(identity, **facts)
-        self.source = facts["label"]
-        done = self._labels.checkpoints.done(self.source)
+            facts = {"label": self._new_label(), "records": None}
+            self._checkpoints.set_note(identity, json.dumps(facts))
+        self.source = source = facts["label"]
+        done, last = self._checkpoints.done(source), 0
         if facts["records"] is not None and done.through >= facts["records"]:
-            return iter(())
-        return self._unsettled(identity, done)
-
-    def _unsettled(self, identity: str, done: SettledPositions) -> Iterator[SourceRecord]:
-        checkpoints, source, last = self._labels.checkpoints, self.source, 0
+            return
         for item in self._all(source):
-            checkpoints.skip(source, range(last + 1, item.position))
+            self._checkpoints.skip(source, range(last + 1, item.position))
             last = item.position
             if last not in done:
                 yield item
-        self._labels.save(identity, label=source, records=last)
+        self._checkpoints.set_note(identity, json.dumps({"label": source, "records": last}))
 
     def _all(self, source: str) -> Iterator[SourceRecord]:
         position = 0
@@ -565,28 +539,6 @@ class _LineSplitter:
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
 
 
-def check_paths(paths: Sequence[str]) -> None:
-    """Raises ConfigError for a path that cannot be watched."""
-    for path in paths:
-        if not is_local(path):
-            raise ConfigError(
-                f"--input {path}: a stream in this process reads local files only; name a --runner"
-            )
-        if not path.strip():
-            raise ConfigError("--input: an empty path")
-        if problem := local_files.name_problem(path):
-            raise ConfigError(f"--input {path}: {problem}")
-        if not glob.has_magic(path) and not Path(path).exists():
-            raise ConfigError(f"--input {path}: no such file or directory")
-        if os.path.lexists(path) and not os.path.isdir(path):
-            # An unreadable file may become readable; until then it is a failure of the stream.
-            with suppress(OSError):
-                try:
-                    local_files.check_file(path)
-                except ValueError as error:
-                    raise ConfigError(f"--input {path}: {error}") from None
-
-
 def find_files(paths: Sequence[str]) -> list[local_files.Seen]:
     """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
     files: dict[str, local_files.Seen] = {}
@@ -629,8 +581,25 @@ class DirectorySource(StreamSource):
 
     def __init__(self, paths: Sequence[str], checkpoints: Checkpoints, max_record_bytes: int) -> None:
         """Checks the paths (files, directories or globs), which the first poll reads; raises ConfigError."""
-        check_paths(paths)
-        self._paths, self._labels, self._limit = paths, _Labels(checkpoints), max_record_bytes
+        for path in paths:
+            if not is_local(path):
+                raise ConfigError(
+                    f"--input {path}: a stream in this process reads local files only; name a --runner"
+                )
+            if not path.strip():
+                raise ConfigError("--input: an empty path")
+            if problem := local_files.name_problem(path):
+                raise ConfigError(f"--input {path}: {problem}")
+            if not glob.has_magic(path) and not Path(path).exists():
+                raise ConfigError(f"--input {path}: no such file or directory")
+            if os.path.lexists(path) and not os.path.isdir(path):
+                # An unreadable file may become readable; until then it is a failure of the stream.
+                with suppress(OSError):
+                    try:
+                        local_files.check_file(path)
+                    except ValueError as error:
+                        raise ConfigError(f"--input {path}: {error}") from None
+        self._paths, self._checkpoints, self._limit = paths, checkpoints, max_record_bytes
         self._files: dict[_FileKey, _File] = {}
         self._ready: OrderedDict[_FileKey, None] = OrderedDict()
         self._open: dict[_FileKey, _LineFile] = {}
@@ -653,11 +622,25 @@ class DirectorySource(StreamSource):
         cost = 0
         while self._ready and len(items) < limit and cost < _BUDGET:
             key = next(iter(self._ready))
-            more, read = self._read(key, limit - len(items), now)
-            items += more
-            cost += read
+            file = self._files.get(key)
+            try:
+                more, read = file.read(limit - len(items), now) if file else ([], 0)
+                items += more
+                cost += read
+            except (FileNotFoundError, _GzipFoundError) as error:
+                if file and isinstance(error, _GzipFoundError):
+                    self._compressed.add(file.path)
+                self._forget(key)
+            except Exception as error:
+                items += self._refuse(key, file, error) if file else ()
             if key not in self._files or not self._files[key].is_readable(now):
                 del self._ready[key]
+            if isinstance(file, _LineFile) and key in self._files:
+                # The most recently read files stay open, so that reading continues after a rename.
+                self._open.pop(key, None)
+                self._open[key] = file
+                if len(self._open) > _MOST_OPEN:
+                    self._open.pop(next(iter(self._open))).close()
         return items
 
     def _scan(self, now: float) -> None:
@@ -677,11 +660,24 @@ class DirectorySource(StreamSource):
             file = self._files.get(key)
             if not isinstance(file, kind):
                 self._forget(key)
-                file = self._files[key] = kind(self._labels, self._limit)
+                file = self._files[key] = kind(self._checkpoints, self._limit)
             file.observe(path, stat, now)
-            self._queue(key, now)
+            if file.is_readable(now):
+                self._ready.setdefault(key)
         for key in gone:
-            self._read_removed(key, now)
+            removed = self._open.get(key)
+            if removed is None:
+                self._forget(key)
+                continue
+            removed.observe_open(now)
+            if removed.is_readable(now):
+                self._ready.setdefault(key)
+            elif key not in self._ready and removed.is_quiet(now, GIVEN_UP_SECONDS):
+                self._pending += self._last_items(key, removed, now)
+                if problem := removed.unfinished():
+                    error = ValueError(f"{problem}, and the file is gone")
+                    self._pending += self._unreadable(removed.source or removed.path, error)
+                self._forget(key)
         took = max(0.0, self.clock() - now)
         self._last_scan, self._next_scan = now, now + took + max(_SCAN_SECONDS, _SCAN_SHARE * took)
 
@@ -693,50 +689,11 @@ class DirectorySource(StreamSource):
         gone = [root for root, since in self._gone_since.items() if now - since >= patience]
         return [failure for root in gone for failure in self._unreadable(root, error)]
 
-    def _queue(self, key: _FileKey, now: float) -> None:
-        if self._files[key].is_readable(now):
-            self._ready.setdefault(key)
-
-    def _read_removed(self, key: _FileKey, now: float) -> None:
-        file = self._open.get(key)
-        if file is None:
-            self._forget(key)
-            return
-        file.observe_open(now)
-        self._queue(key, now)
-        if key not in self._ready and file.is_quiet(now, GIVEN_UP_SECONDS):
-            self._pending += self._last_items(key, file, now)
-            if problem := file.unfinished():
-                error = ValueError(f"{problem}, and the file is gone")
-                self._pending += self._unreadable(file.source or file.path, error)
-            self._forget(key)
-
     def _forget(self, key: _FileKey) -> None:
         file = self._files.pop(key, None)
         self._open.pop(key, None)
         if file:
             file.close()
-
-    def _read(self, key: _FileKey, limit: int, now: float) -> tuple[list[SourceRecord], int]:
-        file = self._files.get(key)
-        if file is None:
-            return [], 0
-        try:
-            items, cost = file.read(limit, now)
-        except (FileNotFoundError, _GzipFoundError) as error:
-            if isinstance(error, _GzipFoundError):
-                self._compressed.add(file.path)
-            self._forget(key)
-            return [], 0
-        except Exception as error:
-            return self._refuse(key, file, error), 0
-        if isinstance(file, _LineFile):
-            # The most recently read files stay open, so that reading continues after a rename.
-            self._open.pop(key, None)
-            self._open[key] = file
-            if len(self._open) > _MOST_OPEN:
-                self._open.pop(next(iter(self._open))).close()
-        return items, cost
 
     def _refuse(self, key: _FileKey, file: _File, error: Exception) -> list[SourceRecord]:
         """Reports an unreadable file once and skips it until it changes."""
@@ -748,7 +705,7 @@ class DirectorySource(StreamSource):
     def _unreadable(self, path: str, error: Exception) -> list[SourceRecord]:
         """Returns the failure of an unreadable path, unless this or an earlier process reported it."""
         source = f"{local_files.shown_path(path)} (unreadable)"
-        if source in self._reported or 1 in self._labels.checkpoints.done(source):
+        if source in self._reported or 1 in self._checkpoints.done(source):
             return []
         self._reported.add(source)
         return [SourceRecord(source, 1, b"", error=reading_error(error))]

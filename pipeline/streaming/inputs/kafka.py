@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from turnwise.pipeline.streaming.inputs import base
 from turnwise.schemas.config import ConfigError
@@ -32,36 +32,29 @@ class KafkaSource(base.StreamSource):
         self._trackers: dict[int, OffsetTracker] = {}
         self._problem: KafkaError | None = None
         self._last_error = ""
-        self._consumer = self._connect()
-
-    def _connect(self) -> Consumer:
+        stated = {**self._uri.properties, **base.sasl_password()}
+        stated |= {"bootstrap.servers": self._uri.brokers, "group.id": self._uri.group}
         consumer = None
         try:
-            stated = {**self._uri.properties, **base.sasl_password()}
-            stated |= {"bootstrap.servers": self._uri.brokers, "group.id": self._uri.group}
             consumer = Consumer({**_DEFAULTS, **stated, **_FIXED, "error_cb": self._note_error})
-            self._find_topic(consumer)
+            for further in reversed(range(_START_ATTEMPTS)):
+                try:
+                    topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
+                    break
+                except KafkaException:
+                    consumer.poll(0)
+                    if self._last_error or not further:
+                        raise
+            if topic.error is not None:
+                raise KafkaException(topic.error)
             consumer.subscribe([self._uri.topic], on_assign=self._assign, on_revoke=self._revoke)
         except KafkaException as error:
             if consumer is not None:
                 consumer.close()
             reason = self._last_error or error.args[0].str()
-            uri = f"--input kafka://{self._uri.brokers}/{self._uri.topic}"
-            raise ConfigError(f"{uri}: {reason}; check the brokers, the topic and the properties") from None
-        return consumer
-
-    def _find_topic(self, consumer: Consumer) -> None:
-        for further in reversed(range(_START_ATTEMPTS)):
-            try:
-                topic = consumer.list_topics(self._uri.topic, timeout=1.0).topics[self._uri.topic]
-            except KafkaException:
-                consumer.poll(0)
-                if self._last_error or not further:
-                    raise
-            else:
-                if topic.error is not None:
-                    raise KafkaException(topic.error)
-                return
+            shown = f"--input kafka://{self._uri.brokers}/{self._uri.topic}"
+            raise ConfigError(f"{shown}: {reason}; check the brokers, the topic and the properties") from None
+        self._consumer = consumer
 
     def _note_error(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
@@ -84,33 +77,31 @@ class KafkaSource(base.StreamSource):
         if limit <= 0:
             return []
         messages = self._consumer.consume(min(limit, _MOST_AT_ONCE), timeout=0)
+        items: list[base.SourceRecord] = []
         with self._lock:
-            items = [item for message in messages if (item := self._item(message))]
+            for message in messages:
+                error, partition, offset = message.error(), message.partition(), message.offset()
+                if error is not None:
+                    passing = (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
+                    if not error.retriable() and error.code() not in passing:
+                        self._problem = self._problem or error
+                    continue
+                if partition is None or offset is None:
+                    continue
+                tracker = self._trackers.setdefault(partition, OffsetTracker())
+                tracker.add(offset)
+                value = message.value()
+                if value is None:
+                    tracker.settle(offset)
+                    continue
+                kind, milliseconds = message.timestamp()
+                at, source = milliseconds / 1000 if kind else None, self._source(partition)
+                items.append(base.message_item(source, offset, bytes(value), self._limit, None, at))
             if len(items) < len(messages):
                 self._commit()
         if not items and self._problem:
             raise OSError(f"Kafka topic {self._uri.topic}: {self._problem.str()}")
         return items
-
-    def _item(self, message: Message) -> base.SourceRecord | None:
-        """Returns the record of a message; None for an error or a tombstone. The caller holds the lock."""
-        error, partition, offset = message.error(), message.partition(), message.offset()
-        if error is not None:
-            passing = (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
-            if not error.retriable() and error.code() not in passing:
-                self._problem = self._problem or error
-            return None
-        if partition is None or offset is None:
-            return None
-        tracker = self._trackers.setdefault(partition, OffsetTracker())
-        tracker.add(offset)
-        value = message.value()
-        if value is None:
-            tracker.settle(offset)
-            return None
-        kind, milliseconds = message.timestamp()
-        published = milliseconds / 1000 if kind else None
-        return base.message_item(self._source(partition), offset, bytes(value), self._limit, None, published)
 
     def _source(self, partition: int) -> str:
         return f"{self._uri.topic}[{partition}]"
@@ -125,23 +116,22 @@ class KafkaSource(base.StreamSource):
 
     def _commit(self) -> None:
         """Commits the offsets that have moved. The caller holds the lock."""
-        trackers = self._trackers.items()
-        if moved := [(number, offset) for number, tracker in trackers if (offset := tracker.commit())]:
+        topic, trackers = self._uri.topic, self._trackers.items()
+        committed = ((number, tracker.commit()) for number, tracker in trackers)
+        if moved := [TopicPartition(topic, number, offset) for number, offset in committed if offset]:
             # A later commit covers one that fails.
             with contextlib.suppress(KafkaException):
-                self._consumer.commit(offsets=self._places(moved), asynchronous=True)
-
-    def _places(self, offsets: Iterable[tuple[int, int]]) -> list[TopicPartition]:
-        return [TopicPartition(self._uri.topic, partition, offset) for partition, offset in offsets]
+                self._consumer.commit(offsets=moved, asynchronous=True)
 
     def backlog(self) -> int | None:
         """Returns how many records of the assigned partitions are waiting, by the last known watermarks."""
         with self._lock:
             ahead = [(partition, tracker.next) for partition, tracker in self._trackers.items()]
         waiting = 0
-        for partition, offset in zip(self._places(ahead), [offset for _, offset in ahead], strict=True):
+        for partition, offset in ahead:
+            position = TopicPartition(self._uri.topic, partition, offset)
             try:
-                marks = self._consumer.get_watermark_offsets(partition, cached=True)
+                marks = self._consumer.get_watermark_offsets(position, cached=True)
             except (KafkaException, RuntimeError):
                 return None
             waiting += max(marks[1] - max(offset, marks[0]), 0) if marks and marks[1] >= 0 else 0
@@ -150,10 +140,11 @@ class KafkaSource(base.StreamSource):
     def close(self) -> None:
         """Commits synchronously and leaves the group."""
         with self._lock:
-            places = [(number, tracker.committed) for number, tracker in self._trackers.items()]
+            topic, trackers = self._uri.topic, self._trackers.items()
+            done = [TopicPartition(topic, number, t.committed) for number, t in trackers if t.committed]
         with contextlib.suppress(KafkaException):
-            if done := [(number, offset) for number, offset in places if offset]:
-                self._consumer.commit(offsets=self._places(done), asynchronous=False)
+            if done:
+                self._consumer.commit(offsets=done, asynchronous=False)
         self._consumer.close()
 
 

@@ -104,10 +104,6 @@ class InputKind(NamedTuple):
     left: "Callable[[SourceOptions, Checkpoints], Sequence[str]] | None" = None
 
 
-def _open_standard_input(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    return LinesSource(sys.stdin.buffer, "stdin", checkpoints, options.max_record_bytes)
-
-
 def _open_pubsub(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
     check_extra(f"--input {name}", "turnwise[gcp]")
     limit, attribute = options.max_record_bytes, options.timestamp_attribute
@@ -119,15 +115,19 @@ def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> 
     return deferred("streaming.inputs.kafka", "KafkaSource")(name, options.max_record_bytes)
 
 
-_OTLP = "otlp://HOST:PORT (receives OTLP/HTTP)"
-_open_otlp = deferred("streaming.inputs.otlp", "open_receiver")
-_left_by_otlp = deferred("streaming.inputs.otlp_spool", "refused_before")
 INPUT_KINDS = (
-    InputKind("-", "- (standard input)", _open_standard_input, is_local=True),
+    InputKind(
+        "-", "- (standard input)", is_local=True,
+        open=lambda _, options, kept: LinesSource(sys.stdin.buffer, "stdin", kept, options.max_record_bytes),
+    ),
     InputKind("pubsub:", "pubsub:projects/P/subscriptions/S", _open_pubsub),
     InputKind("kafka:", "kafka://HOST:PORT/TOPIC?group=G", _open_kafka),
-    InputKind("otlp:", _OTLP, _open_otlp, is_local=True, left=_left_by_otlp),
-)
+    InputKind(
+        "otlp:", "otlp://HOST:PORT (receives OTLP/HTTP)", is_local=True,
+        open=deferred("streaming.inputs.otlp", "open_receiver"),
+        left=deferred("streaming.inputs.otlp_spool", "refused_before"),
+    ),
+)  # fmt: skip
 
 
 def input_kind(name: str) -> InputKind | None:

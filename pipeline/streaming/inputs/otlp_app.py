@@ -25,7 +25,6 @@ from turnwise.transforms.formats.traces.span import as_id, as_nanos
 LOG = logging.getLogger("turnwise.otlp")
 _HELD_BYTES = 1 << 28
 _WORKERS = 2
-_RETRY_SECONDS = "5"
 
 
 class _Status(NamedTuple):
@@ -38,7 +37,7 @@ class _Status(NamedTuple):
 
 _INVALID, _LARGE, _MEDIA = _Status(400, 3), _Status(413, 8), _Status(415, 3)
 _NOT_FOUND, _METHOD = _Status(404, 5), _Status(405, 12, {"Allow": "POST"})
-_INTERNAL, _FULL = _Status(500, 13), _Status(503, 14, {"Retry-After": _RETRY_SECONDS})
+_INTERNAL, _FULL = _Status(500, 13), _Status(503, 14, {"Retry-After": "5"})
 
 
 class _Refused(Exception):
@@ -56,7 +55,6 @@ class OtlpApp:
         self._workers = CapacityLimiter(_WORKERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request."""
         request = Request(scope, receive)
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
@@ -77,8 +75,23 @@ class OtlpApp:
 
     async def _answer(self, request: Request, media: str) -> bytes:
         parts: list[bytes] = []
+        size, refusal = 0, None
         try:
-            await self._receive(request, parts)
+            # A body that is refused is read to its end, so that the client reads the answer.
+            async for part in request.stream():
+                size += len(part)
+                if size > self._limit:
+                    refusal = _Refused(_LARGE, f"the body has more than {self._limit} bytes")
+                elif self._held + len(part) > max(_HELD_BYTES, self._limit):
+                    refusal = refusal or _Refused(_FULL, "too many requests at once")
+                if refusal is None:
+                    self._held += len(part)
+                    parts.append(part)
+                else:
+                    self._held -= sum(map(len, parts))
+                    parts.clear()
+            if refusal is not None:
+                raise refusal
             signal = SIGNALS.get(request.url.path)
             if signal is None:
                 raise _Refused(_NOT_FOUND, f"there is nothing here; POST to {' or '.join(SIGNALS)}")
@@ -98,26 +111,8 @@ class OtlpApp:
         if not refused:
             return b""
         # Answers to spans and to log records are encoded alike.
-        part = traces.ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
-        return traces.ExportTraceServiceResponse(partial_success=part).SerializeToString()
-
-    async def _receive(self, request: Request, parts: list[bytes]) -> None:
-        """Adds the parts of a body; reads a refused one to its end, so that the client reads the answer."""
-        size, refused = 0, None
-        async for part in request.stream():
-            size += len(part)
-            if size > self._limit:
-                refused = _Refused(_LARGE, f"the body has more than {self._limit} bytes")
-            elif self._held + len(part) > max(_HELD_BYTES, self._limit):
-                refused = refused or _Refused(_FULL, "too many requests at once")
-            if refused is None:
-                self._held += len(part)
-                parts.append(part)
-            else:
-                self._held -= sum(map(len, parts))
-                parts.clear()
-        if refused is not None:
-            raise refused
+        success = traces.ExportTracePartialSuccess(rejected_spans=refused, error_message=message)
+        return traces.ExportTraceServiceResponse(partial_success=success).SerializeToString()
 
     def _store(self, signal: "Signal", media: str, encoding: str, body: bytes) -> int:
         """Stores a request and returns the number of refused items; called in a thread."""
@@ -212,7 +207,26 @@ def _decompressed(body: bytes, encoding: str, limit: int) -> bytes:
 
 def _decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | None, int]:
     """Returns what of a body can be used, and how many items lack ids; raises ValueError, in one line."""
-    value = _value(signal, content_type, body)
+    value: JsonObject
+    if content_type == PROTOBUF:
+        try:
+            request = signal.request.FromString(body)
+        except DecodeError as error:
+            raise ValueError(f"no {signal.request.DESCRIPTOR.name}: {error}") from None
+        value = MessageToDict(request, use_integers_for_enums=True)
+        # OTLP/JSON writes ids in hexadecimal digits, where protobuf's JSON has base64; what has a start, also
+        # at 0, is a span.
+        for item in (item for scoped, key in _scopes(value, signal) for item in scoped[key]):
+            if signal.noun == "spans":
+                item.setdefault("startTimeUnixNano", "0")
+            for holder in (item, *item.get("links", ())):
+                holder |= {name: b64decode(holder[name]).hex() for name in _IDS if name in holder}
+    else:
+        value = from_json(body)
+        if not isinstance(value, dict):
+            raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+        if value and not any(key in value for key in signal.resources):
+            raise ValueError(f"the body has no {signal.resources[0]}")
     refused, count, latest = 0, 0, 0
     for scoped, key in _scopes(value, signal):
         items = _objects(scoped, key)
@@ -226,30 +240,6 @@ def _decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | No
         return None, refused
     is_stored_as_sent = content_type == JSON and not refused
     return Export(body if is_stored_as_sent else dump_json(value), latest / 1e9 or None), refused
-
-
-def _value(signal: Signal, content_type: str, body: bytes) -> JsonObject:
-    if content_type == PROTOBUF:
-        try:
-            request = signal.request.FromString(body)
-        except DecodeError as error:
-            raise ValueError(f"no {signal.request.DESCRIPTOR.name}: {error}") from None
-        value = MessageToDict(request, use_integers_for_enums=True)
-        # OTLP/JSON writes ids in hexadecimal digits, where protobuf's JSON has base64; what has a start, also
-        # at 0, is a span.
-        for scoped, key in _scopes(value, signal):
-            for item in scoped[key]:
-                if signal.noun == "spans":
-                    item.setdefault("startTimeUnixNano", "0")
-                for holder in (item, *item.get("links", ())):
-                    holder |= {name: b64decode(holder[name]).hex() for name in _IDS if name in holder}
-        return value
-    value = from_json(body)
-    if not isinstance(value, dict):
-        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-    if value and not any(key in value for key in signal.resources):
-        raise ValueError(f"the body has no {signal.resources[0]}")
-    return value
 
 
 def _scopes(value: JsonObject, signal: Signal) -> Iterator[tuple[JsonObject, str]]:

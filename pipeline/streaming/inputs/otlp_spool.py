@@ -50,9 +50,8 @@ def refused_before(options: SourceOptions, checkpoints: Checkpoints) -> list[str
         return []
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as file:
-            _prepare(file)
+            refused = _prepare(file)
             numbers = [number for (number,) in file.execute("SELECT id FROM received")]
-            refused = _refused_spans(file)
     except sqlite3.Error as error:
         raise ConfigError(f"{path}: {error}") from None
     done = checkpoints.done(SOURCE) if numbers else ()
@@ -67,15 +66,12 @@ def refusals(refused: int) -> list[str]:
     return [f"{SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
 
 
-def _prepare(file: sqlite3.Connection) -> None:
-    """Creates what is missing in a file; raises sqlite3.Error if its pages are damaged."""
+def _prepare(file: sqlite3.Connection) -> int:
+    """Creates what is missing in a file and returns the number of refused spans; sqlite3.Error: damaged."""
     [(answer,)] = file.execute("PRAGMA integrity_check(1)")
     if answer != "ok":
         raise sqlite3.DatabaseError(f"is damaged: {answer}")
     file.executescript(_SCHEMA)
-
-
-def _refused_spans(file: sqlite3.Connection) -> int:
     return int(file.execute("SELECT coalesce(sum(spans), 0) FROM refused").fetchone()[0])
 
 
@@ -96,7 +92,7 @@ class Spool(StreamSource):
         path = directory / RECEIVED_FILE
         try:
             self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            _prepare(self._file)
+            self.refused_spans = _prepare(self._file)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
             done = checkpoints.done(SOURCE)
@@ -109,7 +105,6 @@ class Spool(StreamSource):
             checkpoints.skip(SOURCE, {*range(done.through + 1, last + 1)} - done.beyond - numbers)
             self._sizes = dict(self._file.execute("SELECT id, length(data) FROM received"))
             self._bytes, self._waiting = sum(self._sizes.values()), len(self._sizes)
-            self.refused_spans = _refused_spans(self._file)
         except sqlite3.Error as error:
             raise ConfigError(f"{path}: {error}") from None
 

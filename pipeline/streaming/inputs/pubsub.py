@@ -22,6 +22,9 @@ _LEASE_SECONDS = 60
 _HELD_MESSAGES = 50_000
 _HELD_BYTES = 1 << 29
 _REMEMBERED = 100_000
+_START_SECONDS = 10.0
+_ACK_SECONDS = 60
+_DAY_SECONDS = 86_400
 _REFUSED_WITHIN_SECONDS = 1.0
 _IDS_PER_REQUEST = 1_000
 
@@ -35,14 +38,35 @@ class PubSubSource(base.StreamSource):
 
     def __init__(self, uri: str, max_record_bytes: int, timestamp_attribute: str | None = None) -> None:
         """Connects; raises ConfigError. The attribute holds the event time: RFC 3339 or milliseconds."""
-        self._source, is_topic = base.pubsub_name(uri)
+        self._source, self._is_temporary = base.pubsub_name(uri)
         self._limit, self._attribute = max_record_bytes, timestamp_attribute
         self._lock = Lock()
         self._items: deque[base.SourceRecord] = deque()
         self._held: dict[int, Any] = {}
         self._settled: OrderedDict[int, None] = OrderedDict()
-        self._client, self._subscription = _connect(uri)
-        self._is_temporary = is_topic
+        if not os.environ.get("PUBSUB_EMULATOR_HOST"):
+            check_google(f"--input {uri}")
+        try:
+            self._client: Any = SubscriberClient()
+            self._subscription = self._source
+            if self._is_temporary:
+                # The service deletes it after a day without a reader.
+                request = {
+                    "name": f"projects/{self._source.split('/')[1]}/subscriptions/turnwise-{uuid4().hex}",
+                    "topic": self._source,
+                    "ack_deadline_seconds": _ACK_SECONDS,
+                    "message_retention_duration": {"seconds": _DAY_SECONDS},
+                    "expiration_policy": {"ttl": {"seconds": _DAY_SECONDS}},
+                }
+                self._client.create_subscription(request=request, retry=None, timeout=_START_SECONDS)
+                self._subscription = str(request["name"])
+            else:
+                # The role of a subscriber does not include reading the settings of a subscription.
+                with contextlib.suppress(PermissionDenied):
+                    name = self._subscription
+                    self._client.get_subscription(subscription=name, retry=None, timeout=_START_SECONDS)
+        except Exception as error:
+            raise ConfigError(_refusal(uri, error)) from None
 
         held = _HELD_BYTES, _HELD_MESSAGES, _HOLD_SECONDS
         flow = FlowControl(*held, max_duration_per_lease_extension=_LEASE_SECONDS)
@@ -112,40 +136,6 @@ class PubSubSource(base.StreamSource):
                 self._client.modify_ack_deadline(request=request)
         with contextlib.suppress(Exception):
             self._client.close()
-
-
-_START_SECONDS = 10.0
-_ACK_SECONDS = 60
-_DAY_SECONDS = 86_400
-
-
-def _connect(uri: str) -> tuple[Any, str]:
-    """Returns a subscriber client and the subscription, a new one of a topic; raises ConfigError."""
-    name, is_topic = base.pubsub_name(uri)
-    if not os.environ.get("PUBSUB_EMULATOR_HOST"):
-        check_google(f"--input {uri}")
-
-    try:
-        client = SubscriberClient()
-        if is_topic:
-            # The service deletes it after a day without a reader.
-            request = {
-                "name": f"projects/{name.split('/')[1]}/subscriptions/turnwise-{uuid4().hex}",
-                "topic": name,
-                "ack_deadline_seconds": _ACK_SECONDS,
-                "message_retention_duration": {"seconds": _DAY_SECONDS},
-                "expiration_policy": {"ttl": {"seconds": _DAY_SECONDS}},
-            }
-            client.create_subscription(request=request, retry=None, timeout=_START_SECONDS)
-            return client, str(request["name"])
-        client.get_subscription(subscription=name, retry=None, timeout=_START_SECONDS)
-    except PermissionDenied as error:
-        # The role of a subscriber does not include reading the settings of a subscription.
-        if is_topic:
-            raise ConfigError(_refusal(uri, error)) from None
-    except Exception as error:
-        raise ConfigError(_refusal(uri, error)) from None
-    return client, name
 
 
 def _refusal(uri: str, error: BaseException | None) -> str:

@@ -9,7 +9,7 @@ from tests.compared_sides import compared, side
 from tests.tables import file_of
 from turnwise.pipeline.io.terminal import columns
 from turnwise.pipeline.report.comparison import criteria_table, end_comparison
-from turnwise.pipeline.report.terminal import _mean
+from turnwise.pipeline.report.terminal import version_table
 from turnwise.pipeline.runs.directory import open_run
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.decisions.comparison.differences import compare
@@ -107,9 +107,12 @@ def test_as_many_decimals_as_a_figure_needs(value, measure, unit, shown):
 
 def test_latencies_of_milliseconds_at_the_end_of_a_run():
     row = {"unit": "seconds", "criterion": "turn_latency", "mean": 0.0031, "pass_rate": None}
-    row |= {"p50": 0.003, "p90": 0.0, "p99": 1.5}
-    assert _mean(row) == "0.0031 s (p50 0.0030, p90 0.00, p99 1.50)"
-    assert _mean({**row, "pass_rate": 0.45}) == "45.0%", "with a threshold, the share that passes"
+    row |= {"p50": 0.003, "p90": 0.0, "p99": 1.5, "app_version": "v1", "level": "turn"}
+    row |= {"scored": 2, "no_score": 0}
+    table = " ".join(version_table([row], ["turn_latency"], {}).split())
+    assert "turn_latency 0.0031 s (p50 0.0030, p90 0.00, p99 1.50)" in table
+    table = " ".join(version_table([{**row, "pass_rate": 0.45}], ["turn_latency"], {}).split())
+    assert "turn_latency 45.0%" in table, "with a threshold, the share that passes"
 
 
 def test_rates_of_the_pairs_that_both_sides_decide_say_so():

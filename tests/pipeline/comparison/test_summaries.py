@@ -139,7 +139,7 @@ def test_scores_of_an_earlier_revision_do_not_count(store, put):
     check_same(store, *VERSIONS)
     side = store.read(lambda c: StoredRuns(c, APP).sides(VERSIONS, "here")).baseline
     assert len(side.conversations) > 8, "most are of two cases"
-    assert side.conversations.criteria["response_match_score"].is_given.sum() == 8
+    assert side.conversations.criteria["response_match_score"].where(lambda _: True).sum() == 8
 
 
 def test_verdicts_and_scores_are_of_one_run(store, put):
@@ -215,6 +215,7 @@ class Meanwhile(NamedTuple):
     """A store of which others change the runs before each write."""
 
     store: Store
+    read_only: bool = False
 
     def read(self, work: Callable[[Any], Any]) -> Any:
         return self.store.read(work)

@@ -289,16 +289,17 @@ def queue_row(name, outcome, number=0):
 )
 def test_a_conversation_is_picked_by_the_worst_of_its_turns(outcomes, outcome):
     rows = [queue_row("c", own, number) for number, own in enumerate(outcomes)]
-    assert label_queue(rows, set(), 5, 0, "1").picked == {("v1", outcome): 1}
+    assert label_queue(rows, (), 5, 0, "1").picked == {("v1", outcome): 1}
 
 
 def test_what_was_drawn_is_not_picked_again_and_disputed_ones_are_picked_first():
     rows = [queue_row(str(number), "PASS") for number in range(40)]
-    disputed = {(str(number), "v1", str(number)) for number in range(30, 40)}
-    queue = label_queue(rows, disputed, 24, 12, "1")
+    scores = [row | {"details": None, "judge": {"flipped": number >= 30}} for number, row in enumerate(rows)]
+    disputed = {str(number) for number in range(30, 40)}
+    queue = label_queue(rows, scores, 24, 12, "1")
     names = [line.conversation_id for line in queue.lines]
     drawn = set(names[:12])
     assert len(set(names)) == 24 and (queue.drawn, queue.of) == (12, 40)
-    left = {name for name, *_ in disputed} - drawn
-    assert drawn & {name for name, *_ in disputed} and left < set(names[12:])
+    left = disputed - drawn
+    assert drawn & disputed and left < set(names[12:])
     assert queue.disputed == len(left)

@@ -4,10 +4,12 @@ from pathlib import Path
 import pytest
 
 from tests.tables import rows_test
-from turnwise.transforms.formats.adk_cases import eval_cases, legacy_cases
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.canonical import looks_canonical, read_case, read_conversation
 from turnwise.transforms.formats.mapped import recognise
+from turnwise.transforms.formats.reading import CaseReader
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="no shared data")
@@ -17,8 +19,8 @@ test_rows = rows_test(globals(), "shared_data")
 
 def adk_cases(name, counts):
     """Of recorded eval sets: how many cases, turns and calls there are."""
-    value = json.loads((DATA / "raw/adk" / f"{name}.test.json").read_text())
-    cases = eval_cases(value) if recognise(value) == "adk_eval_set" else legacy_cases(value, name)
+    path = DATA / "raw/adk" / f"{name}.test.json"
+    cases = CaseReader(CesConfig()).read(Record(str(path), 1, path.read_bytes()))
     turns = [turn for case in cases for turn in case.turns]
     assert [len(cases), len(turns), sum(len(turn.tool_calls) for turn in turns)] == counts
 

@@ -21,7 +21,6 @@ from turnwise.transforms.judging.ask import (
     Prompt,
     Question,
     flips_of,
-    vote,
     vote_each,
 )
 
@@ -87,7 +86,7 @@ def test_the_reply_is_the_first_on_the_winning_side():
 
 
 def test_nobody_judges():
-    result = asyncio.run(vote(NotAsked(), question(5), lambda answer: True))
+    result = asyncio.run(vote_each(NotAsked(), question(5), lambda answer: [True], 1))
     assert (result.ballots[0].value, result.answers.reason, result.answers.use) == (None, NO_JUDGE, None)
 
 
@@ -133,7 +132,7 @@ def test_a_vote_tells_what_was_voted_on(grades, wanted):
         ]
 
     asked = Question(Prompt("tone/1", "Grade.", "Hi"), Grade, JudgeModelOptions(num_samples=3))
-    use = asyncio.run(vote(ask, asked, lambda reply: reply.grade > 3)).answers.use
+    use = asyncio.run(vote_each(ask, asked, lambda reply: [reply.grade > 3], 1)).answers.use
     assert [use.samples, use.voted, use.flipped] == wanted
 
 

@@ -7,7 +7,7 @@ from tests.tables import rows_test
 from tests.transforms.local_judge.test_coverage import covered
 from tests.transforms.local_judge.test_grounding import EVIDENCE, verdict
 from turnwise.transforms.local_judge import claims
-from turnwise.transforms.local_judge.grounding import GroundingVerdict, compare_answers, ground
+from turnwise.transforms.local_judge.grounding import FOLLOWING, GroundingVerdict, compare_answers, ground
 
 ACCOUNT = """
     {"card": "4000123412344242", "old_card": "4000 1234 5678 9010", "gift": "gift_card_6276644",
@@ -74,6 +74,12 @@ def said_and_why(sentence, evidence, label, reason):
     assert found.coverage == 0.0 or label != "contradictory"
     if len(evidence) == 1:
         assert verdict(evidence[0], evidence).label == "supported"
+
+
+def may_follow(sentence, evidence, is_open):
+    """A number that may follow from the evidence refutes nothing, and nothing supports it."""
+    found = verdict(sentence, [evidence])
+    assert found.label != "supported" and (found.unsure == FOLLOWING) == (not found.is_certain) == is_open
 
 
 def invented_numbers(sentences, wanted):

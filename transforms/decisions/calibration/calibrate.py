@@ -73,6 +73,12 @@ def _criterion(
     advice = "labels are numbers" if is_number else _threshold_advice(group, scale, costs)
     corrected, refusal = _corrected(group, scores, is_number, scale)
     units = [(judged.score.case, [*judged.answers.values()]) for judged in group if len(judged.answers) > 1]
+    parts = [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]
+    slices = []
+    for part in parts if not is_number else ():
+        if pairs := _outcome_pairs([judged for judged in labelled if part.holds(judged.score)]):
+            figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
+            slices.append(calibration.SliceAgreement(group=part.kind, name=part.name, **figures))
     return calibration.CriterionCalibration(
         criterion=key.criterion,
         level=key.level,
@@ -89,7 +95,7 @@ def _criterion(
         between_people=_alpha(units) if units else None,
         threshold=None if isinstance(advice, str) else advice,
         no_threshold=advice if isinstance(advice, str) else None,
-        slices=[] if is_number else [*_slices(labelled)],
+        slices=slices,
         measure="mean" if is_number else "pass_rate",
         corrected=corrected,
         not_corrected=refusal,
@@ -118,13 +124,6 @@ def _corrected(
     groups = [*_score_groups(scores)][:_MOST_SLICES]
     figures = [correction.figure(part, scores) for part in groups]
     return figures, figures[0].reason
-
-
-def _slices(labelled: Sequence[LabelledScore]) -> Iterator[calibration.SliceAgreement]:
-    for group in [*_score_groups([judged.score for judged in labelled])][1 : _MOST_SLICES + 1]:
-        if pairs := _outcome_pairs([judged for judged in labelled if group.holds(judged.score)]):
-            figures = {"agreement": _share(pairs), "kappa": _kappa_figure(pairs)}
-            yield calibration.SliceAgreement(group=group.kind, name=group.name, **figures)
 
 
 # The threshold with the lowest cost of errors, validated on labels that did not choose it.
@@ -174,7 +173,14 @@ def _threshold_advice(
     folds = generator_of(SEED, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
     for held in (folds == fold for fold in range(_FOLDS)):
         validated[held] = data.part(held).costs(_best(data.part(~held), costs, present_cut), costs)
-    low, high = sorted(sign * end for end in _range(data, costs, present_cut))
+    generator, size = generator_of(SEED, "thresholds"), int(codes.max()) + 1
+    chosen = []
+    for _ in range(_REPLICATES):
+        weights = np.bincount(generator.integers(size, size=size), minlength=size)[codes].astype(float)
+        drawn = data._replace(weights=weights).part(weights > 0)
+        chosen.append(_best(drawn, costs, present_cut))
+    ends = np.quantile(chosen, [0.025, 0.975], method="inverted_cdf")
+    low, high = sorted(sign * float(end) for end in ends)
     present_costs = None if present_cut is None else data.costs(present_cut, costs)
     saving = None if present_costs is None else _case_mean(data.cases, present_costs - validated)
     word: calibration.ThresholdWord = "no threshold to compare with"
@@ -209,7 +215,11 @@ def _problem(data: _Labelled) -> str | None:
 
 
 def _best(data: _Labelled, costs: ErrorCosts, present: float | None) -> float:
-    """Returns the cheapest threshold; of several the one in whose gap the present one is, or the lowest."""
+    """Returns the cheapest threshold; of several the one in whose gap the present one is, or the lowest.
+
+    It is the number with the fewest digits nearest to the middle of the gap, above its low end and up to its
+    high one.
+    """
     order = np.argsort(data.values, kind="stable")
     values = data.values[order]
     steps = data.weights[order] * np.where(data.people[order], costs.false_fail, -costs.false_pass)
@@ -220,30 +230,12 @@ def _best(data: _Labelled, costs: ErrorCosts, present: float | None) -> float:
     for low, high in gaps:
         if present is not None and low < present <= high:
             return present
-    return _shortest(*gaps[0])
-
-
-def _shortest(low: float, high: float) -> float:
-    """Returns the number with the fewest digits nearest to the middle of a gap, above low and up to high."""
-    if low == -np.inf:
-        return high
-    for digits in range(17):
+    low, high = gaps[0]
+    for digits in range(17) if low != -np.inf else ():
         number = round((low + high) / 2, digits)
         if low < number <= high:
             return number
     return high
-
-
-def _range(data: _Labelled, costs: ErrorCosts, present: float | None) -> tuple[float, float]:
-    codes = agreement.cluster_codes(data.cases)
-    generator, size = generator_of(SEED, "thresholds"), int(codes.max()) + 1
-    chosen = []
-    for _ in range(_REPLICATES):
-        weights = np.bincount(generator.integers(size, size=size), minlength=size)[codes].astype(float)
-        drawn = data._replace(weights=weights).part(weights > 0)
-        chosen.append(_best(drawn, costs, present))
-    low, high = np.quantile(chosen, [0.025, 0.975], method="inverted_cdf")
-    return float(low), float(high)
 
 
 # How far a criterion and people agree.
@@ -387,13 +379,14 @@ class _Correction(NamedTuple):
     def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> calibration.Corrected:
         """Returns the corrected figure of a group, or why there is none."""
         of_group = [score for score in scores if group.holds(score)]
-        decided = [score for score in of_group if self._judged(score) is not None]
+        judged = [score.value if self.is_mean else score.passed for score in of_group]
+        decided = [score for score, value in zip(of_group, judged, strict=True) if value is not None]
         known = of_group if self.covers_all else decided
         labels, unlabelled = self.sample.labels, {*self.sample.missing}
         labelled = [score for score in known if score in labels]
         missing = [score for score in known if score in unlabelled]
         others = [score for score in known if score not in labels and score not in unlabelled]
-        judged = [self._judged(score) or 0.0 for score in decided]
+        known_values = [float(value) for value in judged if value is not None]
         corrected = calibration.Corrected(
             group=group.kind,
             name=group.name,
@@ -403,7 +396,7 @@ class _Correction(NamedTuple):
             labels=len(labelled),
             cases=len({score.case for score in labelled}),
             missing=len(missing),
-            raw=float(np.mean(judged)) if judged else None,
+            raw=float(np.mean(known_values)) if known_values else None,
         )
         ends = self.scale or (0.0, 0.0)
         try:
@@ -417,13 +410,16 @@ class _Correction(NamedTuple):
         if self.scale is not None:
             low, high = max(low, self.scale[0]), min(high, self.scale[1])
         value = min(high, max(low, sum(estimate.value for estimate in estimates) / len(estimates)))
-        other = None if self.is_mean or missing else self._rogan_gladen(labelled, others)
+        everything = [*labelled, *others]
+        is_repeated = len({score.case for score in everything}) < len(everything)
+        is_divided = {labels[score] for score in labelled} - {0.0, 1.0}
+        is_open = any(score.passed is None for score in everything)
+        other = None
+        if not (self.is_mean or missing or self.sample.weights or is_repeated or is_divided or is_open):
+            table = _confusion((bool(labels[score]), bool(score.passed)) for score in labelled)
+            passes = sum(bool(score.passed) for score in everything)
+            other = agreement.rogan_gladen(passes, len(everything), table)
         return replace(corrected, value=value, interval=Bounds(low, high), rogan_gladen=other)
-
-    def _judged(self, score: JudgedScore) -> float | None:
-        if self.is_mean:
-            return score.value
-        return None if score.passed is None else float(score.passed)
 
     def _check(self, corrected: calibration.Corrected, labelled: Sequence[JudgedScore]) -> None:
         """Raises ValueError if there are too few labels, or what is missing has no bounds."""
@@ -456,13 +452,3 @@ class _Correction(NamedTuple):
             return agreement.corrected_mean(labels, values, rest, design)
         judged, of_others = ([score.passed for score in part] for part in parts)
         return agreement.corrected_rate(labels, judged, of_others, SEED, design)
-
-    def _rogan_gladen(self, labelled: Sequence[JudgedScore], others: Sequence[JudgedScore]) -> Bounds | None:
-        everything = [*labelled, *others]
-        is_repeated = len({score.case for score in everything}) < len(everything)
-        is_divided = {self.sample.labels[score] for score in labelled} - {0.0, 1.0}
-        is_open = any(score.passed is None for score in everything)
-        if self.sample.weights or is_repeated or is_divided or is_open:
-            return None
-        table = _confusion((bool(self.sample.labels[s]), bool(s.passed)) for s in labelled)
-        return agreement.rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)

@@ -93,17 +93,15 @@ async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, 
     asked = replace(question, options=question.options.model_copy(update={"num_samples": number}))
     prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
     forms = {name: replace(asked, prompt=prompt) for name, prompt in prompts.items() if prompt}
-    votes = await asyncio.gather(*(_votes(form, ask, number) for form in forms.values()))
-    return dict(zip(forms, votes, strict=True))
-
-
-async def _votes(question: Question[Any], ask: Ask, number: int) -> Votes:
-    samples = await ask(question, range(number))
-    reason = next((sample.reason or "no answer" for sample in samples if sample.reply is None), None)
-    if question.verdicts is None:
-        return Votes([], reason or UNKNOWN_VERDICTS)
-    replies = [sample.reply for sample in samples if sample.reply is not None]
-    return Votes(votes_by_item(replies, question.verdicts), reason)
+    answers = await asyncio.gather(*(ask(form, range(number)) for form in forms.values()))
+    votes = {}
+    for name, samples in zip(forms, answers, strict=True):
+        reason = next((sample.reason or "no answer" for sample in samples if sample.reply is None), None)
+        replies = [sample.reply for sample in samples if sample.reply is not None]
+        votes[name] = Votes([], reason or UNKNOWN_VERDICTS)
+        if question.verdicts is not None:
+            votes[name] = Votes(votes_by_item(replies, question.verdicts), reason)
+    return votes
 
 
 def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
@@ -229,7 +227,28 @@ def criterion_figures(
     """Yields the figures of every judged criterion; one that asks nothing has none."""
     for name in names:
         questions = [(checked, votes) for checked, votes in voted if checked.criterion == name]
-        figures = {perturbation: _figure(questions, perturbation, number) for perturbation in PERTURBATIONS}
+        figures: dict[str, CheckFigure | None] = {}
+        for perturbation in PERTURBATIONS:
+            compared = []
+            for checked, votes in questions:
+                if perturbation in votes:
+                    other = None if perturbation == _REPEAT else votes[perturbation]
+                    compared.append((checked.conversation, changes(votes[_REPEAT], other, number)))
+            verdicts = [
+                (conversation, is_changed) for conversation, made in compared for is_changed in made.verdicts
+            ]
+            groups = [GroupSum(len(group), sum(group)) for group in grouped(verdicts).values()]
+            changed = sum(is_changed for _, is_changed in verdicts)
+            figures[perturbation] = None
+            if compared:
+                figures[perturbation] = CheckFigure(
+                    questions=len(compared),
+                    verdicts=len(verdicts),
+                    changed=changed,
+                    share=changed / len(verdicts) if verdicts else None,
+                    interval=grouped_share_interval(groups),
+                    unmeasured=dict(Counter(why for _, made in compared for why in made.unmeasured)),
+                )
         yield CheckedCriterion(
             criterion=name,
             conversations=len({checked.conversation for checked, _ in questions}),
@@ -237,28 +256,6 @@ def criterion_figures(
             errors=errors.get(name, 0),
             **figures,
         )
-
-
-def _figure(questions: Sequence[VotedQuestion], name: str, number: int) -> CheckFigure | None:
-    """Returns the figure of a perturbation; None: it applies to no question."""
-    compared = [
-        (checked.conversation, changes(votes[_REPEAT], votes[name] if name != _REPEAT else None, number))
-        for checked, votes in questions
-        if name in votes
-    ]
-    if not compared:
-        return None
-    verdicts = [(conversation, changed) for conversation, made in compared for changed in made.verdicts]
-    of_conversations = grouped(verdicts).values()
-    number_changed = sum(changed for _, changed in verdicts)
-    return CheckFigure(
-        questions=len(compared),
-        verdicts=len(verdicts),
-        changed=number_changed,
-        share=number_changed / len(verdicts) if verdicts else None,
-        interval=grouped_share_interval([GroupSum(len(group), sum(group)) for group in of_conversations]),
-        unmeasured=dict(Counter(why for _, made in compared for why in made.unmeasured)),
-    )
 
 
 def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None) -> list[str]:
@@ -277,20 +274,18 @@ def check_problems(criteria: Sequence[CheckedCriterion], max_flip: float | None)
             problems.append(f"{name}: it asks nothing about the sample, so the bound is not shown to hold")
         for perturbation in PERTURBATIONS:
             figure: CheckFigure | None = getattr(checked, perturbation)
-            if figure is not None and (problem := _problem(figure, max_flip)):
+            if figure is None:
+                continue
+            problem, missing = "", sum(figure.unmeasured.values())
+            if figure.share is None:
+                problem = f"nothing was measured: {next(iter(figure.unmeasured))}"
+            elif max_flip is not None and figure.share > max_flip:
+                counts = f"{figure.changed} of {figure.verdicts} verdicts change"
+                problem = f"{counts} ({figure.share:.1%}), more than {max_flip:.1%}"
+            elif max_flip is not None and (figure.changed + missing) / (figure.verdicts + missing) > max_flip:
+                problem = (
+                    f"{missing} verdicts were not measured; if they changed, more than {max_flip:.1%} would"
+                )
+            if problem:
                 problems.append(f"{name}, {perturbation}: {problem}")
     return problems
-
-
-def _problem(figure: CheckFigure, max_flip: float | None) -> str | None:
-    missing = sum(figure.unmeasured.values())
-    if figure.share is None:
-        return f"nothing was measured: {next(iter(figure.unmeasured))}"
-    if max_flip is None:
-        return None
-    if figure.share > max_flip:
-        counts = f"{figure.changed} of {figure.verdicts} verdicts change"
-        return f"{counts} ({figure.share:.1%}), more than {max_flip:.1%}"
-    if (figure.changed + missing) / (figure.verdicts + missing) > max_flip:
-        return f"{missing} verdicts were not measured; if they changed, more than {max_flip:.1%} would"
-    return None

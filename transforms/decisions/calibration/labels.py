@@ -159,8 +159,16 @@ def joined_labels(
     numbers = {key for key, group, scale in scaled if _is_of_numbers(group, scale, unused)}
     for group in groups.values():
         for labelled in group:
-            _answer(labelled, unused)
-        last = _last_number(group)
+            # What every rater says who gave one label, and not two different ones.
+            given = (line for line in labelled.lines if line.label.label is not None)
+            for rater, of_rater in grouped((line.label.rater, line) for line in given).items():
+                values = [label_number(line.label.label) for line in of_rater]
+                if len(set(values)) > 1:
+                    unused["contradiction"] += of_rater
+                else:
+                    unused["repeated"] += of_rater[1:]
+                    labelled.answers[rater] = values[0]
+        last = max((s.number for s in group if s.number is not None and s.answers), default=None)
         for labelled in group:
             missing = [line for line in labelled.lines if line.label.label is None]
             if missing and not labelled.answers:
@@ -191,28 +199,9 @@ def _is_of_numbers(group: Sequence[LabelledScore], scale: Scale, unused: _Unused
     return bool(numbers) and kind is None
 
 
-def _answer(labelled: LabelledScore, unused: _Unused) -> None:
-    """Sets the answer of every rater who gave one, and not two different ones."""
-    given = (line for line in labelled.lines if line.label.label is not None)
-    by_rater = grouped((line.label.rater, line) for line in given)
-    for rater, lines in by_rater.items():
-        values = [label_number(line.label.label) for line in lines]
-        if len(set(values)) > 1:
-            unused["contradiction"] += lines
-            continue
-        unused["repeated"] += lines[1:]
-        labelled.answers[rater] = values[0]
-
-
 def label_number(label: str | float | None) -> float:
     """Returns a label as a number: 1 for PASS, 0 for FAIL."""
     return _ANSWERS[label] if isinstance(label, str) else float(label or 0.0)
-
-
-def _last_number(group: Iterable[LabelledScore]) -> int | None:
-    """Returns the last place in the order of drawing that has a label; None without such places."""
-    numbers = (judged.number for judged in group if judged.number is not None and judged.answers)
-    return max(numbers, default=None)
 
 
 # Whether labels are of a random sample of all scores, and of which.
@@ -240,7 +229,8 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
     if not drawn:
         step = "only labels of a random sample speak for all conversations"
         raise ValueError(f"the labels are hand-picked; {step}")
-    last = _last_number(drawn)
+    # The order of drawing ends with the last label.
+    last = max((judged.number for judged in drawn if judged.number and judged.answers), default=None)
     draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
         raise ValueError(f"the labels are of {len(draws)} random samples; give those of one")
@@ -299,26 +289,29 @@ def unit_of(row: Mapping[str, object]) -> _Unit:
     return name, None if version is None else str(version), str(case or name)
 
 
-def is_disputed(row: JsonObject) -> bool:
-    """Returns whether votes of the judge, or members of its panel, differ about a score."""
-    panel = (row["details"] or {}).get("panel") or {}
-    return bool((row["judge"] or {}).get("flipped")) or (panel.get("agreement") or 1) < 1
-
-
 def label_queue(
-    rows: Iterable[JsonObject], disputed: set[_Unit], size: int, random: int, seed: str
+    rows: Iterable[JsonObject], scores: Iterable[JsonObject], size: int, random: int, seed: str
 ) -> LabelQueue:
     """Returns which scores of a criterion at a level, of all its `rows` there, to label next.
 
     Of so many conversations (`size`), `random` are a random sample; the others are picked in turn from every
-    app version and outcome, `disputed` ones first. The order of drawing is that of hashes of the seed and the
-    conversation, so that the same logs give the same queue.
+    app version and outcome, those first about whose `scores` the votes of the judge, or members of its panel,
+    differ. The order of drawing is that of hashes of the seed and the conversation, so that the same logs
+    give the same queue.
     """
-    units = grouped((unit_of(row), row) for row in rows)
+    units, disputed = grouped((unit_of(row), row) for row in rows), set[_Unit]()
+    for row in scores:
+        panel = (row["details"] or {}).get("panel") or {}
+        if (row["judge"] or {}).get("flipped") or (panel.get("agreement") or 1) < 1:
+            disputed.add(unit_of(row))
     order = sorted(units, key=lambda unit: blake2b("\0".join(map(str, (seed, *unit))).encode()).digest())
     drawn, rest = order[:random], order[random:]
     in_turn = sorted(rest, key=lambda unit: unit not in disputed)
-    strata = grouped(((unit[1], _outcome(units[unit])), unit) for unit in in_turn)
+    strata: dict[tuple[str | None, str | None], list[_Unit]] = defaultdict(list)
+    for unit in in_turn:
+        outcomes = {row["outcome"] for row in units[unit]}
+        outcome = "FAIL" if "FAIL" in outcomes else None if None in outcomes else "PASS"
+        strata[unit[1], outcome].append(unit)
     turns = zip_longest(*(strata[key] for key in sorted(strata, key=str)))
     picked = [unit for turn in turns for unit in turn if unit is not None][: max(0, size - len(drawn))]
     draw = LabelDraw(seed=seed, size=len(drawn), of=len(order), unit="conversation") if drawn else None
@@ -326,12 +319,6 @@ def label_queue(
     lines += [_open(row) for unit in picked for row in units[unit]]
     counts = {key: len(set(members) & set(picked)) for key, members in strata.items()}
     return LabelQueue(lines, len(drawn), len(order), counts, len(disputed.intersection(picked)))
-
-
-def _outcome(rows: Sequence[JsonObject]) -> str | None:
-    """Returns the outcome of a conversation's scores: FAIL if one fails, else none if one has none."""
-    outcomes = {row["outcome"] for row in rows}
-    return "FAIL" if "FAIL" in outcomes else None if None in outcomes else "PASS"
 
 
 def _open(row: JsonObject, draw: LabelDraw | None = None, number: int | None = None) -> HumanLabel:
@@ -419,40 +406,39 @@ def merged_labels(labels: Sequence[HumanLabel]) -> list[HumanLabel]:
 
 def people_agreement(labels: Sequence[HumanLabel]) -> list[PeopleAgreement]:
     """Returns how far people agree, by criterion and level; who contradicts himself has no say."""
-    groups: dict[CriterionKey, list[list[HumanLabel]]] = defaultdict(list)
+    by_key: dict[CriterionKey, list[list[HumanLabel]]] = defaultdict(list)
     for group in _by_score(labels).values():
-        given = [label for label in group if label.label is not None]
-        if given:
+        if given := [label for label in group if label.label is not None]:
             level: MeasuredLevel = "conversation" if given[0].turn_index is None else "turn"
-            groups[CriterionKey(given[0].criterion, level)].append(given)
-    return [_agreement(key, group) for key, group in sorted(groups.items())]
-
-
-def _agreement(key: CriterionKey, scores: Sequence[Sequence[HumanLabel]]) -> PeopleAgreement:
-    raters = sorted({label.rater or "" for group in scores for label in group})
-    answers = []
-    for group in scores:
-        by_rater = grouped((label.rater or "", label_number(label.label)) for label in group)
-        answers.append({rater: values[0] for rater, values in by_rater.items() if len({*values}) == 1})
-    shared = [(group, given) for group, given in zip(scores, answers, strict=True) if len(given) > 1]
-    is_number = any(isinstance(label.label, float) for group in scores for label in group)
-    pairs = [(given[raters[0]], given[raters[1]]) for _, given in shared] if len(raters) == 2 else []
-    differ = []
-    for group in (group for group, given in shared if len(set(given.values())) > 1):
-        version = next((label.app_version for label in group if label.app_version), None)
-        stated: dict[str, str | float] = {}
-        stated |= {label.rater or "": label.label for label in group if label.label is not None}
-        differ.append(Disagreement(group[0].conversation_id, group[0].turn_index, version, stated))
-    return PeopleAgreement(
-        *key,
-        raters=raters,
-        labelled=len(scores),
-        shared=len(shared),
-        agreed=len(shared) - len(differ),
-        kappa=None if is_number else cohens_kappa(pairs),
-        alpha=krippendorffs_alpha([list(given.values()) for _, given in shared]) if shared else None,
-        disagreements=differ,
-    )
+            by_key[CriterionKey(given[0].criterion, level)].append(given)
+    agreements = []
+    for key, scores in sorted(by_key.items()):
+        raters = sorted({label.rater or "" for group in scores for label in group})
+        is_number = any(isinstance(label.label, float) for group in scores for label in group)
+        shared: list[dict[str, float]] = []
+        differ = []
+        for group in scores:
+            by_rater = grouped((label.rater or "", label_number(label.label)) for label in group)
+            answers = {rater: values[0] for rater, values in by_rater.items() if len({*values}) == 1}
+            shared += [answers] if len(answers) > 1 else []
+            if len(set(answers.values())) > 1:
+                version = next((label.app_version for label in group if label.app_version), None)
+                stated: dict[str, str | float] = {}
+                stated |= {label.rater or "": label.label for label in group if label.label is not None}
+                differ.append(Disagreement(group[0].conversation_id, group[0].turn_index, version, stated))
+        pairs = [(given[raters[0]], given[raters[1]]) for given in shared] if len(raters) == 2 else []
+        agreement = PeopleAgreement(
+            *key,
+            raters=raters,
+            labelled=len(scores),
+            shared=len(shared),
+            agreed=len(shared) - len(differ),
+            kappa=None if is_number else cohens_kappa(pairs),
+            alpha=krippendorffs_alpha([[*given.values()] for given in shared]) if shared else None,
+            disagreements=differ,
+        )
+        agreements.append(agreement)
+    return agreements
 
 
 def _by_score(labels: Iterable[HumanLabel]) -> dict[tuple[object, ...], list[HumanLabel]]:

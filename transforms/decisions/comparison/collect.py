@@ -1,6 +1,6 @@
 """The conversations of a run as a comparison sees them: what each criterion gave, from rows of scores."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -122,8 +122,20 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
     Conversations of the same id and app version are told apart by their cases, else by their order: the rows
     of one stand together.
     """
-    made = map(_scored, _by_conversation(rows))
-    scored = grouped((ScoredId(seen.conversation_id, seen.app_version), seen) for seen in made)
+    scored: dict[ScoredId, list[ComparedConversation]] = defaultdict(list)
+    for scores in _by_conversation(rows):
+        first = scores[0]
+        by_criterion = grouped((row["criterion"], row) for row in scores)
+        given = {criterion: _observe(of_criterion) for criterion, of_criterion in by_criterion.items()}
+        whole = (row for row in scores if row["turn_index"] is None)
+        seen = ComparedConversation(
+            *(first["conversation_id"], first["app_version"], first["eval_id"]),
+            language=first["language"],
+            tags=first["tags"],
+            criteria={criterion: observed for criterion, observed in given.items() if observed is not None},
+            skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
+        )
+        scored[ScoredId(seen.conversation_id, seen.app_version)].append(seen)
     ended = grouped((ScoredId(known.conversation_id, known.app_version), known) for known in summaries)
     keys = dict.fromkeys([*ended, *scored])
     return [joined for key in keys for joined in _joined(scored.get(key, []), ended.get(key, []))]
@@ -182,37 +194,18 @@ def _joined(scored: list[ComparedConversation], ended: Sequence[Summary]) -> Ite
             summary.language, summary.tags = scores.language or summary.language, scores.tags or summary.tags
             summary.criteria, summary.skipped = scores.criteria, scores.skipped
         if STATUS not in summary.sampled_out:
-            summary.criteria[STATUS] = _verdict(summary)
+            value = {"PASS": 1.0, "FAIL": 0.0}.get(summary.verdict or "")
+            verdict = Observed(value, summary.verdict, why=summary.reason)
+            if verdict.outcome != "PASS" and not verdict.why:
+                # The first criterion that fails is the reason of a verdict that states none.
+                wanted = "FAIL" if verdict.outcome == "FAIL" else None
+                stated = ((n, o) for n, o in summary.criteria.items() if o.outcome == wanted and o.why)
+                if (reason := next(stated, None)) is not None:
+                    name, observed = reason
+                    verdict.why, verdict.turn_index = f"{name}: {observed.why}", observed.turn_index
+            summary.criteria[STATUS] = verdict
         yield summary
     yield from scored
-
-
-def _scored(scores: Sequence[ScoreRow]) -> ComparedConversation:
-    first, whole = scores[0], (row for row in scores if row["turn_index"] is None)
-    by_criterion = grouped((row["criterion"], row) for row in scores)
-    given = {name: _observe(rows) for name, rows in by_criterion.items()}
-    return ComparedConversation(
-        first["conversation_id"],
-        first["app_version"],
-        first["eval_id"],
-        language=first["language"],
-        tags=first["tags"],
-        criteria={name: observed for name, observed in given.items() if observed is not None},
-        skipped=frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED"),
-    )
-
-
-def _verdict(summary: Summary) -> Observed:
-    """Returns the verdict, with the first failing criterion as its reason if it states none."""
-    value = {"PASS": 1.0, "FAIL": 0.0}.get(summary.verdict or "")
-    verdict = Observed(value, summary.verdict, why=summary.reason)
-    if verdict.outcome != "PASS" and not verdict.why:
-        wanted = "FAIL" if verdict.outcome == "FAIL" else None
-        for name, observed in summary.criteria.items():
-            if observed.outcome == wanted and observed.why:
-                verdict.why, verdict.turn_index = f"{name}: {observed.why}", observed.turn_index
-                break
-    return verdict
 
 
 def _observe(rows: Sequence[ScoreRow]) -> Observed | None:

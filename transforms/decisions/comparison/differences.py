@@ -15,11 +15,12 @@ from turnwise.transforms.decisions.comparison import estimates, words
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
+    SideValues,
     better_side,
     match,
     measure_of,
 )
-from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, Integers
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns
 from turnwise.transforms.metrics.state import AGENT, LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import benjamini_hochberg, holm, normal_quantile, shrink
@@ -52,17 +53,15 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
     slices, turns, left_out = _compare_parts(matched, measured, options)
     criteria = []
     for measure, whole in measured:
-        # The words rest on p-values adjusted by Holm within each family.
-        others = (other for other in measured if other[0] is not measure)
-        family = [estimated.p for of, estimated in others if _family(of) == _family(measure)]
-        other_p = [p for p in family if p is not None]
-        result = _compare(matched, measure, whole, other_p, options)
-        result = words.held_open(result, a, b, pairing, options.margin)
-        text, why = words.sentence(result, a.name, b.name, pairing.by), words.why_open(result, b.name)
-        of_turns = turns.get(measure.criterion, [])
-        result = msgspec.structs.replace(result, sentence=text, why_open=why, turns=of_turns)
+        # The words rest on p-values adjusted by Holm within each family: verdicts; with outcomes; without.
+        others = (other for other in measured if other[0] is not measure and measure.criterion != STATUS)
+        alike = (other for other in others if other[0].has_outcomes == measure.has_outcomes)
+        family = (estimated.p for of, estimated in alike if of.criterion != STATUS)
+        result = _compare(matched, measure, whole, [p for p in family if p is not None], options)
+        result = words.with_words(result, a, b, pairing, options.margin)
+        result = msgspec.structs.replace(result, turns=turns.get(measure.criterion, []))
         criteria.append(estimates.with_correction(result, a, b))
-    notes = words.comparison_notes(a, b, matched, changes, left_out)
+    notes = words.comparison_notes(a, b, matched, changes, left_out, criteria)
     return comparison.Comparison(
         baseline=_side(sides[0], pairing.by),
         candidate=_side(sides[1], pairing.by),
@@ -76,7 +75,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         slices=slices,
         flips=words.flips(matched, measures) if options.details else [],
         settings_changes=changes,
-        notes=[*notes, *words.few_alike(criteria, b.name), *estimates.calibration_notes(criteria, a, b)],
+        notes=[*notes, *estimates.calibration_notes(criteria, a, b)],
         word=next((result.overall.word for result in criteria if result.criterion == STATUS), None),
     )
 
@@ -110,11 +109,6 @@ def _side(side: ComparedSide, by: comparison.PairedBy) -> comparison.Side:
     )
 
 
-def _family(measure: CriterionMeasure) -> str:
-    """Returns the criteria whose p-values are adjusted together: verdicts; with outcomes; without."""
-    return "verdicts" if measure.criterion == STATUS else "outcomes" if measure.has_outcomes else "values"
-
-
 def _compare(
     matched: MatchedValues,
     measure: CriterionMeasure,
@@ -146,8 +140,7 @@ def _compare(
         values = CriterionMeasure(name, "mean", measure.scale, measure.unit, better, has_outcomes=False)
         means = estimates.estimate(matched, values, options)
         mean = means.as_part(estimates.word_for(means, means.p, values, options))
-    word = estimates.word_for(whole, adjusted, measure, options)
-    missing = estimates.three_readings(matched, measure, options, whole, other_p)
+    word, missing = estimates.three_readings(matched, measure, options, whole, other_p)
     voted, flipped = map(sum, zip(*(side.votes(measure) for side in sides), strict=True))
     has_quantiles = options.details and measure.unit != "score"
     quantiles = _quantile_ratios(matched, measure, options) if has_quantiles else ()
@@ -158,7 +151,7 @@ def _compare(
         unit=measure.unit,
         better_is=measure.better_is,
         threshold=measure.threshold,
-        overall=whole.as_part(estimates.lasting_word(word, missing)),
+        overall=whole.as_part(word),
         p_adjusted=adjusted,
         mid_p=whole.mid_p,
         effect=whole.effect,
@@ -262,8 +255,11 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
         # A case belongs to it if any of its runs does.
         kept = matched.baseline.count(in_a) + matched.candidate.count(in_b) > 0
         cases = [case for case, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
-        sides = matched.baseline.within(in_a, kept), matched.candidate.within(in_b, kept)
-        part = MatchedValues(cases, *sides, matched.pairing)
+        baseline, candidate = (
+            SideValues(side.observed, side.rows[is_in[side.rows]], side.cases.take(np.flatnonzero(kept)))
+            for side, is_in in zip((matched.baseline, matched.candidate), (in_a, in_b), strict=True)
+        )
+        part = MatchedValues(cases, baseline, candidate, matched.pairing)
         if 0 < _size(part) < _size(matched):
             slices[name] = part
     return slices
@@ -366,7 +362,15 @@ def _quantile_ratios(
     if min(map(len, used)) >= _FEWEST_CASES:
         wanted = np.union1d(*used).tolist()
         weights = {case: resampling_weights(SEED, names[case], replicates) for case in wanted}
-        drawn = [_drawn(*of_side, weights, replicates) for of_side in ordered]
+        for cases_of_values, values in ordered:
+            # How many of the ascending values each replicate draws up to each of them.
+            of_values = np.stack([weights[case] for case in cases_of_values.tolist()])
+            counts = of_values.cumsum(axis=0, dtype=np.int32)
+            quantiles = np.full((len(QUANTILES), replicates), np.nan)
+            for index, quantile in enumerate(QUANTILES):
+                positions = np.minimum((counts < quantile * counts[-1]).sum(axis=0), len(values) - 1)
+                quantiles[index] = np.where(counts[-1] > 0, values[positions], np.nan)
+            drawn.append(quantiles)
     for index, quantile in enumerate(QUANTILES):
         baseline_value, candidate_value = (interpolated_quantile(v, quantile) for v in (values_a, values_b))
         interval = None
@@ -383,16 +387,3 @@ def _quantile_ratios(
             ratio=candidate_value / baseline_value if baseline_value else None,
             interval=interval,
         )
-
-
-def _drawn(
-    cases: Integers, values: Numbers, weights: Mapping[int, "np.typing.NDArray[np.uint8]"], replicates: int
-) -> Numbers:
-    """Returns the quantiles of every replicate, of ascending values; an array of (quantiles, replicates)."""
-    counts = np.stack([weights[case] for case in cases.tolist()]).cumsum(axis=0, dtype=np.int32)
-    totals = counts[-1]
-    quantiles = np.full((len(QUANTILES), replicates), np.nan)
-    for index, quantile in enumerate(QUANTILES):
-        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(values) - 1)
-        quantiles[index] = np.where(totals > 0, values[positions], np.nan)
-    return quantiles

@@ -220,37 +220,34 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
 def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, options: CompareOptions) -> Estimate:
     """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value."""
     values, other = a.means.tolist(), b.means.tolist()
-    is_share = measure.measure == "pass_rate"
-    if is_share and {*values, *other} <= {0.0, 1.0}:
-        estimated = _shares(values, other, options)
-    else:
+    sizes, is_share = (len(values), len(other)), measure.measure == "pass_rate"
+    if not is_share or not {*values, *other} <= {0.0, 1.0}:
         estimated = _means(values, other, options, measure.span, is_share=is_share)
-    if (a.total, b.total) == (len(values), len(other)):
+    elif not values or not other:
+        shares = [fmean(side) if side else None for side in (values, other)]
+        estimated = Estimate(0, *sizes, baseline_value=shares[0], candidate_value=shares[1])
+    else:
+        passes, base_passes = round(sum(other)), round(sum(values))
+        base, candidate = base_passes / len(values), passes / len(other)
+        groups = (passes, len(other), base_passes, len(values))
+        pooled = (base_passes + passes) / sum(sizes)
+        spread = base * (1 - base) + candidate * (1 - candidate)
+        estimated = Estimate(
+            *(0, *sizes, base, candidate, candidate - base),
+            interval=tests.difference_interval(*groups, 1 - options.alpha),
+            equivalence=tests.difference_interval(*groups, 1 - 2 * options.alpha),
+            p=tests.exact_p(*groups),
+            detectable=power.detectable_of_groups(pooled, sizes, options.alpha),
+            pairs_needed=power.needed_of_groups(candidate - base, spread, options.alpha),
+            effect=tests.cohens_h(candidate, base),
+            effect_kind="h",
+            fewest_alike=FEWEST_ALIKE if min(sizes) < FEWEST_ALIKE else None,
+            method="Fisher's exact test, Newcombe's interval",
+        )
+    if (a.total, b.total) == sizes:
         return estimated
-    cases = {"baseline_cases": len(values), "candidate_cases": len(other)}
+    cases = {"baseline_cases": sizes[0], "candidate_cases": sizes[1]}
     return replace(estimated, baseline_count=a.total, candidate_count=b.total, **cases)
-
-
-def _shares(a: Sequence[float], b: Sequence[float], options: CompareOptions) -> Estimate:
-    if not a or not b:
-        return Estimate(0, len(a), len(b), fmean(a) if a else None, fmean(b) if b else None)
-    passes_a, passes_b = round(sum(a)), round(sum(b))
-    baseline_value, candidate_value = passes_a / len(a), passes_b / len(b)
-    groups = (passes_b, len(b), passes_a, len(a))
-    pooled = (passes_a + passes_b) / (len(a) + len(b))
-    spread = baseline_value * (1 - baseline_value) + candidate_value * (1 - candidate_value)
-    return Estimate(
-        *(0, len(a), len(b), baseline_value, candidate_value, candidate_value - baseline_value),
-        interval=tests.difference_interval(*groups, 1 - options.alpha),
-        equivalence=tests.difference_interval(*groups, 1 - 2 * options.alpha),
-        p=tests.exact_p(*groups),
-        detectable=power.detectable_of_groups(pooled, (len(a), len(b)), options.alpha),
-        pairs_needed=power.needed_of_groups(candidate_value - baseline_value, spread, options.alpha),
-        effect=tests.cohens_h(candidate_value, baseline_value),
-        effect_kind="h",
-        fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
-        method="Fisher's exact test, Newcombe's interval",
-    )
 
 
 def _means(
@@ -268,10 +265,16 @@ def _means(
         return Estimate(0, len(a), len(b), *values, difference, fewest=FEWEST_CASES)
     error = sqrt(candidate.variance / candidate.size + base.variance / base.size)
     shares, deviation = (candidate.mean, base.mean), (difference, spread / 2)
+    levels = 1 - options.alpha, 1 - 2 * options.alpha
+    interval, equivalence = (tests.mean_difference_interval(candidate, base, level) for level in levels)
+    if span is not None:
+        interval, equivalence = (
+            Bounds(max(-span, low), min(span, high)) for low, high in (interval, equivalence)
+        )
     return Estimate(
         *(0, len(a), len(b), *values, difference),
-        interval=_clipped(tests.mean_difference_interval(candidate, base, 1 - options.alpha), span),
-        equivalence=_clipped(tests.mean_difference_interval(candidate, base, 1 - 2 * options.alpha), span),
+        interval=interval,
+        equivalence=equivalence,
         p=tests.mean_difference_p(candidate, base),
         detectable=within_scale(power.detectable_mean(error, options.alpha), span),
         pairs_needed=power.needed_cases(difference, spread, options.alpha),
@@ -279,10 +282,6 @@ def _means(
         effect_kind="h" if is_share else "d",
         method="Welch's t test and interval",
     )
-
-
-def _clipped(interval: Bounds, span: float | None) -> Bounds:
-    return interval if span is None else Bounds(max(-span, interval.low), min(span, interval.high))
 
 
 # Words for differences, from adjusted p-values and intervals.
@@ -322,70 +321,54 @@ def three_readings(
     options: CompareOptions,
     main: Estimate,
     other_p: Sequence[float],
-) -> Missing | None:
-    """Returns the difference under three readings of what has no score; None: nothing is.
+) -> tuple[ComparisonWord, Missing | None]:
+    """Returns what may be said whatever is missing would have been, and how; None: nothing is missing.
 
     On an open scale nothing says how far the missing values may lie: the word may change. `main` leaves the
     missing ones out; `other_p` are the p-values of the other criteria of the family.
     """
-    sides = matched.baseline, matched.candidate
-    is_seen = [side.count_seen(measure) > 0 for side in sides]
-    # To some cases a criterion applies on the other side alone.
-    alone = (is_seen[1] & ~is_seen[0], is_seen[0] & ~is_seen[1])
-    counts = []
-    for side, there in zip(sides, alone, strict=True):
-        counts.append(side.count_missing(measure) + int(side.count_drawn(measure)[there].sum()))
-    if not any(counts):
-        return None
 
     def read(estimated: Estimate) -> MissingReading:
         p = None if estimated.p is None else tests.holm([estimated.p, *other_p])[0]
         part = replace(estimated, p=p, word=word_for(estimated, p, measure, options))
         return MissingReading(**{name: getattr(part, name) for name in MissingReading.__struct_fields__})
 
-    left_out = read(main)
+    left_out, sides = read(main), (matched.baseline, matched.candidate)
+    seen = [side.count(side.observed.values(measure).is_seen) for side in sides]
+    missing = [side.count_missing(measure) for side in sides]
+    # To some cases a criterion applies on the other side alone.
+    alone = (seen[1] > 0) & (seen[0] == 0), (seen[0] > 0) & (seen[1] == 0)
+    drawn = [side.count_drawn(measure) for side in sides]
+    counts = [number + int(of[there].sum()) for number, of, there in zip(missing, drawn, alone, strict=True)]
+    if not any(counts):
+        return left_out.word, None
     worst = best = None
-    if (ends := _ends(measure)) is not None:
-        worst, best = (read(estimate(matched, measure, options, missing)) for missing in (ends[::-1], ends))
-    words = {reading.word for reading in (left_out, worst, best) if reading is not None}
-    return Missing(
+    ends = (0.0, 1.0) if measure.measure == "pass_rate" else measure.scale
+    if ends is not None and (measure.measure == "pass_rate" or measure.better_is != "neither"):
+        # What the missing ones of the baseline and of the candidate stand for.
+        for_candidate = ends if measure.better_is == "more" else ends[::-1]
+        worst = read(estimate(matched, measure, options, for_candidate[::-1]))
+        best = read(estimate(matched, measure, options, for_candidate))
+        changes = len({left_out.word, worst.word, best.word}) > 1
+    elif matched.pairing.by == "nothing":
+        changes = any(missing)
+    else:  # whether something without a score belongs to what is compared
+        is_open = alone[0] | alone[1]
+        for side, of_side in zip(sides, seen, strict=True):
+            is_open |= of_side > side.runs(measure).counts
+        changes = bool((is_open & (drawn[0] > 0) & (drawn[1] > 0)).any())
+    word = left_out.word
+    if changes:
+        words = {None if reading is None else reading.word for reading in (left_out, worst, best)}
+        word = "not worse" if words <= {"better", "same", "not worse"} else "inconclusive"
+    return word, Missing(
         baseline_missing=counts[0],
         candidate_missing=counts[1],
         left_out=left_out,
         worst_for_candidate=worst,
         best_for_candidate=best,
-        changes_the_word=len(words) > 1 or (ends is None and _concern(matched, measure)),
+        changes_the_word=changes,
     )
-
-
-def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
-    """Returns whether something without a score belongs to what is compared."""
-    sides = matched.baseline, matched.candidate
-    if matched.pairing.by == "nothing":
-        return any(side.count_missing(measure) for side in sides)
-    seen, other = (side.count_seen(measure) for side in sides)
-    is_open = (seen > 0) != (other > 0)
-    for side, of_side in zip(sides, (seen, other), strict=True):
-        is_open |= of_side > side.runs(measure).counts
-    return bool((is_open & np.all([side.count_drawn(measure) > 0 for side in sides], axis=0)).any())
-
-
-def lasting_word(word: ComparisonWord, missing: Missing | None) -> ComparisonWord:
-    """Returns what may be said of a difference whatever is missing would have been."""
-    if missing is None or not missing.changes_the_word:
-        return word
-    readings = (missing.left_out, missing.worst_for_candidate, missing.best_for_candidate)
-    words = {None if reading is None else reading.word for reading in readings}
-    return "not worse" if words <= {"better", "same", "not worse"} else "inconclusive"
-
-
-def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
-    """Returns the worst and the best value; None: they are not known."""
-    is_share = measure.measure == "pass_rate"
-    ends = (0.0, 1.0) if is_share else measure.scale
-    if ends is None or (not is_share and measure.better_is == "neither"):
-        return None
-    return ends if measure.better_is == "more" else (ends[1], ends[0])
 
 
 # Differences between figures that human labels have corrected.

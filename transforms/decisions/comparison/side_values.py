@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from statistics import fmean
 from typing import Literal, NamedTuple
 
@@ -12,7 +13,6 @@ from turnwise.schemas.comparison import ComparedMeasure, PairedBy, Pairing
 from turnwise.schemas.config import STATUS
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison import sides
-from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.statistics.resampling import Numbers
 
 _EXACT = 2.0**53
@@ -86,43 +86,6 @@ class CriterionMeasure(Struct, frozen=True):
         """Whether values are compared; else outcomes are."""
         return self.measure == "mean" or not self.has_outcomes
 
-    def value_of(self, value: float | None, outcome: str | None) -> float | None:
-        """Returns what is compared of one score; None: there is none, or a value outside the scale."""
-        if not self.is_of_values:
-            return SHARES.get(outcome)
-        scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
-        return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
-
-    def applies(self, column: sides.CriterionColumn) -> sides.Bools:
-        """Returns which scores count at all.
-
-        A value outside the scale (CES's -1: no claim) does not. Where outcomes are compared, one that only
-        informs does not either.
-        """
-        always = column.where(lambda kind: kind.outcome is not None or not kind.has_value)
-        if self.is_of_values:
-            return always | column.is_within(self.scale)
-        return always | (column.where(lambda kind: kind.threshold is not None) & column.is_within(self.scale))
-
-    def values_of(self, column: sides.CriterionColumn) -> Numbers:
-        """Returns what is compared of every score; NaN: no score."""
-        if self.is_of_values:
-            return np.where(column.has_value, column.values, np.nan)
-        outcomes = [None if kind is None else kind.outcome for kind in column.kinds.values]
-        return _shares(outcomes, column.kinds.places)
-
-    def turn_values_of(self, turns: sides.TurnScores) -> Numbers:
-        """Returns what is compared of every score of a turn; NaN: no score, or outside the scale."""
-        if not self.is_of_values:
-            return _shares(turns.outcomes.values, turns.outcomes.places)
-        scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
-        low, high = scale or (-np.inf, np.inf)
-        return np.where((turns.values >= low) & (turns.values <= high), turns.values, np.nan)
-
-
-def _shares(outcomes: Sequence[str | None], places: sides.Integers) -> Numbers:
-    return np.asarray([SHARES.get(outcome, np.nan) for outcome in outcomes], np.float64)[places]
-
 
 def measure_of(
     criterion: str, columns: Sequence[sides.CriterionColumn], has_threshold: bool
@@ -137,7 +100,8 @@ def measure_of(
     can_fail = criterion == STATUS or (has_threshold and not only_informs)
     has_outcomes = can_fail or any(kind.outcome for kind in kinds)
     values = np.concatenate([column.values[column.has_value] for column in columns])
-    is_share = has_outcomes or (unit == "score" and bool(len(values)) and sides.are_binary(values))
+    is_binary = bool(len(values)) and bool(np.isin(values, (0.0, 1.0)).all())
+    is_share = has_outcomes or (unit == "score" and is_binary)
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
     side = "more" if has_outcomes else better_side(criterion)
@@ -177,7 +141,17 @@ class _ObservedColumns:
         """Returns what is compared of every conversation."""
         if measure not in self._values:
             column = self.column(measure)
-            values, is_seen = measure.values_of(column), measure.applies(column)
+            # A value outside the scale (CES's -1: no claim) does not count. Where outcomes are compared, one
+            # that only informs does not either.
+            counts = column.is_within(measure.scale)
+            if measure.is_of_values:
+                values = np.where(column.has_value, column.values, np.nan)
+            else:
+                counts &= column.where(lambda kind: kind.threshold is not None)
+                outcomes = (None if kind is None else kind.outcome for kind in column.kinds.values)
+                shares = [SHARES.get(outcome, np.nan) for outcome in outcomes]
+                values = np.asarray(shares, np.float64)[column.kinds.places]
+            is_seen = counts | column.where(lambda kind: kind.outcome is not None or not kind.has_value)
             is_decided = is_seen & ~np.isnan(values)
             self._values[measure] = _RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
         return self._values[measure]
@@ -185,7 +159,7 @@ class _ObservedColumns:
     def is_binary(self, measure: CriterionMeasure) -> bool:
         """Returns whether all values of a criterion are 0 or 1, where it applies."""
         column = self.column(measure)
-        return sides.are_binary(column.values[self.values(measure).is_seen])
+        return bool(np.isin(column.values[self.values(measure).is_seen], (0.0, 1.0)).all())
 
     def column(self, measure: CriterionMeasure) -> sides.CriterionColumn:
         """Returns what a criterion gave every conversation."""
@@ -205,10 +179,6 @@ class SideValues:
         """Returns the number of conversations of each case that are counted."""
         counted = self._places[is_counted[self.cases.rows]]
         return np.bincount(counted, minlength=len(self.cases)).astype(np.int64)
-
-    def count_seen(self, measure: CriterionMeasure) -> sides.Integers:
-        """Returns the number of conversations of each case that a criterion applies to."""
-        return self.count(self.observed.values(measure).is_seen)
 
     def count_drawn(self, measure: CriterionMeasure) -> sides.Integers:
         """Returns the number of conversations of each case that a sample rate did not leave out."""
@@ -233,7 +203,13 @@ class SideValues:
             return {}
         rows = self.cases.rows
         turns = details.turns.at(rows)
-        values, places = measure.turn_values_of(turns), np.repeat(np.arange(len(rows)), turns.sizes)
+        places = np.repeat(np.arange(len(rows)), turns.sizes)
+        if measure.is_of_values:
+            low, high = ((0.0, 1.0) if measure.measure == "pass_rate" else measure.scale) or (-np.inf, np.inf)
+            values = np.where((turns.values >= low) & (turns.values <= high), turns.values, np.nan)
+        else:
+            shares = [SHARES.get(outcome, np.nan) for outcome in turns.outcomes.values]
+            values = np.asarray(shares, np.float64)[turns.outcomes.places]
         by_turn = {}
         for index in np.unique(turns.indices).tolist():
             kept = (turns.indices == index) & ~np.isnan(values)
@@ -271,13 +247,6 @@ class SideValues:
         places, is_known = np.repeat(np.arange(len(rows)), sizes), ~np.isnan(values)
         return places[is_known], values[is_known]
 
-    def at(self, index: int, measure: CriterionMeasure) -> list[Observed]:
-        """Returns what a criterion gave the conversations of one case, where it applies."""
-        is_seen = self.observed.values(measure).is_seen
-        given = self.observed.conversations.given
-        observed = (given(row, measure.criterion) for row in self.cases[index] if is_seen[row])
-        return [score for score in observed if score is not None]
-
     def count_missing(self, measure: CriterionMeasure) -> int:
         """Returns to how many conversations a criterion applies without deciding."""
         _, is_seen, is_decided = self.observed.values(measure)
@@ -286,18 +255,14 @@ class SideValues:
     @cached_property
     def alone(self) -> "SideValues":
         """The same conversations by the cases of the side alone; see `ConversationColumns.own_cases`."""
-        grouped = sides.rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
-        return SideValues(self.observed, self.rows, sides.CaseRows(self.rows[grouped.rows], grouped.sizes))
+        names = self.observed.conversations.own_cases().at(self.rows).compact()
+        rows = self.rows[np.argsort(names.places, kind="stable")]
+        return SideValues(self.observed, self.rows, sides.CaseRows(rows, names.counts()))
 
     def runs_alone(self, measure: CriterionMeasure, missing: float | None = None) -> Runs:
         """Returns the values of a criterion by case of the side alone, of the cases that have one."""
         runs = self.alone.runs(measure, missing)
         return runs.at(runs.counts > 0)
-
-    def within(self, is_in: sides.Bools, is_kept: sides.Bools) -> "SideValues":
-        """Returns a slice: its conversations, and the cases that are kept."""
-        cases = self.cases.take(np.flatnonzero(is_kept))
-        return SideValues(self.observed, self.rows[is_in[self.rows]], cases)
 
 
 # Pairs the conversations of two sides by case.
@@ -316,22 +281,20 @@ class MatchedValues(NamedTuple):
 
 
 class _Cases:
-    """The cases of a side; `places`: name -> its place in the values of the column that names cases."""
+    """The cases of a side by name: places in the values of the column that names them, and digests."""
 
     def __init__(self, side: sides.ConversationColumns, by: PairedBy) -> None:
         names = side.case_names(by)
-        self.rows = sides.rows_by_case(names)
+        self.rows = sides.CaseRows(np.argsort(names.places, kind="stable"), names.counts())
         sizes = enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
         self.places = {name: code for code, (name, size) in sizes if name and size}
-        self._digests: list[set[str | None]] = [set() for _ in names.values]
+        self.digests: dict[str, set[str | None]] = {name: set() for name in self.places}
         for case, code in sides.distinct_pairs(names, side.case_digests):
-            self._digests[case].add(side.case_digests.values[code])
+            if name := names.values[case]:
+                self.digests[name].add(side.case_digests.values[code])
 
     def of(self, names: Sequence[str]) -> sides.CaseRows:
         return self.rows.take([self.places[name] for name in names])
-
-    def digests(self, name: str) -> set[str | None]:
-        return self._digests[self.places[name]]
 
 
 def match(
@@ -343,14 +306,14 @@ def match(
     """
     if by is None:
         pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
-        best = max(KEYS, key=lambda key: pairs[key].cases)
-        goldens = _common(a.golden_tasks(), b.golden_tasks())
-        if goldens.cases < pairs[best].cases and goldens.conversations >= pairs[best].conversations:
+        best = max(KEYS, key=lambda key: pairs[key][0])
+        (number, runs), (goldens, runs_of_goldens) = pairs[best], _common(a.golden_tasks(), b.golden_tasks())
+        if goldens < number and runs_of_goldens >= runs:
             best = "task"
-        by = best if pairs[best].cases else "nothing"
+        by = best if pairs[best][0] else "nothing"
     cases, other = _Cases(a, by), _Cases(b, by)
     named = sorted(cases.places.keys() & other.places.keys())
-    digests = ((name, cases.digests(name), other.digests(name)) for name in named)
+    digests = ((name, cases.digests[name], other.digests[name]) for name in named)
     # Something else is expected in A than in B only as far as it is known.
     both = [name for name, expected, of_b in digests if expected == of_b or None in expected | of_b]
     changed = sorted({*named}.difference(both))
@@ -373,14 +336,13 @@ def match(
     return MatchedValues(both, baseline, candidate, pairing)
 
 
-class _Common(NamedTuple):
-    """How many cases are on both sides, and how many conversations of both are runs of them."""
-
-    cases: int
-    conversations: int
-
-
-def _common(a: sides.CaseNames, b: sides.CaseNames) -> _Common:
-    names = sides.common(a, b) - {None, ""}
-    counts = [pair for side in (a, b) for pair in zip(side.values, side.counts().tolist(), strict=True)]
-    return _Common(len(names), sum(number for name, number in counts if name in names))
+def _common(a: sides.CaseNames, b: sides.CaseNames) -> tuple[int, int]:
+    """Returns how many cases are on both sides, and how many conversations of both are runs of them."""
+    counts, of_b = a.counts(), b.counts()
+    if a.values is b.values:
+        names = {a.values[code] for code in np.flatnonzero((counts > 0) & (of_b > 0)).tolist()}
+    else:
+        names = {*a.used()} & {*b.used()}
+    names -= {None, ""}
+    sizes = chain(zip(a.values, counts.tolist(), strict=True), zip(b.values, of_b.tolist(), strict=True))
+    return len(names), sum(number for name, number in sizes if name in names)

@@ -111,13 +111,6 @@ def distinct_pairs(a: CodedColumn[Any], b: CodedColumn[Any]) -> list[tuple[int, 
     return [*zip(first.tolist(), second.tolist(), strict=True)]
 
 
-def common(a: CodedColumn[Any], b: CodedColumn[Any]) -> set[Any]:
-    """Returns the values that rows of both columns have."""
-    if a.values is not b.values:
-        return {*a.used()} & {*b.used()}
-    return {a.values[code] for code in np.flatnonzero((a.counts() > 0) & (b.counts() > 0)).tolist()}
-
-
 def spans(sizes: Integers, chosen: Integers) -> Integers:
     """Returns the places of the members of the chosen groups, in order, where members stand by group."""
     starts, lengths = np.cumsum(sizes) - sizes, sizes[chosen]
@@ -168,10 +161,6 @@ class ScoreDetails(Struct, eq=False):
     voted: Integers
     flipped: Integers
 
-    def at(self, rows: Integers) -> "ScoreDetails":
-        """Returns those of some conversations, in their order."""
-        return ScoreDetails(self.reasons.at(rows), self.turns.at(rows), self.voted[rows], self.flipped[rows])
-
 
 class CriterionColumn(Struct, eq=False):
     """What a criterion gave conversations; `values`: 0 without one; `details`: None: they were not read."""
@@ -187,18 +176,11 @@ class CriterionColumn(Struct, eq=False):
         why, turn = Reason() if self.details is None else self.details.reasons[row]
         return Observed(value, kind.outcome, kind.threshold, why, turn, is_summed=kind.is_summed)
 
-    def put(self, row: int, observed: Observed) -> None:
-        """Sets what the criterion gave one conversation, but for its turns."""
-        self.values[row] = observed.value or 0.0
-        self.kinds.put(row, kind_of(observed))
-        if self.details is not None:
-            reasons = self.details.reasons
-            reasons.places[row] = len(reasons.values)
-            reasons.values.append(Reason(observed.why, observed.turn_index))
-
     def at(self, rows: Integers) -> "CriterionColumn":
         """Returns the column of some conversations, in their order."""
-        details = None if self.details is None else self.details.at(rows)
+        if (details := self.details) is not None:
+            votes = details.voted[rows], details.flipped[rows]
+            details = ScoreDetails(details.reasons.at(rows), details.turns.at(rows), *votes)
         return CriterionColumn(self.values[rows], self.kinds.at(rows), details)
 
     def without(self, rows: Bools) -> "CriterionColumn":
@@ -217,11 +199,6 @@ class CriterionColumn(Struct, eq=False):
         return np.asarray(wanted, np.bool_)[self.kinds.places]
 
     @property
-    def is_given(self) -> Bools:
-        """Whether each conversation has a score, with a value or without."""
-        return self.where(lambda _: True)
-
-    @property
     def has_value(self) -> Bools:
         """Whether each conversation has a value."""
         return self.where(lambda kind: kind.has_value)
@@ -231,11 +208,6 @@ class CriterionColumn(Struct, eq=False):
         if scale is None:
             return self.has_value
         return self.has_value & (self.values >= scale[0]) & (self.values <= scale[1])
-
-
-def are_binary(values: Numbers) -> bool:
-    """Returns whether all values are 0 or 1."""
-    return bool(np.isin(values, (0.0, 1.0)).all())
 
 
 def empty_column(size: int) -> CriterionColumn:
@@ -271,7 +243,9 @@ class _Given:
 
     def put(self, row: int, observed: Observed) -> None:
         """Adds what it gave one conversation; rows ascend."""
-        kind = self._kinds.setdefault(kind_of(observed), len(self._kinds))
+        has_value = observed.value is not None
+        in_common = ScoreKind(observed.outcome, observed.threshold, observed.is_summed, has_value)
+        kind = self._kinds.setdefault(in_common, len(self._kinds))
         why = Reason(observed.why, observed.turn_index)
         reason, votes = self._reasons.setdefault(why, len(self._reasons)), (observed.voted, observed.flipped)
         self._scores.extend((row, observed.value or 0.0, kind, reason, len(observed.turns), *votes))
@@ -289,11 +263,6 @@ class _Given:
         of_turns = TurnScores(sizes, turns.astype(np.int64), values, outcome_of)
         details = ScoreDetails(CodedColumn([*self._reasons], reasons), of_turns, voted, flipped)
         return CriterionColumn(by_row[0], CodedColumn([*self._kinds], kinds), details)
-
-
-def kind_of(observed: Observed) -> ScoreKind:
-    """Returns what a score has in common with others."""
-    return ScoreKind(observed.outcome, observed.threshold, observed.is_summed, observed.value is not None)
 
 
 # The conversations of a side as columns: comparisons go over columns, not over objects.
@@ -344,7 +313,12 @@ class ConversationColumns(Struct):
                 column = empty_column(len(self)) if column is None else column
                 observed = column[row]
                 if observed is None or (observed.is_summed and observed.outcome != "FAIL"):
-                    column.put(row, Observed(why=f"raised an error: {message}"))
+                    column.values[row] = 0.0
+                    column.kinds.put(row, ScoreKind(None, None, is_summed=False, has_value=False))
+                    if column.details is not None:
+                        reasons = column.details.reasons
+                        reasons.places[row] = len(reasons.values)
+                        reasons.values.append(Reason(f"raised an error: {message}"))
                     self.criteria[criterion] = column
 
     def case_names(self, by: PairedBy) -> CaseNames:
@@ -441,8 +415,3 @@ class CaseRows:
         """Returns the rows of some cases, in their order."""
         chosen = np.asarray(cases, np.int64)
         return CaseRows(self.rows[spans(self.sizes, chosen)], self.sizes[chosen])
-
-
-def rows_by_case(names: CaseNames) -> CaseRows:
-    """Returns the rows of every value of a column, in order; none for a value of no row."""
-    return CaseRows(np.argsort(names.places, kind="stable"), names.counts())

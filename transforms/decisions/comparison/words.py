@@ -50,13 +50,15 @@ def short_names(names: Iterable[str], longest: int = LONGEST_NAME) -> dict[str, 
     """
     half, short = longest // 2, {name: name for name in names}
     short |= {name: f"{name[: half - 1]}…{name[-half:]}" for name in short if len(name) > longest}
-    for alike in _alike(short):
+    by_form = grouped((form, name) for name, form in short.items())
+    for alike in (form_names for form_names in by_form.values() if len(form_names) > 1):
         # The window begins before the first difference.
         start = max(0, len(commonprefix(alike)) - longest // 3)  # noqa: RUF071
         end = start + longest - 2
         for name in alike:
             short[name] = f"{'…' if start else ''}{name[start:end]}{'…' if name[end:] else ''}"
-    return short | {name: name for alike in _alike(short) for name in alike}
+    number_of = Counter(short.values())
+    return {name: form if number_of[form] == 1 else name for name, form in short.items()}
 
 
 def last_parts(names: Iterable[str], longest: int = 60) -> dict[str, str]:
@@ -72,26 +74,42 @@ def last_parts(names: Iterable[str], longest: int = 60) -> dict[str, str]:
     return {name: forms[last] for name, last in short.items()}
 
 
-def _alike(short: Mapping[str, str]) -> list[list[str]]:
-    """Returns the names that have one short form, by form."""
-    by_form = grouped((form, name) for name, form in short.items())
-    return [alike for alike in by_form.values() if len(alike) > 1]
-
-
 _NAMES_SHOWN = 5
 
 
 def comparison_notes(
-    a: ComparedSide, b: ComparedSide, matched: MatchedValues, changes: Sequence[SettingsChange], left_out: int
+    a: ComparedSide,
+    b: ComparedSide,
+    matched: MatchedValues,
+    changes: Sequence[SettingsChange],
+    left_out: int,
+    criteria: Sequence[CriterionComparison],
 ) -> list[str]:
     """Returns the notes, one line each; `left_out` slices were not compared."""
     notes = [*_pairing(a, b, matched)]
     for change in changes:
         where = f"{change.baseline} in the baseline, {change.candidate} in the candidate"
         notes.append(f"the scoring settings changed: {change.what}: {where}")
-    notes += [*_same(a, b, matched.pairing.by), *_rejected(a, b), *dict.fromkeys([*a.notes, *b.notes])]
-    notes += _settings_notes(a, b)
-    return notes + ([f"{left_out} slices are not compared, because there are too many"] if left_out else [])
+    columns = [side.conversations for side in (a, b)]
+    versions, other_versions = ({*column.app_versions.used()} for column in columns)
+    if versions == other_versions:
+        ids, other_ids = ({*zip(c.conversation_ids, c.app_versions, strict=True)} for c in columns)
+        if ids == other_ids and matched.pairing.by != "nothing":
+            same = "both sides are the same recordings"
+            notes.append(f"{same}: differences are those of the measurement, not of the agent")
+        elif len(versions) == 1 and None not in versions:
+            chance = "differences are chance, or changes outside the agent"
+            notes.append(f"both sides are the same app version: {chance}")
+        elif None not in versions:
+            chance = "differences are chance, changes outside the agent, or other shares of the versions"
+            notes.append(f"both sides are of the same {len(versions)} app versions: {chance}")
+    notes += [*_rejected(a, b), *dict.fromkeys([*a.notes, *b.notes]), *_settings_notes(a, b)]
+    notes += [f"{left_out} slices are not compared, because there are too many"] if left_out else []
+    is_open = (r for r in criteria if r.overall.word == "inconclusive" and not r.unmeasured)
+    if few := {r.criterion: r.overall.fewest_alike for r in is_open if r.overall.fewest_alike}:
+        what = f"fewer than {max(few.values())} cases cannot show that {b.name} is the same or not worse"
+        notes.append(f"{what}: {', '.join(few)}")
+    return notes
 
 
 def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterator[str]:
@@ -118,22 +136,6 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: MatchedValues) -> Iterat
         often = f"{runs[0]} runs in the baseline, {runs[1]} in the candidate"
         number = f"{counted(len(uneven), 'case')} not run equally often"
         yield f"{number}: {often}; runs that are missing are not in the figures"
-
-
-def _same(a: ComparedSide, b: ComparedSide, by: PairedBy) -> Iterator[str]:
-    """Yields a note where both sides are the same recordings, or the same version."""
-    columns = [side.conversations for side in (a, b)]
-    versions, other_versions = ({*column.app_versions.used()} for column in columns)
-    if versions != other_versions:
-        return
-    ids, other = ({*zip(c.conversation_ids, c.app_versions, strict=True)} for c in columns)
-    if ids == other and by != "nothing":
-        yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
-    elif len(versions) == 1 and None not in versions:
-        yield "both sides are the same app version: differences are chance, or changes outside the agent"
-    elif None not in versions:
-        chance = "differences are chance, changes outside the agent, or other shares of the versions"
-        yield f"both sides are of the same {len(versions)} app versions: {chance}"
 
 
 def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
@@ -197,10 +199,25 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     named = ((pair, name) for pair, name in zip(pairs, judged, strict=True) if all(pair))
     by_judges = grouped((pair, name) for pair, name in named if pair[0] != pair[1])
     changes = [_change("judge model, prompt version", *pair, of) for pair, of in by_judges.items()]
-    if a.document is None or b.document is None:
+    if (base := a.document) is None or (other := b.document) is None:
         return [*changes, *_applied_thresholds(a, b)]
-    changes += _verdict(*(sorted(document.thresholds) for document in (a.document, b.document)))
-    return [*changes, *_settings(a.document, b.document, judged)]
+    changes += _verdict(sorted(base.thresholds), sorted(other.thresholds))
+    common = sorted(base.criteria.keys() & other.criteria.keys())
+    parts: list[tuple[str, JsonValue, JsonValue, list[str]]] = []
+    for name in common:
+        fields, others = ({**document.criteria[name], SAMPLE_RATE: None} for document in (base, other))
+        parts.append((f"criteria.{name}", fields, others, [name]))
+    parts.append(("", base.scoring_settings["config"], other.scoring_settings["config"], common))
+    if used := [name for name in judged if name in common]:
+        judge, other_judge = (document.config.get("judge") or {} for document in (base, other))
+        generation = judge.get("generation_config"), other_judge.get("generation_config")
+        parts.append(("judge.generation_config", *generation, used))
+    for start, before, after, concerned in parts:
+        for path, value, other_value in _differences(before, after, start):
+            texts = ("not set" if v is None else dump_json(v).decode() for v in (value, other_value))
+            shown, other_shown = (t if len(t) <= _LONGEST else f"{t[:_LONGEST]}..." for t in texts)
+            changes.append(_change(path, shown, other_shown, concerned))
+    return changes
 
 
 def _verdict(base: Sequence[str], other: Sequence[str]) -> Iterator[SettingsChange]:
@@ -208,21 +225,6 @@ def _verdict(base: Sequence[str], other: Sequence[str]) -> Iterator[SettingsChan
     if base != other:
         before, after = (", ".join(names) or "none" for names in (base, other))
         yield _change("criteria of the verdict", before, after, [STATUS])
-
-
-def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[SettingsChange]:
-    common = sorted(a.criteria.keys() & b.criteria.keys())
-    for criterion in common:
-        for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
-            if path != SAMPLE_RATE:
-                yield _change(f"criteria.{criterion}.{path}", _shown(before), _shown(after), [criterion])
-    base, other = (document.scoring_settings["config"] for document in (a, b))
-    for path, before, after in _differences(base, other):
-        yield _change(path, _shown(before), _shown(after), common)
-    used = [criterion for criterion in judged if criterion in common]
-    base, other = ((document.config.get("judge") or {}).get("generation_config") for document in (a, b))
-    for path, before, after in _differences(base, other, "judge.generation_config") if used else ():
-        yield _change(path, _shown(before), _shown(after), used)
 
 
 def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
@@ -238,11 +240,6 @@ def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[s
 
 def _change(what: str, a: str, b: str, criteria: Sequence[str]) -> SettingsChange:
     return SettingsChange(what=what, baseline=a, candidate=b, criteria=[*criteria])
-
-
-def _shown(value: JsonValue) -> str:
-    text = "not set" if value is None else dump_json(value).decode()
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 # Lists the cases whose outcome differs between two versions, with the reason.
@@ -263,16 +260,28 @@ def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[
 
 def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
     sides = matched.baseline, matched.candidate
-    seen = [side.count_seen(measure).tolist() for side in sides]
+    seen = [side.count(side.observed.values(measure).is_seen) for side in sides]
+    is_on_both = ((seen[0] > 0) & (seen[1] > 0)).tolist()
     # The share of passed runs of every case; None: none is decided.
     runs = (zip(*map(np.ndarray.tolist, side.runs(measure)), strict=True) for side in sides)
     shares = ([mean if count else None for count, mean in of_side] for of_side in runs)
     for index, (base, other) in enumerate(zip(*shares, strict=True)):
-        kind = _kind(base, other) if seen[0][index] and seen[1][index] else None
-        if kind is None:
+        if not is_on_both[index]:
             continue
-        observed = sides[kind not in ("fixed", "newly_measured")].at(index, measure)
-        not_passed = [item for item in observed if measure.value_of(item.value, item.outcome) != 1.0]
+        kind: FlipKind
+        if base is None and other is not None:
+            kind = "newly_measured"
+        elif other is None and base is not None:
+            kind = "newly_missing"
+        elif base is not None and other is not None and abs(other - base) >= LEAST_CHANGE:
+            kind = "fixed" if other > base else "regressed"
+        else:
+            continue
+        worse = sides[kind not in ("fixed", "newly_measured")]
+        values, is_seen, _ = worse.observed.values(measure)
+        rows = (row for row in worse.cases[index] if is_seen[row] and values[row] != 1.0)
+        given = (worse.observed.conversations.given(row, measure.criterion) for row in rows)
+        not_passed = [observed for observed in given if observed is not None]
         why = next((item for item in not_passed if item.why), not_passed[0] if not_passed else None)
         (rows_a, a), (rows_b, b) = ((side.cases[index], side.observed.conversations) for side in sides)
         languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
@@ -292,16 +301,6 @@ def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
         )
 
 
-def _kind(baseline_share: float | None, candidate_share: float | None) -> FlipKind | None:
-    if baseline_share is None:
-        return None if candidate_share is None else "newly_measured"
-    if candidate_share is None:
-        return "newly_missing"
-    if candidate_share - baseline_share >= LEAST_CHANGE:
-        return "fixed"
-    return "regressed" if baseline_share - candidate_share >= LEAST_CHANGE else None
-
-
 # Finds, from scores alone, which thresholds were not the same: where a config is not at hand.
 
 _Thresholds = set[float | None]
@@ -310,13 +309,22 @@ _Thresholds = set[float | None]
 def _applied_thresholds(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsChange]:
     """Yields thresholds that differ, and the criteria with a threshold if they are not the same."""
     base, other = [_thresholds_by_case(side.conversations) for side in (a, b)]
-    gates, other_gates = map(_deciding, (a, b), (base, other))
-    seen, other_seen = (_seen(side.conversations) for side in (a, b))
-    if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
+    deciding: list[list[str]] = []
+    seen: list[set[str]] = []
+    for side, applied in ((a, base), (b, other)):
+        given = side.conversations
+        # What never got a score applied no threshold, and decides, too: its conversations have no verdict.
+        names = (given.criteria.keys() - applied.keys()).intersection(side.thresholds)
+        names |= {name for name, cases in applied.items() if set().union(*cases.values()) != {None}}
+        deciding.append(sorted(names))
+        left_out = [*given.skipped.used(), *given.sampled_out.used()]
+        seen.append({*given.criteria, *chain.from_iterable(left_out)} - {STATUS})
+    gates, other_gates = deciding
+    if all(seen) and ({*gates} - seen[1] or {*other_gates} - seen[0]):
         yield from _verdict(gates, other_gates)
     for criterion in sorted(base.keys() & other.keys()):
         cases, other_cases = base[criterion], other[criterion]
-        pairs = [(_all(cases), _all(other_cases))]
+        pairs = [(set().union(*cases.values()), set().union(*other_cases.values()))]
         if any(len(thresholds) > 1 for thresholds in pairs[0]):
             # Those that differ from case to case are compared where both sides have the case.
             common = sorted(cases.keys() & other_cases.keys(), key=str)
@@ -327,12 +335,6 @@ def _applied_thresholds(a: ComparedSide, b: ComparedSide) -> Iterator[SettingsCh
             texts = (["not set" if value is None else f"{value:g}" for value in side] for side in ordered)
             before, after = map("; ".join, texts)
             yield _change(f"criteria.{criterion}.threshold", before, after, [criterion])
-
-
-def _deciding(side: ComparedSide, applied: Mapping[str, Mapping[str | None, _Thresholds]]) -> list[str]:
-    # What never got a score applied no threshold, and decides, too: its conversations have no verdict.
-    without_score = (side.conversations.criteria.keys() - applied.keys()).intersection(side.thresholds)
-    return sorted({*without_score, *(name for name, of in applied.items() if _all(of) != {None})})
 
 
 def _thresholds_by_case(conversations: ConversationColumns) -> dict[str, dict[str | None, _Thresholds]]:
@@ -347,16 +349,6 @@ def _thresholds_by_case(conversations: ConversationColumns) -> dict[str, dict[st
                 of_case = applied.setdefault(name, {}).setdefault(cases.values[case], set())
                 of_case.add(kind.threshold)
     return applied
-
-
-def _all(cases: Mapping[str | None, _Thresholds]) -> _Thresholds:
-    return set().union(*cases.values())
-
-
-def _seen(conversations: ConversationColumns) -> set[str]:
-    """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
-    left_out = [*conversations.skipped.used(), *conversations.sampled_out.used()]
-    return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
 
 
 # Says a difference as one sentence.
@@ -386,22 +378,27 @@ def unmeasured_numbers(
     return {text: number for text, number in numbers.items() if number}
 
 
-def held_open(
+def with_words(
     result: CriterionComparison, a: ComparedSide, b: ComparedSide, pairing: Pairing, margin: float
 ) -> CriterionComparison:
-    """Returns a criterion that is inconclusive if what was not measured could turn what the cases show."""
+    """Returns a criterion with its sentence; inconclusive if what was not measured could turn it."""
     numbers = unmeasured_numbers(result, a, b, pairing)
     unknown, measured = sum(numbers.values()), result.overall.pairs or result.overall.candidate_count
     # Had all of the unknown failed on the one side and passed on the other, a difference of this share of
     # the scale could be gone. Nothing bounds a value of an open scale.
     bridged = abs(result.overall.difference or 0) * measured if result.unit == "score" else 0.0
     is_few = unknown <= margin * (unknown + measured) or unknown <= bridged
-    if result.overall.word == "inconclusive" or is_few:
-        return result
-    return replace(result, overall=replace(result.overall, word="inconclusive"), unmeasured=[*numbers])
+    if result.overall.word != "inconclusive" and not is_few:
+        overall = replace(result.overall, word="inconclusive")
+        result = replace(result, overall=overall, unmeasured=[*numbers])
+    interval = result.overall.interval
+    # Why it is inconclusive beside an interval without 0.
+    is_beside_0 = interval is not None and not interval.low <= 0 <= interval.high
+    why = _left_open(result, b.name) if result.overall.word == "inconclusive" and is_beside_0 else ""
+    return replace(result, sentence=_sentence(result, a.name, b.name, pairing.by), why_open=why)
 
 
-def sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
+def _sentence(result: CriterionComparison, a: str, b: str, by: PairedBy) -> str:
     """Returns what may be said of a criterion, in one sentence with the names of base and candidate."""
     overall = result.overall
     if overall.difference is None:
@@ -462,14 +459,6 @@ def needed_text(result: CriterionComparison) -> str:
     return f"{needed} would settle a difference of this size"
 
 
-def why_open(result: CriterionComparison, b: str) -> str:
-    """Returns why a word is `inconclusive` beside an interval without 0, as a clause; "": it is not."""
-    interval = result.overall.interval
-    if result.overall.word != "inconclusive" or interval is None or interval.low <= 0 <= interval.high:
-        return ""
-    return _left_open(result, b)
-
-
 def table_notes(comparison: Comparison) -> list[str]:
     """Returns what stands beside the table of criteria: what is not in it, and words it does not explain."""
     notes = [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
@@ -492,14 +481,6 @@ def standing_out(comparison: Comparison) -> list[tuple[str, str, str, str, int]]
         cases = part.difference.pairs or part.difference.baseline_count
         rows.append((name, criterion, cell, shown_p(part.q), cases))
     return rows
-
-
-def few_alike(criteria: Sequence[CriterionComparison], b: str) -> list[str]:
-    """Returns a note on the criteria that have too few cases to show that versions are alike; empty: none."""
-    is_open = (r for r in criteria if r.overall.word == "inconclusive" and not r.unmeasured)
-    few = {r.criterion: r.overall.fewest_alike for r in is_open if r.overall.fewest_alike}
-    what = f"fewer than {max(few.values(), default=0)} cases cannot show that {b} is the same or not worse"
-    return [f"{what}: {', '.join(few)}"] if few else []
 
 
 def side_names(comparison: Comparison) -> tuple[str, str]:
@@ -621,13 +602,14 @@ def difference_cell(difference: VersionDifference, result: CriterionComparison) 
     """Returns a difference with its interval; a dash where there is none."""
     if difference.difference is None:
         return "-"
-    return change_text(difference, difference.difference, result).replace(" points", " pt")
+    return change_text(difference, result).replace(" points", " pt")
 
 
-def change_text(difference: VersionDifference, value: float, result: CriterionComparison) -> str:
-    """Returns the value of a difference with its interval, if it has one, whose unit is not repeated."""
+def change_text(difference: VersionDifference, result: CriterionComparison) -> str:
+    """Returns a difference that there is with its interval, if it has one, whose unit is not repeated."""
+    assert difference.difference is not None
     bounds = "" if difference.interval is None else _range(difference, result).replace(" s)", ")")
-    return f"{_amount(value, result, signed=True)}{bounds}"
+    return f"{_amount(difference.difference, result, signed=True)}{bounds}"
 
 
 def shown_p(p: float | None) -> str:

@@ -1,7 +1,7 @@
 """Builds a report of the rows of one or several runs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
@@ -23,6 +23,7 @@ from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.matching.calls import PairedCalls, check_directives, parameter_score
+from turnwise.transforms.metrics.state import rank_of
 from turnwise.transforms.review.problems import reading_key, to_read
 
 
@@ -57,20 +58,22 @@ def build_report(
     conversations, names = columns(entries, collected.versions, placed.chunk_of, drawn)
     infos, versions = [*figures.report_runs(runs, collected)], [*_versions(runs, collected)]
     rows = figures.criterion_rows(collected, [run.document for run in runs])
-    by_run = [(run, [version for version in versions if version.run == i]) for i, run in enumerate(infos)]
-    score_counts = [[0, 0] for _ in infos]
-    for entry in entries:
-        score_counts[entry.version.run][0] += sum("value" not in score for score in entry.scores)
-        score_counts[entry.version.run][1] += len(entry.scores)
-    problems = []
+    scores_of_run = grouped((entry.version.run, score) for entry in entries for score in entry.scores)
+    problems, coverage = list[report.Sentence](), list[report.Sentence]()
     for i, run in enumerate(infos):
-        problems += [report.Sentence(text, i) for text in figures.problem_sentences(run)]
+        # Why the run cannot be relied on: gates, gaps, no transcripts; counts say what was rejected.
+        why, texts = "; ".join(run.problems) or "it does not say why", [*run.gaps]
+        if run.exit_status:
+            texts.insert(0, f"{run.name} ended with exit status {run.exit_status}: {why}.")
+        if not run.has_transcripts:
+            texts.append(f"{run.name} wrote no transcripts, so that no conversation of it can be read here.")
+        problems += [report.Sentence(text, i) for text in texts]
+        scores, of_run = scores_of_run.get(i, []), [version for version in versions if version.run == i]
+        no_score = sum("value" not in score for score in scores)
+        coverage.append(report.Sentence(figures.coverage_sentence(run, of_run, no_score, len(scores)), i))
     problems += [report.Sentence(text) for text in compared.refused]
-    balanced = zip(by_run, score_counts, strict=True)
-    coverage = (figures.coverage_sentence(*pair, *counts) for pair, counts in balanced)
-    pages = [*compared.pages]
-    if versions and not pages:
-        pages = [_uncompared(versions, rows, entries, infos)]
+    by_key = dict(zip(collected.versions, versions, strict=True))
+    pages, listed = _first_pages(compared.pages, by_key, rows, entries, infos)
     return report.Report(
         report_id=report_id,
         runs=infos,
@@ -78,7 +81,7 @@ def build_report(
         first_pages=pages,
         reasons=[reasons_of(page) for page in pages],
         sentences=problems,
-        coverage=[report.Sentence(text, i) for i, text in enumerate(coverage)],
+        coverage=coverage,
         comparisons=list(compared.comparisons),
         tables=[criteria_lines(comparison) for comparison in compared.comparisons],
         criteria=rows,
@@ -88,8 +91,7 @@ def build_report(
         no_score=figures.without_score(collected, entries),
         failures=figures.failure_groups(collected.failures),
         names=names,
-        read_first=[_listed_first(page, entries, collected, versions) for page in compared.pages]
-        or [read_first(entries)],
+        read_first=listed,
         conversations=conversations,
         chunks=placed.total,
         inline_chunks=placed.inline,
@@ -98,32 +100,33 @@ def build_report(
     )
 
 
-def _uncompared(
-    versions: Sequence[report.ReportVersion],
+def _first_pages(
+    compared: Sequence[FirstPage],
+    versions: Mapping[figures.VersionKey, report.ReportVersion],
     rows: Sequence[report.CriterionRow],
     entries: Sequence[figures.Entry],
     runs: Sequence[report.ReportRun],
-) -> FirstPage:
-    verdicts = [sum(getattr(v, name) for v in versions) for name in ("passed", "failed", "no_verdict")]
+) -> tuple[list[FirstPage], list[list[int]]]:
+    """Returns the pages of what is compared, or else of all, and places of the conversations they list."""
+    listed = []
+    for page in compared:
+        (candidate,) = (key for key, version in versions.items() if version.name == page.candidate)
+        of_version = ((i, e.row) for i, e in reversed([*enumerate(entries)]) if e.version == candidate)
+        places = {(row["conversation_id"], row["eval_id"]): index for index, row in of_version}
+        listed.append([places[row.conversation_id, row.eval_id] for row in page.read_first])
+    if compared:
+        return [*compared], listed
+    all_rows = [entry.row for entry in entries]
+    first, place_of = to_read(all_rows), {id(row): index for index, row in enumerate(all_rows)}
+    listed.append([place_of[id(row)] for row in first])
+    if not versions:
+        return [], listed
+    names = [version.name for version in versions.values()]
+    kinds = ("passed", "failed", "no_verdict")
+    verdicts = [sum(getattr(version, kind) for version in versions.values()) for kind in kinds]
     shown = next((row.figures[0] for row in rows if row.name == STATUS), None)
     bounds = (shown.low, shown.high) if shown and len(versions) == 1 else (None, None)
-    names, counts = [version.name for version in versions], [run.counts for run in runs]
-    all_rows = [entry.row for entry in entries]
-    return without_baseline(names, verdicts, bounds, counts, to_read(all_rows), all_rows)
-
-
-def _listed_first(
-    page: FirstPage,
-    entries: Sequence[figures.Entry],
-    collected: figures.CollectedRuns,
-    versions: Sequence[report.ReportVersion],
-) -> list[int]:
-    """Returns the places of the conversations that a first page lists."""
-    keys = zip(collected.versions, versions, strict=True)
-    (candidate,) = (key for key, version in keys if version.name == page.candidate)
-    rows = ((i, entry.row) for i, entry in reversed([*enumerate(entries)]) if entry.version == candidate)
-    places = {(row["conversation_id"], row["eval_id"]): index for index, row in rows}
-    return [places[row.conversation_id, row.eval_id] for row in page.read_first]
+    return [without_baseline(names, verdicts, bounds, [run.counts for run in runs], first, all_rows)], listed
 
 
 def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> Iterator[report.ReportVersion]:
@@ -148,12 +151,6 @@ def _versions(runs: Sequence[Run], collected: figures.CollectedRuns) -> Iterator
 CHUNK_CHARACTERS = 400_000
 SAMPLE = 200
 _NONE = -1
-
-
-def read_first(entries: Sequence[figures.Entry]) -> list[int]:
-    """Returns the places of the conversations to read first, among those in the order of reading."""
-    places = {id(entry.row): index for index, entry in enumerate(entries)}
-    return [places[id(row)] for row in to_read([entry.row for entry in entries])]
 
 
 def _sample_first(entries: Sequence[figures.Entry], seed: str) -> tuple[list[int], set[int]]:
@@ -357,7 +354,7 @@ def tool_figures(collected: figures.CollectedRuns) -> Iterator[report.ToolFigure
     for (name, version), of_tool in sorted(grouped(calls).items(), key=itemgetter(0)):
         stated = (call.get("seconds") for call in of_tool)
         seconds = sorted(value for value in stated if isinstance(value, int | float))
-        p50, p95 = (figures.quantile(seconds, share) if seconds else None for share in (0.5, 0.95))
+        p50, p95 = (seconds[rank_of(share, len(seconds))] if seconds else None for share in (0.5, 0.95))
         errors = sum(bool(call.get("error")) for call in of_tool)
         effects = dict(Counter(str(call.get("effect") or "unknown") for call in of_tool))
         most_wrong = wrong[name, version].most_common(_MOST_WRONG)

@@ -19,7 +19,15 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.side_values import SHARES
 from turnwise.transforms.decisions.comparison.words import in_table_order
-from turnwise.transforms.decisions.run import Run, cases_of, failure_sentence, first_starts, shared_reason
+from turnwise.transforms.decisions.run import (
+    NEXT_STEPS,
+    STAGES,
+    Run,
+    cases_of,
+    first_starts,
+    shared_reason,
+    with_step,
+)
 from turnwise.transforms.metrics.state import independent_trials, rank_of
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval
 from turnwise.transforms.statistics.power import detectable_of_groups
@@ -82,11 +90,22 @@ class CollectedRuns(Struct):
 
 
 def collect(runs: Sequence[Run]) -> CollectedRuns:
-    """Reads the rows of runs and joins them."""
+    """Reads the rows of runs and joins them; raises ConfigError if scores have no conversation."""
     collected, first_times = CollectedRuns(), list[FirstTimes]()
     for number, run in enumerate(runs):
-        joined = _joined(number, run)
+        joined = [Entry(VersionKey(number, row["app_version"] or ""), row) for row in run.conversations()]
         collected.entries += joined
+        alike = grouped((_key(entry.row), entry) for entry in joined)
+        for entry in joined:
+            entry.is_repeated = len(alike[_key(entry.row)]) > 1
+        for score in run.scores():
+            if (key := _key(score)) not in alike:
+                name = f"{score['conversation_id']!r}, and no row of it in conversations-*"
+                raise ConfigError(f"{run.directory}: has scores of {name}")
+            stated = {
+                n: value for n, value in score.items() if value is not None and n not in _OF_CONVERSATION
+            }
+            alike[key][0].scores.append(stated)
         starts = ((entry.row["app_version"], entry.row["event_time"]) for entry in joined)
         first_times.append(first_starts(starts))
         rows = run.metrics()
@@ -99,8 +118,8 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             if row["window_start"] is None and low is not None and high is not None:
                 version = VersionKey(number, row["app_version"] or "")
-                key = row["criterion"], row["level"] == "conversation", version
-                collected.bounds[key] = Bounds(low, high)
+                what = row["criterion"], row["level"] == "conversation", version
+                collected.bounds[what] = Bounds(low, high)
         # Nobody asked for the criteria of the default config.
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}
@@ -116,22 +135,6 @@ def in_display_order(keys: Iterable[VersionKey], first_times: Sequence[FirstTime
     in_order = [VersionKey(run, name) for run, names in enumerate(orders) for name in names]
     order = {key: number for number, key in enumerate(in_order)}
     return sorted(keys, key=lambda key: (not key.app_version, key.run, order.get(key, 0)))
-
-
-def _joined(run_number: int, run: Run) -> list[Entry]:
-    """Returns the conversations of a run; of several with the same ids, the first holds the scores."""
-    entries = [Entry(VersionKey(run_number, row["app_version"] or ""), row) for row in run.conversations()]
-    by_key = {_key(entry.row): entry for entry in reversed(entries)}
-    number = Counter(_key(entry.row) for entry in entries)
-    for entry in entries:
-        entry.is_repeated = number[_key(entry.row)] > 1
-    for score in run.scores():
-        if _key(score) not in by_key:
-            name = score["conversation_id"]
-            raise ConfigError(f"{run.directory}: has scores of {name!r}, and no row of it in conversations-*")
-        stated = {n: value for n, value in score.items() if value is not None and n not in _OF_CONVERSATION}
-        by_key[_key(score)].scores.append(stated)
-    return entries
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
@@ -194,12 +197,8 @@ def exact_json(value: JsonValue) -> str:
     >>> exact_json([1, 2**53 + 1])
     '[1,{"$integer":"9007199254740993"}]'
     """
-    text = _compact(value)
-    return _compact(_tagged(value)) if _SUSPECT.search(text) else text
-
-
-def _compact(value: JsonValue) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    text = json.dumps(value, separators=(",", ":"))
+    return json.dumps(_tagged(value), separators=(",", ":")) if _SUSPECT.search(text) else text
 
 
 def _tagged(value: JsonValue) -> JsonValue:
@@ -220,17 +219,6 @@ def _tagged(value: JsonValue) -> JsonValue:
 
 _IDS_SHOWN = 3
 _OF_DOCUMENT = ("run_id", "date", "create_time", "exit_status", "problems", "counts", "criteria", "judge")
-
-
-def problem_sentences(run: report.ReportRun) -> Iterator[str]:
-    """Yields why a run cannot be relied on: gates, gaps, no transcripts; counts say what was rejected."""
-    name = run.name
-    if run.exit_status:
-        why = "; ".join(run.problems) or "it does not say why"
-        yield f"{name} ended with exit status {run.exit_status}: {why}."
-    yield from run.gaps
-    if not run.has_transcripts:
-        yield f"{name} wrote no transcripts, so that no conversation of it can be read here."
 
 
 class Compared(Struct, frozen=True):
@@ -311,6 +299,7 @@ _PLACE = {"PASS": 0, "FAIL": 1, None: 2}
 
 SliceKey = tuple[str, str]
 """Kind and value of a slice."""
+_ALL: SliceKey = ("", "")
 CriterionOfVersion = tuple[str, VersionKey]
 """Criterion and version."""
 _CellKey = tuple[SliceKey, CriterionOfVersion]
@@ -339,39 +328,30 @@ def outcomes(entry: Entry) -> dict[str, str | None]:
     return {STATUS: entry.row["verdict"], **by_criterion}
 
 
-def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
-    """Yields the slices that a conversation belongs to."""
-    if row["language"]:
-        yield "language", row["language"]
-    yield from (("tag", tag) for tag in dict.fromkeys(row["tags"]))
-    yield from (("tool", name) for name in dict.fromkeys(tools_of(row)))
-    if turns := row["turns"]:
-        yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
-
-
 def slices(collected: CollectedRuns) -> Iterator[report.Slice]:
     """Yields the slices that do not hold every conversation, the largest first within their kind."""
     sizes: Counter[SliceKey] = Counter()
     counts: dict[SliceKey, OutcomeCounts] = {}
-    totals: OutcomeCounts = {}
     for entry in collected.entries:
-        outcome_of = outcomes(entry)
-        _add(totals, entry.version, outcome_of)
-        for key in slices_of(entry.row):
+        row, outcome_of = entry.row, outcomes(entry)
+        keys = [_ALL, *([("language", row["language"])] if row["language"] else [])]
+        keys += [("tag", tag) for tag in dict.fromkeys(row["tags"])]
+        keys += [("tool", name) for name in dict.fromkeys(tools_of(row))]
+        if turns := row["turns"]:
+            keys.append(("turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")))
+        for key in keys:
             sizes[key] += 1
-            _add(counts.setdefault(key, {}), entry.version, outcome_of)
+            of_slice = counts.setdefault(key, {})
+            for name, outcome in outcome_of.items():
+                of_slice.setdefault((name, entry.version), [0, 0, 0])[_PLACE[outcome]] += 1
     partial = [(key, size) for key, size in sizes.most_common() if size < len(collected.entries)]
     chosen = sorted(partial[:_MOST_SLICES], key=lambda counted: (counted[0][0], -counted[1], counted[0][1]))
-    figures = _figures({(key, of): cell for key, _ in chosen for of, cell in counts[key].items()}, totals)
+    cells = {(key, of): cell for key, _ in chosen for of, cell in counts[key].items()}
+    figures = _figures(cells, counts.get(_ALL, {}))
     for key, size in chosen:
         names = dict.fromkeys(name for name, _ in counts[key])
         by_name = {name: [figures.get((key, (name, v))) for v in collected.versions] for name in names}
         yield report.Slice(*key, size, by_name)
-
-
-def _add(counts: OutcomeCounts, version: VersionKey, outcome_of: dict[str, str | None]) -> None:
-    for name, outcome in outcome_of.items():
-        counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
 
 
 def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, report.SliceFigure]:
@@ -440,20 +420,17 @@ def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[report.FailureG
     """Returns failures and findings by stage and error, failures first, then the most frequent first."""
     with_run = [{**row, "run": index} for index, rows in enumerate(failures) for row in rows]
     kinds = grouped(((row.get("stage") or "", row.get("error_type") or ""), row) for row in with_run)
-    groups = [
-        report.FailureGroup(*key, len(rows), failure_sentence(*key, len(rows)), [*map(_shown, rows[:_ROWS])])
-        for key, rows in kinds.items()
-    ]
+    groups = []
+    for key, rows in kinds.items():
+        shown = [{name: value for name, value in row.items() if value is not None} for row in rows[:_ROWS]]
+        for row in shown:  # a record fits on a screen
+            if record := row.pop("record", ""):
+                row |= {"record": record[:LONGEST_RECORD], "record_cut": max(0, len(record) - LONGEST_RECORD)}
+        noun, what = STAGES.get(key[0], ("failure", f"in {key[0]}"))
+        kind, sentence = ": ".join(key), f"{counted(len(rows), noun)} {what} ({key[1]})"
+        sentence = with_step(kind, len(rows)) if kind in NEXT_STEPS else sentence
+        groups.append(report.FailureGroup(*key, len(rows), sentence, shown))
     return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
-
-
-def _shown(row: AnyRow) -> AnyRow:
-    """Returns a failure with a record that fits on a screen, and how much of it was cut."""
-    record = row.get("record") or ""
-    kept = {name: value for name, value in row.items() if value is not None and name != "record"}
-    if record:
-        kept |= {"record": record[:LONGEST_RECORD], "record_cut": max(0, len(record) - LONGEST_RECORD)}
-    return kept
 
 
 # Distributions of latencies, tokens and counts, by version.
@@ -466,29 +443,23 @@ def curves(collected: CollectedRuns) -> Iterator[report.Curve]:
     places = {version: index for index, version in enumerate(collected.versions)}
     by_place: dict[tuple[str, int, str], list[float | None]] = {}
     for entry in collected.entries:
-        for quantity, unit, value in _quantities(entry, collected.units):
+        tokens = entry.row["tokens_in"], entry.row["tokens_out"]
+        values: list[tuple[str, str, float | None]]
+        values = [("tokens_in", "tokens", tokens[0]), ("tokens_out", "tokens", tokens[1])]
+        for score in entry.scores:
+            unit = collected.units.get(score["criterion"], "score")
+            if unit != "score" and "turn_index" in score:
+                values.append((score["criterion"], unit, score.get("value")))
+        for quantity, unit, value in values:
             by_place.setdefault((quantity, places[entry.version], unit), []).append(value)
     known = {key: sorted(v for v in values if v is not None) for key, values in by_place.items()}
     measured = {quantity for (quantity, _, _), values in known.items() if values}
     for key in sorted(key for key in by_place if key[0] in measured):
-        (quantity, version, unit), values = key, known[key]
-        quantiles = [quantile(values, i / STEPS) for i in range(STEPS + 1)] if values else []
-        missing = len(by_place[key]) - len(values)
-        yield report.Curve(quantity, unit, version, len(values), missing, quantiles)
-
-
-def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
-    for score in entry.scores:
-        unit = units.get(score["criterion"], "score")
-        if unit != "score" and "turn_index" in score:
-            yield score["criterion"], unit, score.get("value")
-    yield "tokens_in", "tokens", entry.row["tokens_in"]
-    yield "tokens_out", "tokens", entry.row["tokens_out"]
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Returns the smallest of sorted values that a share (0..1) of them does not exceed, as metrics do."""
-    return values[rank_of(share, len(values))]
+        (quantity, version, unit), ordered = key, known[key]
+        ranks = (rank_of(i / STEPS, len(ordered)) for i in range(STEPS + 1))
+        quantiles = [ordered[rank] for rank in ranks] if ordered else []
+        missing = len(by_place[key]) - len(ordered)
+        yield report.Curve(quantity, unit, version, len(ordered), missing, quantiles)
 
 
 # The table of criteria: figures by version, with intervals.
@@ -572,12 +543,13 @@ class _Table:
     def row(self, name: str) -> report.CriterionRow:
         # Scores and costs are shown by conversation, latencies and counts by turn, as in the table of a run.
         kind, versions = CRITERIA.get(name), self._collected.versions
-        wanted = name == STATUS or _scale(name) is not None or (kind is not None and kind.unit == "money")
+        of_values = kind.scale if kind else _SHARE
+        wanted = name == STATUS or of_values is not None or (kind is not None and kind.unit == "money")
         is_there = any((name, wanted, version) in self._sums for version in versions)
         is_whole = wanted if is_there else not wanted
         totals = [self._sums.get((name, is_whole, version)) for version in versions]
         has_outcomes = any(total is not None and total.share is not None for total in totals)
-        scale = _SHARE if has_outcomes else _scale(name)
+        scale = _SHARE if has_outcomes else of_values
         figures: list[report.CriterionFigure | None] = []
         for version, total in zip(versions, totals, strict=True):
             if total is None:
@@ -614,12 +586,7 @@ class _Table:
         lowest, highest = scale or (None, None)
         level = "conversation" if is_whole else "turn"
         unit = self._collected.units.get(name, "score")
-        of_values = (total for total in totals if total and total.scored)
-        is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in of_values))
+        valued = (total for total in totals if total and total.scored)
+        is_share = has_outcomes or (unit == "score" and all(total.is_binary for total in valued))
         about = " ".join((kind.__doc__ or "").partition("\n\n")[0].split()) if kind else ""
         return report.CriterionRow(name, unit, level, lowest, highest, figures, about, is_share)
-
-
-def _scale(name: str) -> tuple[float, float] | None:
-    kind = CRITERIA.get(name)
-    return kind.scale if kind else _SHARE

@@ -307,25 +307,31 @@ def read_dialogue(
 
 def _add(message: parts.SpanMessage, log: Dialogue, joint: str, value: JsonObject) -> None:
     """Adds what a message says and does, in order; an agent's call that somebody else has to run ends it."""
-    holds_results = message.results or parts.INTERIM in message.parts
-    says_more = message.texts or any(part != parts.INTERIM for part in message.parts)
     by_user, time = message.role in (USER, TOOL), first_of(value, ("timestamp", "createdAt"))
     if not (by_user or log.turns or message.is_empty):
         log.open(time)
     is_own = value.get("requestor") == USER
+    # The name of an item that is a call is the tool's.
+    is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
+    speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
+    made = {
+        id(call): ToolCall(
+            call.name, decoded_arguments(call.args), call.id, agent=speaker, resource=call.resource or None
+        )
+        for call in message.calls
+    }
     if by_user:
         for result in message.results:
             log.result(result.response, result.id, result.name, result.error, is_own)
+        holds_results = message.results or parts.INTERIM in message.parts
+        says_more = message.texts or any(part != parts.INTERIM for part in message.parts)
         is_said = message.role == USER and (says_more or not holds_results)
         if is_said and (message.is_users or message.results or not message.texts):
-            log.user(message.text, time, [(_tool_call(call), call.result) for call in message.calls])
+            log.user(message.text, time, [(made[id(call)], call.result) for call in message.calls])
     else:
         answered = {result.id for result in message.results} - {None}
         inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
         texts, start = message.texts if message.role == AGENT else [], 0
-        # The name of an item that is a call is the tool's.
-        is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
-        speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
         steps: list[parts.MessageCall | parts.MessageResult] = [*message.calls, *message.results]
         for step in sorted(steps, key=lambda step: step.after):
             log.agent(joint.join(texts[start : step.after]), speaker or "")
@@ -333,16 +339,11 @@ def _add(message: parts.SpanMessage, log: Dialogue, joint: str, value: JsonObjec
             if isinstance(step, parts.MessageResult):
                 log.result(step.response, step.id, step.name, step.error, is_own)
             elif id(step) in inside:
-                log.made(_tool_call(step, speaker), step.result)
+                log.made(made[id(step)], step.result)
         log.agent(joint.join(texts[start:]), speaker or "")
         for call in message.calls:
             if id(call) not in inside:
-                log.made(_tool_call(call, speaker), call.result)
+                log.made(made[id(call)], call.result)
         if message.hands_to:
             log.turn.transfers = [*log.turn.transfers, message.hands_to]
     message.add_unread(log.unread, not by_user)
-
-
-def _tool_call(call: parts.MessageCall, agent: str | None = None) -> ToolCall:
-    args = decoded_arguments(call.args)
-    return ToolCall(call.name, args, call.id, agent=agent, resource=call.resource or None)

@@ -27,8 +27,13 @@ _SESSION = "turnwise.session_of_call"
 """Key of an exchange with a session that may be made up for this call, as its client named none."""
 _CALLER = "turnwise.caller"
 """Key of an exchange with what tells programs apart that send requests."""
+_UNCLEAR = "turnwise.unclear_retry"
+"""Key of a failed request of which it is unknown whether a conversation goes on with it."""
+_RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
 _APART = ("request", "response", _SESSION, _CALLER)
 _Exchanged: TypeAlias = Callable[[JsonObject], JsonObject]
+_TRIED = 50
+"""How many of a stream's events are looked at to tell its dialect."""
 _KEYS = kinds.key_set(
     "request response uri url method path headers request_headers id response_headers app_version tags "
     "error metadata custom_id params source"
@@ -102,23 +107,27 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     exchanges.sort(key=lambda exchange: (len(exchange.log.steps), len(str(exchange.log.begun[-1:]))))
     begun = [exchange.log.begun for exchange in exchanges]
     *others, (dialect, log, request) = exchanges
-    _note_silent(log, log)
+    earlier: list[Dialogue] = []
     for other in others:
         is_known = other.log.steps == log.steps[: len(other.log.steps)] or other.log.steps in begun
-        if not is_known or other.dialect is not dialect:
+        if is_known and other.dialect is dialect:
+            earlier.append(other.log)
+        else:
             check_one_user(map(messages_base.user_of, (request, other.request)), session_id)
             message = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", message, calls=True)
-        else:
-            # The tokens and the time of earlier replies are of their turns.
-            _note_silent(log, other.log)
-            log.uncounted |= other.log.uncounted
-            log.silent_calls.clear()
-            for turn, its in zip(log.turns, other.log.turns, strict=False):
-                both = turn.usage and its.usage and turn.usage.plus(its.usage)
-                turn.usage = both or turn.usage or its.usage
-                if its.model_ms is not None:
-                    turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
+    # Of a reply that states no tokens, those of its turn are unknown.
+    silent = [held for held in (log, *earlier) if held.turns and held.turn.usage is None and not held.failure]
+    log.uncounted.update(len(held.turns) - 1 for held in silent)
+    for held in earlier:
+        # The tokens and the time of earlier replies are of their turns.
+        log.uncounted |= held.uncounted
+        log.silent_calls.clear()
+        for turn, its in zip(log.turns, held.turns, strict=False):
+            both = turn.usage and its.usage and turn.usage.plus(its.usage)
+            turn.usage = both or turn.usage or its.usage
+            if its.model_ms is not None:
+                turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
     if request.get(_UNCLEAR):
         log.failure, request = None, {key: item for key, item in request.items() if key != "error"}
         why = (
@@ -126,17 +135,6 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         )
         log.unread.add("NoAnswer", why, calls=True, words=True)
     return messages_base.conversation(dialect, log, {**request, "id": session_id}, session_id)
-
-
-def _note_silent(log: Dialogue, other: Dialogue) -> None:
-    """Notes, in a conversation, a reply of it that states no tokens: those of its turn are unknown."""
-    if other.turns and other.turn.usage is None and not other.failure:
-        log.uncounted.add(len(other.turns) - 1)
-
-
-_RETRY_SECONDS, _MOST_RETRIES = 600.0, 5
-_UNCLEAR = "turnwise.unclear_retry"
-"""Key of a failed request of which it is unknown whether a conversation goes on with it."""
 
 
 def _sessions(name: JsonValue, *sent: JsonValue) -> JsonObject:
@@ -214,7 +212,6 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
 
 
 def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
-    """Returns the place of the agent's first step; without one the number of steps."""
     return next((index for index, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
 
 
@@ -285,7 +282,6 @@ def _named_rows(rows: list[_GroupRow]) -> tuple[dict[int, str], set[int]]:
 
 
 def _digests(log: Dialogue) -> list[bytes]:
-    """Returns a digest of the steps up to each."""
     whole, digests = blake2b(digest_size=16), list[bytes]()
     for step in log.steps:
         whole.update(_dump(list(step)))
@@ -408,7 +404,6 @@ def _of_bedrock(row: JsonObject) -> JsonObject:
     (("", ANY), ("full_request.labels", ANY)),
 )  # fmt: skip
 def _of_vertex(row: JsonObject) -> JsonObject:
-    """Returns a row of Vertex AI's log as a request with its reply."""
     # Columns: docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/request-response-logging. Where
     # the whole JSON is missing, a payload is a list of its pieces. The labels may name the session.
     halves: JsonObject = {}
@@ -454,7 +449,6 @@ def _link(value: JsonObject) -> tuple[float, str | None, JsonObject]:
 
 
 def _body(half: JsonValue) -> JsonValue:
-    """Returns the body of a half: inside `body`, or of its JSON text."""
     inner = half.get("body") if isinstance(half, dict) else None
     value = half if inner is None else inner
     structure = json_structure(value) if isinstance(value, str) else None
@@ -476,19 +470,11 @@ def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]
     return request if isinstance(request, dict) else {}, reply, kinds.events_of(reply)
 
 
-_TRIED = 50
-
-
 def _is_event(value: JsonObject) -> bool:
     # A reply of Gemini's that states how it finished is whole; the pieces before the last one do not.
     is_whole = any(map(stated_reason, kinds.objects_in(value.get("candidates"))))
     is_one = sum(dialect.is_event(value) for dialect in messages_base.DIALECTS.values()) == 1
     return is_one and "request" not in value and not is_whole
-
-
-def _is_reply(value: JsonObject) -> bool:
-    dialects = messages_base.dialects_of(value)
-    return dialects == {CHAT.name} or (not dialects and _is_event(value))
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
@@ -510,6 +496,8 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
 registry.register_built_in(
-    "model_reply", 135, "a model's reply without its request, whole or as the events of a stream", _is_reply,
+    "model_reply", 135, "a model's reply without its request, whole or as the events of a stream",
+    lambda value: messages_base.dialects_of(value) == {CHAT.name} or (
+        not messages_base.dialects_of(value) and _is_event(value)),
     ("object", "created", "choices"), read_log=_read, is_list=_is_event, is_lines=_is_event,
 )  # fmt: skip

@@ -32,7 +32,7 @@ def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order, without those that later ones remove; raises ValueError."""
     kept: list[JsonValue] = []
     removed = 0
-    for message in _joined_chunks([_unwrapped(message) for message in kinds.objects(messages, "messages")]):
+    for message in _joined_chunks(list(kinds.objects(messages, "messages"))):
         if str(message.get("type")).lower() in ("remove", "removemessage"):
             before, name = len(kept), message.get("id")
             kept = [m for m in kept if name not in ("__remove_all__", m.get("id"))]
@@ -51,50 +51,38 @@ LANGCHAIN = messages_base.register_dialect(
 )  # fmt: skip
 
 
-def _unwrapped(message: JsonObject) -> JsonObject:
-    """Returns the fields of a message in any of the three spellings, with its type."""
-    if isinstance(message.get("kwargs"), dict) and "lc" in message:
-        names = message.get("id")
-        name = str(names[-1]) if isinstance(names, list) and names else ""
-        return {"type": name, **kinds.stated(message["kwargs"])}
-    data = message.get("data")
-    return {**data, "type": message.get("type")} if isinstance(data, dict) else message
-
-
 def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
-    """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
+    """Returns the fields of messages in any of the three spellings, with chunks of streamed ones joined."""
     joined: list[JsonObject] = []
-    for message in messages:
+    for whole in messages:
+        message, kwargs, data, names = whole, *map(whole.get, ("kwargs", "data", "id"))
+        if isinstance(kwargs, dict) and "lc" in whole:
+            name = str(names[-1]) if isinstance(names, list) and names else ""
+            message = {"type": name, **kinds.stated(kwargs)}
+        elif isinstance(data, dict):
+            message = {**data, "type": whole.get("type")}
+        # Chunks follow each other, with one id.
         last = joined[-1] if joined else {}
-        if _is_chunk(message) and _is_chunk(last) and message.get("id") in (None, last.get("id")):
-            joined[-1] = _joined(last, message)
-        else:
+        are_chunks = all(str(held.get("type")).lower() == "aimessagechunk" for held in (message, last))
+        if not are_chunks or message.get("id") not in (None, last.get("id")):
             joined.append(message)
+            continue
+        content: list[JsonValue] = []
+        pieces: list[JsonObject] = []
+        for held in (last, message):
+            text = held.get("content")
+            content += text if isinstance(text, list) else [text] if text else []
+            pieces += kinds.objects(held.get("tool_call_chunks"), "chunks")
+        # Names, ids and JSON texts of calls come in pieces, by the index of each.
+        calls: dict[JsonValue, JsonObject] = {}
+        for piece in pieces:
+            call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
+            for key in call:
+                call[key] += piece[key] if isinstance(piece.get(key), str) else ""
+        later = {key: value for key, value in message.items() if value not in (None, "", [], {})}
+        steps = {"tool_call_chunks": pieces, "tool_calls": list(calls.values())}
+        joined[-1] = {**last, **later, "content": content, **steps}
     return joined
-
-
-def _is_chunk(message: JsonObject) -> bool:
-    return str(message.get("type")).lower() == "aimessagechunk"
-
-
-def _joined(first: JsonObject, other: JsonObject) -> JsonObject:
-    """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
-    given = (first.get("tool_call_chunks"), other.get("tool_call_chunks"))
-    pieces = [piece for chunks in given for piece in kinds.objects(chunks, "chunks")]
-    later = {key: value for key, value in other.items() if value not in (None, "", [], {})}
-    content = [*_parts(first.get("content")), *_parts(other.get("content"))]
-    # Names, ids and JSON texts of calls come in pieces, by the index of each.
-    calls: dict[JsonValue, JsonObject] = {}
-    for piece in pieces:
-        call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
-        for key in call:
-            call[key] += piece[key] if isinstance(piece.get(key), str) else ""
-    made = [dict(call) for call in calls.values()]
-    return {**first, **later, "content": content, "tool_call_chunks": pieces, "tool_calls": made}
-
-
-def _parts(content: JsonValue) -> list[JsonValue]:
-    return content if isinstance(content, list) else [content] if content else []
 
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
@@ -127,13 +115,6 @@ def _is_nameless(value: JsonObject) -> bool:
     return _is_snapshot(value) and _stated(value) is None
 
 
-def _age(snapshot: JsonObject) -> tuple[bool, str, str]:
-    """Returns what orders snapshots: those of the graph itself after those of its subgraphs, then by time."""
-    made = as_text(snapshot.get("created_at")) or ""
-    checkpoint = as_text(snapshot.get("checkpoint_id")) or _stated(snapshot, "checkpoint_id") or ""
-    return not _stated(snapshot, "checkpoint_ns"), made, checkpoint
-
-
 def _log(snapshot: JsonObject) -> Dialogue:
     log = Dialogue()
     messages_base.read_half(LANGCHAIN, snapshot, log)
@@ -141,7 +122,6 @@ def _log(snapshot: JsonObject) -> Dialogue:
 
 
 def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str) -> Conversation:
-    """Returns the conversation of the newest snapshot, given also those before it."""
     log = _log(snapshot)
     if any(other.steps != log.steps[: len(other.steps)] for other in map(_log, earlier)):
         message = "an earlier state of the thread holds messages that the newest does not hold"
@@ -153,9 +133,14 @@ def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
-    newest = max(values, key=_age)
-    main = [value for value in values if _age(value)[0] == _age(newest)[0] and value is not newest]
-    return _conversation(newest, main, thread)
+    # Those of the graph itself come after those of its subgraphs, and then by time.
+    ages = []
+    for held in values:
+        checkpoint = as_text(held.get("checkpoint_id")) or _stated(held, "checkpoint_id") or ""
+        ages.append((not _stated(held, "checkpoint_ns"), as_text(held.get("created_at")) or "", checkpoint))
+    newest = ages.index(max(ages))
+    main = [i for i, age in enumerate(ages) if age[0] == ages[newest][0] and i != newest]
+    return _conversation(values[newest], [values[i] for i in main], thread)
 
 
 def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> list[Conversation]:
@@ -198,14 +183,11 @@ _APPROVALS = _ASKED, _REPLIED = "tool-approval-request", "tool-approval-response
 _READ = ("parts", "content", "toolInvocations", "experimental_attachments", "reasoning", "data")
 
 
-def _vercel_parts(message: JsonObject) -> list[JsonObject]:
-    return kinds.objects_in(message.get("parts") or message.get("content"))
-
-
 def _is_vercel(message: JsonObject) -> bool:
     if "role" not in message:
         return False
-    typed = [part for part in _vercel_parts(message) if isinstance(part.get("type"), str)]
+    given = kinds.objects_in(message.get("parts") or message.get("content"))
+    typed = [part for part in given if isinstance(part.get("type"), str)]
     is_tool = any(p["type"].startswith("tool-") and "toolCallId" in p for p in typed)
     names_call = is_tool or any(p["type"] in _OF_VERCEL for p in typed)
     ui = isinstance(message.get("parts"), list) and any("text" in p or "-" in p["type"] for p in typed)
@@ -213,11 +195,16 @@ def _is_vercel(message: JsonObject) -> bool:
 
 
 def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
-    every = [part for message in kinds.objects_in(messages) for part in _vercel_parts(message)]
-    asked = {as_text(p.get("approvalId")): _call_id(p) for p in every if p.get("type") == _ASKED}
-    names = {_call_id(p): p.get("toolName") for p in every if p.get("type") == "tool-call"}
-    replied = {as_text(p.get("approvalId")) for p in every if p.get("type") == _REPLIED}
-    done = {_call_id(p) for p in every if p.get("type") in OF_RESULTS}
+    parts_of = (message.get("parts") or message.get("content") for message in kinds.objects_in(messages))
+    every = [
+        (part.get("type"), as_text(part.get("approvalId")), as_text(part.get("toolCallId")), part)
+        for given in parts_of
+        for part in kinds.objects_in(given)
+    ]
+    asked = {approval: call for kind, approval, call, _ in every if kind == _ASKED}
+    names = {call: part.get("toolName") for kind, _, call, part in every if kind == "tool-call"}
+    replied = {approval for kind, approval, *_ in every if kind == _REPLIED}
+    done = {call for kind, _, call, _ in every if kind in OF_RESULTS}
     for message in kinds.objects(messages, "messages"):
         given = list(kinds.objects(message.get("parts"), "parts"))
         # Version 4 holds the text and the calls of a message beside each other.
@@ -246,10 +233,6 @@ def _read_vercel(messages: list[JsonValue], log: Dialogue) -> None:
             elif (kind == _REPLIED and approved is not True) or approval not in replied:
                 # The call waits.
                 log.unread.add(OPEN_CALL, not_done(names.get(call), kind), calls=True)
-
-
-def _call_id(part: JsonObject) -> str | None:
-    return as_text(part.get("toolCallId"))
 
 
 # For example {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}

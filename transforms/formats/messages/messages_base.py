@@ -29,17 +29,15 @@ IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionI
         "gen_ai.conversation.id")  # fmt: skip
 _KEYS = key_set(
     "messages input contents items input_messages inputMessages id source app_version language eval_id "
-    "eval_set_id tags start_time "
-    "end_time tools functions ended ended_detail error model tool_choice toolConfig system instructions "
-    "response_format stop stop_sequences temperature reasoning thinking text include truncation "
-    "service_tier prompt inferenceConfig generationConfig generation_config safetySettings "
-    "safety_settings systemInstruction system_instruction system_instructions config cachedContent "
-    "context_management "
-    "additionalModelRequestFields guardrailConfig performanceConfig requestMetadata stream_options "
-    "logit_bias user provider extra_body extra_headers betas container mcp_servers output_config "
-    "max_tokens meta info uri url method function_call reward reward_info task_id trial task expected "
-    "policy user_id"
-) | frozenset((*IDS, OTHER_BRANCHES))
+    "eval_set_id tags start_time end_time tools functions ended ended_detail error model tool_choice "
+    "toolConfig system instructions response_format stop stop_sequences temperature reasoning thinking text "
+    "include truncation service_tier prompt inferenceConfig generationConfig generation_config "
+    "safetySettings safety_settings systemInstruction system_instruction system_instructions config "
+    "cachedContent context_management additionalModelRequestFields guardrailConfig performanceConfig "
+    "requestMetadata stream_options logit_bias user provider extra_body extra_headers betas container "
+    "mcp_servers output_config max_tokens meta info uri url method function_call reward reward_info task_id "
+    "trial task expected policy user_id"
+).union(IDS, (OTHER_BRANCHES,))
 
 
 class Dialect(Struct, frozen=True):

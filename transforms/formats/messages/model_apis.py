@@ -20,12 +20,6 @@ def is_anthropic_block(part: JsonValue) -> bool:
     return isinstance(kind, str) and (kind in _ANTHROPIC_CALLS or kind.endswith("tool_result"))
 
 
-def _is_anthropic(message: JsonObject) -> bool:
-    # Azure's results stand under the key `tool_result`.
-    parts = [part for part in kinds.objects_in(message.get("content")) if "tool_result" not in part]
-    return "role" in message and any(map(is_anthropic_block, parts))
-
-
 def read_anthropic(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; citations divide a text into blocks. Raises ValueError."""
     for message in kinds.objects(messages, "messages"):
@@ -48,7 +42,10 @@ def _anthropic_reply(reply: JsonObject, log: Dialogue) -> None:
 
 # For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
 messages_base.register_dialect(
-    "anthropic_messages", "messages, requests and replies of Anthropic's Messages API", _is_anthropic,
+    "anthropic_messages", "messages, requests and replies of Anthropic's Messages API",
+    # Azure's results stand under the key `tool_result`.
+    lambda message: "role" in message and any(is_anthropic_block(part) and "tool_result" not in part
+                                              for part in kinds.objects_in(message.get("content"))),
     (("messages", "max_tokens", "system"),), read=read_anthropic, reply=_anthropic_reply,
     is_reply=lambda value: value.get("type") == "message" and "stop_reason" in value, join=kinds.block_stream,
     is_event=lambda value: str(value.get("type")).startswith(("message_", "content_block_")),
@@ -59,14 +56,10 @@ messages_base.register_dialect(
 
 _BEDROCK_EVENTS = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop",
                    "messageStop", "metadata")  # fmt: skip
-_FLAT = frozenset(("contentBlockIndex", "stopReason"))
+
+_EVENT_KEYS = frozenset(("contentBlockIndex", "stopReason", *_BEDROCK_EVENTS[:-1]))
 _NO_EVENT = frozenset(("output", "messages", "contents", "turns", "content", "parts"))
 """Keys of replies, of records and of messages, which may state a `stopReason`, too."""
-
-
-def _is_bedrock_event(value: JsonObject) -> bool:
-    is_event = bool(value.keys() & {*_FLAT, *_BEDROCK_EVENTS[:-1]}) or value.keys() >= {"usage", "metrics"}
-    return is_event and _NO_EVENT.isdisjoint(value)
 
 
 def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
@@ -109,7 +102,9 @@ messages_base.register_dialect(
                         for block in kinds.objects_in(message.get("content"))),
     (("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")), reply=_bedrock_reply,
     is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
-    join=_joined_bedrock, is_event=_is_bedrock_event,
+    join=_joined_bedrock,
+    is_event=lambda value: _NO_EVENT.isdisjoint(value) and (
+        not _EVENT_KEYS.isdisjoint(value) or value.keys() >= {"usage", "metrics"}),
 )  # fmt: skip
 
 
@@ -176,7 +171,6 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
 
 
 def _joined_gemini(events: list[JsonObject]) -> JsonObject:
-    """Returns the reply that chunks make: their parts in order, pieces of candidate text joined."""
     reply: JsonObject = {}
     parts: list[JsonObject] = []
     finish: JsonValue = None
@@ -241,9 +235,8 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
         if not isinstance(kind, str):
             raise ValueError(f"type: a text is needed, not {type(kind).__name__}")
         if kind == "item_reference":
-            log.general.add(
-                messages_base.MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True
-            )
+            why = "an item is only referred to by its id"
+            log.general.add(messages_base.MISSING_HISTORY, why, calls=True, words=True)
         elif kind == "mcp_approval_request":
             call, name = call_of(item), as_text(item.get("id"))
             decision = decided.get(name) if name else None
@@ -271,7 +264,6 @@ def _responses_reply(reply: JsonObject, log: Dialogue) -> None:
 
 
 def _joined_responses(events: list[JsonObject]) -> JsonObject:
-    """Returns the response that a stream ends with, or what its finished items make, without a status."""
     for event in reversed(events):
         response = kinds.as_object(event.get("response"))
         if response and response.get("status") not in ("in_progress", "queued"):
@@ -318,11 +310,7 @@ def _chat_reply(reply: JsonObject, log: Dialogue) -> None:
     log.failure = reply.get("error")
 
 
-_AUDIO = "audio"
-
-
 def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
-    """Returns the reply that chunks make: texts joined, calls joined by their index."""
     texts: dict[str, str] = {}
     calls: list[JsonObject] = []
     reply: JsonObject = {"usage": None}
@@ -334,9 +322,9 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
             if choice.get("index") not in (0, None) or not isinstance(delta, dict):
                 continue
             finish = choice.get("finish_reason") or finish
-            heard = kinds.as_object(delta.get(_AUDIO)).get("transcript")
-            pieces_of_text = {"content": delta.get("content"), "refusal": delta.get("refusal"), _AUDIO: heard}
-            for key, text in pieces_of_text.items():
+            heard = kinds.as_object(delta.get("audio")).get("transcript")
+            given = {"content": delta.get("content"), "refusal": delta.get("refusal"), "audio": heard}
+            for key, text in given.items():
                 if isinstance(text, str):
                     texts[key] = texts.get(key, "") + text
             older = kinds.as_object(delta.get("function_call"))
@@ -354,13 +342,13 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
                     function = call.setdefault("function", {"name": None, "arguments": ""})
                     function["name"] = part.get("name") or function["name"]
                     function["arguments"] += part.get("arguments") or ""
-    spoken = {_AUDIO: {"transcript": texts.pop(_AUDIO)}} if _AUDIO in texts else {}
+    spoken = {"audio": {"transcript": texts.pop("audio")}} if "audio" in texts else {}
     message = {"role": "assistant", "content": None, "tool_calls": calls, **texts, **spoken}
     return {**reply, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 
 def _holds(value: JsonObject, key: str) -> bool:
-    """Returns whether the first choice of a reply holds a message, or a piece of one."""
+
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return isinstance(first, dict) and isinstance(first.get(key), dict)

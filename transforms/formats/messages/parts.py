@@ -49,7 +49,7 @@ FURTHER_CHOICE, PERHAPS_CHOICES = "further choice", "texts that are parts of a r
 """Types of parts that stand for what a message does not hold, or what is no word of it."""
 _NOT_DONE, _BAD_ARGS = "the call ", "the arguments of a call could not be read"
 """How parts begin that stand for the state of a call without a result, and for arguments that are no JSON."""
-_RUN, _RUN_RESULT = "code_execution", "code_execution_result"
+_RUN = "code_execution"
 _MARKS = {
     HIDDEN_TEXT: (CONTENT_OFF, "the words of a message are not in the log"),
     INTERIM: ("InterimResult", "a result of a call that goes on is left out"),
@@ -449,7 +449,7 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
             response = item.get("response") if snake(key) == "function_response" else None
             error = response.get("error") if isinstance(response, dict) else None
             given = result_of({**item, "error": error} if error else item)
-            if snake(key) == _RUN_RESULT:
+            if snake(key) == "code_execution_result":
                 outcome = str(item.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
                 ran = {"name": _RUN, "output": item.get("output"), "id": item.get("id")}
                 given = result_of({**ran, "is_error": outcome not in ("OUTCOME_OK", "1")})

@@ -95,15 +95,11 @@ _KEYS = key_set(
     "providerMetadata reasoning revisionId"
 )
 """Keys of messages in any spelling; another that may hold calls or words is not read."""
-_ITEM_KEYS = (
-    _KEYS
-    | {*VALUES}
-    | key_set(
-        "call_id arguments input namespace server_label tools results queries action actions code outputs "
-        "operation container_id caller agent pending_safety_checks acknowledged_safety_checks "
-        "approval_request_id metrics extra tools_added tools_removed"
-    )
-)
+_ITEM_KEYS = key_set(
+    "call_id arguments input namespace server_label tools results queries action actions code outputs "
+    "operation container_id caller agent pending_safety_checks acknowledged_safety_checks "
+    "approval_request_id metrics extra tools_added tools_removed"
+).union(_KEYS, VALUES)
 """Keys of items of Responses, which are calls and results."""
 _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, "retry-prompt": USER,
              "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,
@@ -142,7 +138,17 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[parts.Spa
         is_chat = is_parts or any(are_messages)
         messages = []
         for item, is_message in zip(value, are_messages, strict=True):
-            messages += read_message(item, role) if is_message else _element(item, role, depth + 1, is_chat)
+            kind = item.get("type") if isinstance(item, dict) else None
+            if is_message:
+                messages += read_message(item, role)
+            elif not is_chat or item in (None, "", {}, []) or isinstance(item, str | list):
+                messages += read_messages(item, role, depth + 1)
+            elif isinstance(kind, str) and kind not in _SKIPPED and _is_known(kind):
+                messages += read_messages([stated(item)], role, depth + 1)
+            elif kind not in _SKIPPED:
+                # Among messages, what is none is nobody's.
+                role_stated = kind if isinstance(kind, str) else None
+                messages.append(parts.SpanMessage(parts.UNKNOWN, stated_role=role_stated))
         return messages
     if not isinstance(value, dict) or value.get("type") in _SKIPPED:
         return []
@@ -188,21 +194,6 @@ def only_messages(value: JsonValue, role: str) -> list[parts.SpanMessage]:
         if not is_empty:
             return [parts.SpanMessage(parts.UNKNOWN)]
     return []
-
-
-def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[parts.SpanMessage]:
-    """Returns the messages in an element of a list; among messages, what is none is nobody's."""
-    if not is_chat or value in (None, "", {}, []) or isinstance(value, str | list):
-        return read_messages(value, role, depth)
-    if not isinstance(value, dict):
-        return [parts.SpanMessage(parts.UNKNOWN)]
-    value = stated(value)
-    kind = value.get("type")
-    if kind in _SKIPPED:
-        return []
-    if isinstance(kind, str) and _is_known(kind):
-        return read_messages([value], role, depth)
-    return [parts.SpanMessage(parts.UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
 
 
 def _is_pydantic(value: JsonObject) -> bool:
@@ -362,7 +353,6 @@ def _lacks_role(value: JsonObject) -> bool:
 
 
 def _finish(holder: JsonObject) -> str | None:
-    """Returns the finish reason that a message or its wrapper states, or the metadata of the reply."""
     about = as_object(holder.get("response_metadata"))
     given = stated_reason(about) or as_object(about.get("incomplete_details")).get("reason")
     reason = given or stated_reason(holder) or stated_reason(as_object(holder.get("generation_info")))
@@ -548,7 +538,7 @@ def read_history(text: str, role: str) -> list[parts.SpanMessage]:
             rest = text[len(known) :].lstrip()
             if rest == "]":
                 read = messages
-            elif rest[0] == "," and messages:
+            elif rest.startswith(",") and messages:
                 read = [*messages, *read_messages(f"[{rest[1:]}", role)]
             break
     if read is None:

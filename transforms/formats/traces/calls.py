@@ -1,6 +1,6 @@
 """Calls of a turn with their results: what models asked for and what tools did, each counted once."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from msgspec import Struct
@@ -14,6 +14,10 @@ from turnwise.transforms.formats.messages.kinds import AGENT, as_object
 from turnwise.transforms.formats.traces.dialect import text_at
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of, enclosing_tool
+
+_TOOL_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions",
+               "gcp.vertex.agent.llm_request")  # fmt: skip
+_MOST_LISTS = 16
 
 
 class TurnCall(Struct, eq=False):
@@ -170,7 +174,6 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
 
 
 def _likeness(asked: JsonObject | None, ran: JsonObject | None) -> int:
-    """Returns 2 for equal arguments, 1 if the tool's hold those that were asked for, and 0 for others."""
     if not asked or not ran:
         return 0
     return 2 if asked == ran else int(all(key in ran and ran[key] == asked[key] for key in asked))
@@ -275,7 +278,17 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
             same = first if is_one and _signs(first.step.output, step.output) else None
         if same is not None and same is not node:
             _join_doubles(node, same)
-    _mark_beside([node for node in models if not node.is_double and node.step.kind == "model"])
+    # Another writer, or a later record of the same writer, may state a model call beside it.
+    beside: dict[tuple[str, int], list[tuple[SpanNode, set[str]]]] = {}
+    for node in (node for node in models if not node.is_double and node.step.kind == "model"):
+        near = beside.setdefault((node.span.trace, id(node.parent)), [])
+        for first, scopes in near[-64:] if node.parent is not None else ():
+            if node.span.scope not in scopes and _is_same_call(first, node):
+                scopes.add(node.span.scope)
+                _join_doubles(node, first)
+                break
+        else:
+            near.append((node, set()))
 
 
 def _join_doubles(node: SpanNode, same: SpanNode) -> None:
@@ -289,20 +302,6 @@ def _join_doubles(node: SpanNode, same: SpanNode) -> None:
     if node.step.kind == "model" and node.step.output and asks(same):
         same.step.output = node.step.output
     same.step.fill(node.step)
-
-
-def _mark_beside(models: Sequence[SpanNode]) -> None:
-    """Marks a model call beside one that another writer, or a later record of the same writer, states."""
-    beside: dict[tuple[str, int], list[tuple[SpanNode, set[str]]]] = {}
-    for node in models:
-        near = beside.setdefault((node.span.trace, id(node.parent)), [])
-        for first, scopes in near[-64:] if node.parent is not None else ():
-            if node.span.scope not in scopes and _is_same_call(first, node):
-                scopes.add(node.span.scope)
-                _join_doubles(node, first)
-                break
-        else:
-            near.append((node, set()))
 
 
 def _is_same_call(other_node: SpanNode, other: SpanNode) -> bool:
@@ -366,22 +365,23 @@ def join_events(nodes: Iterable[SpanNode]) -> None:
             start.span.end = 0
 
 
-_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
-_REQUEST = "gcp.vertex.agent.llm_request"
-
-
 def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
     """Returns the tools of a conversation's model calls, each name once; equal declarations are read once."""
     declarations: list[JsonValue] = []
     seen: set[str] = set()
-    askers = (node.span.attributes for node in nodes if node.step.kind in ("model", "agent"))
-    for stated in (stated for held in askers for stated in _stated(held)):
-        if (key := str(stated)) not in seen and len(seen) < 16:
-            seen.add(key)
-            listed = loaded(stated)
-            if isinstance(listed, dict):
-                listed = as_object(listed.get("config")).get("tools")
-            for held in map(loaded, listed if isinstance(listed, list) else ()):
+    for attributes in (node.span.attributes for node in nodes if node.step.kind in ("model", "agent")):
+        stated = [attributes[key] for key in _TOOL_LISTS if attributes.get(key)]
+        for prefix in ("llm.tools.", "llm.request.functions."):
+            if f"{prefix}0.name" in attributes or f"{prefix}0.tool.json_schema" in attributes:
+                stated.append(numbered(attributes, prefix))
+        for listed in stated:
+            if str(listed) in seen or len(seen) >= _MOST_LISTS:
+                continue
+            seen.add(str(listed))
+            tools = loaded(listed)
+            if isinstance(tools, dict):
+                tools = as_object(tools.get("config")).get("tools")
+            for held in map(loaded, tools if isinstance(tools, list) else ()):
                 inner = as_object(held).get("tool")
                 if isinstance(inner, dict) and "json_schema" in inner:
                     held = loaded(inner["json_schema"])
@@ -389,12 +389,3 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
                     held = {**held, "parameters": loaded(held["parameters"])}
                 declarations.append(held)
     return declared_tools(declarations)
-
-
-def _stated(held: JsonObject) -> Iterator[JsonValue]:
-    yield from (held[key] for key in _LISTS if held.get(key))
-    if _REQUEST in held:
-        yield held[_REQUEST]
-    for prefix in ("llm.tools.", "llm.request.functions."):
-        if f"{prefix}0.name" in held or f"{prefix}0.tool.json_schema" in held:
-            yield numbered(held, prefix)

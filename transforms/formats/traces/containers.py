@@ -47,15 +47,14 @@ def _holders(record: JsonObject) -> list[JsonObject]:
 )  # fmt: skip
 def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of an export; of log records, one each for the span that they name."""
-    for holder in _holders(record):
-        for resource in _objects_at(holder, _RESOURCES):
-            held = resource.get("resource")
-            service = key_values(held.get("attributes")) if isinstance(held, dict) else {}
-            for scoped in _objects_at(resource, _SCOPES):
-                scopes = (as_object(scoped.get(key)).get("name") for key in _SCOPE)
-                scope = next((name for name in scopes if name and isinstance(name, str)), "")
-                for span in _objects_at(scoped, ("spans", "logRecords", "log_records")):
-                    yield _span(span, scope, service)
+    for resource in (held for holder in _holders(record) for held in _objects_at(holder, _RESOURCES)):
+        about = resource.get("resource")
+        service = key_values(about.get("attributes")) if isinstance(about, dict) else {}
+        for scoped in _objects_at(resource, _SCOPES):
+            scopes = (as_object(scoped.get(key)).get("name") for key in _SCOPE)
+            scope = next((name for name in scopes if name and isinstance(name, str)), "")
+            for span in _objects_at(scoped, ("spans", "logRecords", "log_records")):
+                yield _span(span, scope, service)
 
 
 def _objects_at(holder: JsonObject, keys: tuple[str, ...]) -> Iterator[JsonObject]:
@@ -110,7 +109,6 @@ _FLAT_SCOPES = ("scope", "instrumentationScope", "instrumentationLibrary", "inst
 _FLAT_RESOURCES = ("resource", "ResourceAttributes", "resource_attributes")
 _FLAT_NAMES = ("name", "SpanName", "span_name", "operationName")
 _MESSAGES = ("description", "message", "StatusMessage", "status_message")
-_KIND = "openinference.span.kind"
 _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
 
@@ -145,7 +143,6 @@ def _listed(record: JsonObject) -> list[JsonObject]:
     is_list=_is_span,
 )  # fmt: skip
 def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
-    """Yields the spans of a record, which is one span or a list of them."""
     shared = as_text(first_of(record, ("session_id", "sessionId")))
     # The head of an MLflow trace names session, user, version and case; its tags may, too.
     info = as_object(record.get("info"))
@@ -182,7 +179,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     name, kind = as_text(first_of(held, _FLAT_NAMES)) or "", held.get("span_kind")
     span = TraceSpan(*ids, as_id(parent), name, start, as_nanos(first_of(held, _END_TIMES)) or lasted)
     # Phoenix states the kind beside the attributes.
-    span.attributes = {**({_KIND: kind} if kind in _KINDS else {}), **_dotted(attributes)}
+    span.attributes = {**({"openinference.span.kind": kind} if kind in _KINDS else {}), **_dotted(attributes)}
     span.events = list(map(_event, objects_in(events)))
     span.error = code == 2 or str(code).upper() in ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR")
     span.message = message if isinstance(message, str) else ""
@@ -258,7 +255,18 @@ def _langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the observations of a record as spans; what its trace states is a span above them."""
     listed = record.get("data")
     if isinstance(listed, list) and "type" not in record:
-        yield from _page(objects_in(listed), as_object(record.get("meta")))
+        rows, meta = objects_in(listed), as_object(record.get("meta"))
+        page, pages = as_count(meta.get("page")), as_count(meta.get("totalPages"))
+        spans = [span for row in rows for span in _langfuse_spans(row)]
+        if page is not None and pages is not None and rows and _is_observation(rows[0]):
+            # A trace at the edge of a page may go on on the page beside it.
+            for span in spans:
+                span.page = f"page {page}"
+            if page > 1:
+                spans[0].listed = [f"page {page - 1}"]
+            if page < pages:
+                spans[-1].listed = [*spans[-1].listed, f"page {page + 1}"]
+        yield from spans
         return
     inner = record.get("trace")
     trace = inner if isinstance(inner, dict) else record
@@ -274,20 +282,6 @@ def _langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
         yield root
         for held in objects_in(observations):
             yield _observation_span(held, root.trace)
-
-
-def _page(rows: list[JsonObject], meta: JsonObject) -> list[TraceSpan]:
-    """Returns the spans of a page of rows; a trace at its edge may go on on the page beside it."""
-    page, pages = as_count(meta.get("page")), as_count(meta.get("totalPages"))
-    spans = [span for row in rows for span in _langfuse_spans(row)]
-    if page is not None and pages is not None and rows and _is_observation(rows[0]):
-        for span in spans:
-            span.page = f"page {page}"
-        if page > 1:
-            spans[0].listed = [f"page {page - 1}"]
-        if page < pages:
-            spans[-1].listed = [*spans[-1].listed, f"page {page + 1}"]
-    return spans
 
 
 def _root(trace: JsonObject) -> TraceSpan:
@@ -331,11 +325,8 @@ def _environment(held: JsonObject) -> JsonObject:
 
 # The trace export of the OpenAI Agents SDK.
 
-_OBJECTS = ("trace", "trace.span")
-
 
 def _data_of(record: JsonObject) -> list[JsonObject]:
-    """Returns the objects of a batch, or the record, which is one of them."""
     data = record.get("data")
     return objects_in(data) if isinstance(data, list) else [record]
 
@@ -343,7 +334,7 @@ def _data_of(record: JsonObject) -> list[JsonObject]:
 # For example {"object": "trace.span", "trace_id": "1", "id": "2", "span_data": {"type": "function", ...}}
 @register_export(
     "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
-    lambda record: any(held.get("object") in _OBJECTS for held in _data_of(record)),
+    lambda record: any(held.get("object") in ("trace", "trace.span") for held in _data_of(record)),
     ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
 )  # fmt: skip
 def _agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
@@ -388,10 +379,17 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
         ids = [step.rpartition("Z")[2] for step in steps]
         run_id, error = as_id(record.get("id")) or (ids[-1] if ids else ""), record.get("error")
         extra, outputs = as_object(loaded(record.get("extra"))), loaded(record.get("outputs"))
-        named = as_object(loaded(extra.get("metadata")))
+        named, inputs = as_object(loaded(extra.get("metadata"))), loaded(record.get("inputs"))
+        texts = inputs["prompts"] if isinstance(inputs, dict) and inputs.keys() == {"prompts"} else None
+        first = texts[0] if isinstance(texts, list) and texts else None
+        if isinstance(first, str) and first.startswith(("Human: ", "System: ")):
+            # A prompt spells a chat, whose messages its parent holds, as one text.
+            is_short = first.startswith("Human: ") and "\n" not in first
+            message = {"role": "user", "content": first.removeprefix("Human: ")}
+            inputs = {"messages": [message]} if is_short else None
         stated = {
             "langsmith.span.kind": record.get("run_type"),
-            "langsmith.inputs": _inputs(loaded(record.get("inputs"))),
+            "langsmith.inputs": inputs,
             "langsmith.outputs": outputs,
             "langsmith.usage": _usage(record, outputs),
             RUNNING: record.get("status") == "pending" or None,
@@ -413,17 +411,8 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
         yield from _langsmith_spans({"run_type": None, **run})
 
 
-def _inputs(inputs: JsonValue) -> JsonValue:
-    """Returns the inputs without a prompt that spells a chat as one text, whose messages its parent holds."""
-    texts = inputs["prompts"] if isinstance(inputs, dict) and inputs.keys() == {"prompts"} else None
-    first = texts[0] if isinstance(texts, list) and texts else None
-    if isinstance(first, str) and first.startswith("Human: ") and "\n" not in first:
-        return {"messages": [{"role": "user", "content": first.removeprefix("Human: ")}]}
-    return None if isinstance(first, str) and first.startswith(("Human: ", "System: ")) else inputs
-
-
 def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
-    """Returns the tokens of a run, or of the reply in its outputs."""
+
     holders: list[JsonValue] = [outputs]
     if isinstance(outputs, dict):
         message = outputs.get("generations")
@@ -591,9 +580,14 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     is_truncated = truncated in (True, 1) or (isinstance(truncated, str) and truncated.lower() == "true")
     length = round(total * 1e6) if is_end and total is not None and 0 <= total < 1e12 else 0
     invocation, session = as_id(record.get("invocation_id")), as_id(record.get("session_id"))
-    group, trace = invocation or session, as_id(record.get("trace_id"))
+    trace, event_id = as_id(record.get("trace_id")), as_id(record.get("event_id"))
     # Words to the user are those of the invocation, which may say several things.
-    suffix = f"@{time:020}{as_id(record.get('event_id'))}" if kind == "AGENT_RESPONSE" else ""
+    suffix = f"@{time:020}{event_id}" if kind == "AGENT_RESPONSE" else ""
+    span_id = as_id(record.get("span_id")) or event_id or as_text(record.get("timestamp")) or kind
+    span_id = f"{kind.partition('_')[0]}:{span_id}"
+    if kind.startswith("INVOCATION_") or kind in ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE"):
+        # One span stands for an invocation; model and tool calls have those of their rows.
+        span_id = invocation or session
     message, identity = record.get("error_message"), stated_identity(_OF_AGENT_EVENTS, record)
     columns = {"content": "content", "parts": "content_parts", "attributes": "attributes"}
     row = {key: loaded(record.get(column)) for key, column in columns.items()}
@@ -607,15 +601,7 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     # After an AgentTool, the end of its call names another parent than the start.
     parent = "" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id"))
     times = max(time - length, 0), time if is_end else 0
-    span = TraceSpan(trace, _id(record, kind, group), parent, kind, *times, attributes)
+    span = TraceSpan(trace, span_id, parent, kind, *times, attributes)
     span.error = record.get("status") == "ERROR" or kind.endswith("_ERROR")
     span.message, span.dropped = message if isinstance(message, str) else "", int(is_truncated)
     yield span
-
-
-def _id(record: JsonObject, kind: str, group: str) -> str:
-    """Returns the id of the span: one for an invocation, those of the rows for model and tool calls."""
-    if kind.startswith("INVOCATION_") or kind in ("USER_MESSAGE_RECEIVED", "AGENT_RESPONSE"):
-        return group
-    event_id = as_id(record.get("span_id")) or as_id(record.get("event_id"))
-    return f"{kind.partition('_')[0]}:{event_id or as_text(record.get('timestamp')) or kind}"

@@ -162,10 +162,11 @@ _LOOKS_LIKE_WORK = key_set(
     "gen_ai llm openinference traceloop langsmith langfuse mlflow ai adk_events claude lk haystack "
     "braintrust weave wandb crewai autogen dspy"
 )
-_NOISE = key_set(
+NOISE = key_set(
     "http url user_agent net network server client peer tls dns asgi db redis rpc grpc messaging faas aws "
     "cloudevents graphql mcp"
 )
+"""First words of the keys of spans of HTTP, a database or the like."""
 
 
 def words_of(span: TraceSpan) -> frozenset[str]:
@@ -179,12 +180,6 @@ def words_of(span: TraceSpan) -> frozenset[str]:
 @lru_cache(maxsize=512)
 def _first_words(keys: tuple[str, ...]) -> frozenset[str]:
     return frozenset(key.partition(".")[0] for key in keys)
-
-
-def is_noise(span: TraceSpan, words: frozenset[str]) -> bool:
-    """Returns whether a span with such first words is of HTTP, a database or the like, or a log record."""
-    is_known = span.is_log or not words.isdisjoint(_NOISE)
-    return is_known and not looks_like_work(span, words)
 
 
 def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
@@ -202,7 +197,6 @@ _HOLDERS = (
     *("langsmith.metadata.", "traceloop.association.properties.", "ai.telemetry.metadata.", "metadata."),
     *("ai.settings.context.", "mlflow.trace.", "langfuse.trace.metadata.", "langfuse.observation.metadata."),
 )
-_USERS = ("user.id", "enduser.id", "langfuse.user.id")
 _USER_NAMES = ("user_id", "userId", "langfuse_user_id", "langfuseUserId", "mlflow.trace.user")
 _TAGS = ("tag.tags", "langfuse.trace.tags", "langsmith.span.tags", "ai.telemetry.metadata.tags")
 ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
@@ -221,7 +215,7 @@ def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
 
 def user_of(span: TraceSpan) -> str | None:
     """Returns the id of the user that a span names; None: it names none."""
-    name = text_at(span.attributes, *_USERS)
+    name = text_at(span.attributes, "user.id", "enduser.id", "langfuse.user.id")
     if name is None and not words_of(span).isdisjoint(_WITH_METADATA):
         name = text_at(metadata_of(span.attributes), *_USER_NAMES)
     return name
@@ -243,16 +237,15 @@ def metadata_of(attributes: JsonObject) -> JsonObject:
 
 def tags_of(span: TraceSpan, words: frozenset[str]) -> list[str]:
     """Returns the tags that a span with such first words of its keys names."""
-    stated = (span.attributes.get(key) for key in (() if words.isdisjoint(_WITH_METADATA) else _TAGS))
-    return next(filter(None, map(_tags, stated)), [])
-
-
-def _tags(value: JsonValue) -> list[str]:
-    value = loaded(value)
-    if isinstance(value, str):
-        value = [item.strip() for item in value.split(",") if item.strip()]
-    texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-    return [item for item in texts if not item.startswith(("seq:step:", "graph:step:", "map:key:"))]
+    for key in () if words.isdisjoint(_WITH_METADATA) else _TAGS:
+        value = loaded(span.attributes.get(key))
+        if isinstance(value, str):
+            value = [item.strip() for item in value.split(",") if item.strip()]
+        texts = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        tags = [item for item in texts if not item.startswith(("seq:step:", "graph:step:", "map:key:"))]
+        if tags:
+            return tags
+    return []
 
 
 _DUMPED = frozenset(("content", "kwargs", "data"))

@@ -27,7 +27,6 @@ from turnwise.transforms.formats.traces.dialect import (
     add_result,
     json_messages_at,
     kind_at,
-    looks_like_work,
     messages_at,
     only_messages_at,
     tags_of,
@@ -64,7 +63,6 @@ _GEN_AI_NAMES = {
 _OF_MODEL = re.compile(r"gen_ai\.(choice|client(\.inference)?\.operation\.details|(.*\.)?message)", re.DOTALL)
 _EVENT_BODY = "gen_ai.event.content"
 """Attribute in which Azure's SDKs hold the body of an event."""
-_CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
 def _read_standard(span: TraceSpan, step: SpanStep) -> None:
@@ -90,26 +88,22 @@ def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     reason = reasons[-1] if isinstance(reasons, list) and reasons else reasons
     step.finish = (reason.removeprefix("FinishReason.") if isinstance(reason, str) else None) or None
     if step.kind == "tool":
-        _add_tool(held, step)
+        step.call_id = text_at(held, "gen_ai.tool.call.id")
+        step.args = value_at(held, "gen_ai.tool.call.arguments", "input", "gen_ai.prompt")
+        if isinstance(step.args, dict) and "input_str" in step.args:
+            step.args = parts.call_arguments(step.args)
+        result = value_at(held, "gen_ai.tool.call.result", "output", "gen_ai.completion")
+        if step.input and step.args is None:
+            call = next((call for message in step.input for call in message.calls), None)
+            step.args = loaded(call.args if call else _first_content(step.input))
+        if result is None and step.output:
+            result = _first_content(step.output)
+        add_result(step, result)
+        if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
+            step.error = True
+        step.input = step.output = None
     elif step.kind != "agent":
         step.usage = usage_at(held, "gen_ai.usage.")
-
-
-def _add_tool(held: JsonObject, step: SpanStep) -> None:
-    step.call_id = text_at(held, "gen_ai.tool.call.id")
-    step.args = value_at(held, "gen_ai.tool.call.arguments", "input", "gen_ai.prompt")
-    if isinstance(step.args, dict) and "input_str" in step.args:
-        step.args = parts.call_arguments(step.args)
-    result = value_at(held, "gen_ai.tool.call.result", "output", "gen_ai.completion")
-    if step.input and step.args is None:
-        call = next((call for message in step.input for call in message.calls), None)
-        step.args = loaded(call.args if call else _first_content(step.input))
-    if result is None and step.output:
-        result = _first_content(step.output)
-    add_result(step, result)
-    if "error" in (held.get("gen_ai.tool.status"), held.get("tool.status")):
-        step.error = True
-    step.input = step.output = None
 
 
 def _first_content(messages: list[parts.SpanMessage]) -> JsonValue:
@@ -140,30 +134,27 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
         step.output = step.output or _first_choice(output)
     elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
-    elif name == _CHOICE and not held.get("index"):
-        if added := _message(name, held):
-            step.output = _with_choice(step.output or [], added)
-        else:
+    elif name == "gen_ai.choice" and not held.get("index"):
+        added, before = _message(name, held), step.output or []
+        if not added:
             # The last piece of a streamed reply may state nothing but why it ended.
-            spellings.add_finish(step.output or [], held)
-    elif name == _PROMPT:
+            spellings.add_finish(before, held)
+        elif len(before) != 1 or len(added) != 1 or before[0].finish:
+            step.output = [*before, *added]
+        else:
+            # It is a piece of the reply while no finish reason was stated.
+            begun, other = before[0], added[0]
+            role = begun.role if begun.role == parts.UNKNOWN else other.role
+            texts = ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else []
+            whole = parts.SpanMessage(role, texts, finish=other.finish)
+            whole.stated_role = begun.stated_role or other.stated_role
+            for field in ("calls", "results", "parts", "keys"):
+                setattr(whole, field, [*getattr(begun, field), *getattr(other, field)])
+            step.output = [whole]
+    elif name == "gen_ai.content.prompt":
         step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
-    elif name == _COMPLETION:
+    elif name == "gen_ai.content.completion":
         step.output = step.output or messages_at(held.get("gen_ai.completion"), AGENT)
-
-
-def _with_choice(before: list[parts.SpanMessage], added: list[parts.SpanMessage]) -> list[parts.SpanMessage]:
-    """Returns a reply with one more event of its choice: a piece of it while no finish reason was stated."""
-    if len(before) != 1 or len(added) != 1 or before[0].finish:
-        return [*before, *added]
-    begun, other = before[0], added[0]
-    role = begun.role if begun.role == parts.UNKNOWN else other.role
-    texts = ["".join((*begun.texts, *other.texts))] if begun.texts or other.texts else []
-    whole = parts.SpanMessage(role, texts, finish=other.finish)
-    whole.stated_role = begun.stated_role or other.stated_role
-    for name in ("calls", "results", "parts", "keys"):
-        setattr(whole, name, [*getattr(begun, name), *getattr(other, name)])
-    return [whole]
 
 
 def _first_choice(messages: list[parts.SpanMessage] | None) -> list[parts.SpanMessage] | None:
@@ -207,28 +198,25 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
         add_result(step, value_at(held, "traceloop.entity.output"))
     elif step.kind in ("agent", "chain"):
         step.name = text_at(held, *_ENTITY_NAMES)
-        step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
+        given = value_at(held, "traceloop.entity.input")
+        if isinstance(given, dict) and given.keys() & {"args", "kwargs"} and "inputs" not in given:
+            # Of the arguments of a function the only text, of which nothing else can be meant.
+            placed = given.get("args")
+            values = (*(placed if isinstance(placed, list) else ()), *as_object(given.get("kwargs")).values())
+            texts = [item for item in values if isinstance(item, str)]
+            given = texts[0] if len(texts) == 1 else None
+        step.input = json_messages_at(given, USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif any(key.startswith(_NUMBERED) for key in held):
-        given, back = (numbered(held, prefix) for prefix in _NUMBERED)
-        for message in objects_in([*given, *back]):
+        asked, back = (numbered(held, prefix) for prefix in _NUMBERED)
+        for message in objects_in([*asked, *back]):
             # A content may spell a list of parts, of any type; results may be any list.
             spelt = loaded(message.get("content")) if message.get("role") != TOOL else None
             if isinstance(spelt, list) and spelt and all(isinstance(p, dict) and "type" in p for p in spelt):
                 message["content"] = spelt
-        step.input = spellings.only_messages(given, USER) or None
+        step.input = spellings.only_messages(asked, USER) or None
         step.output = _first_choice(spellings.only_messages(back, AGENT) or None)
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
-
-
-def _inputs(value: JsonValue) -> JsonValue:
-    """Returns what a function was given: of arguments the only text, of which nothing else can be meant."""
-    if not isinstance(value, dict) or not value.keys() & {"args", "kwargs"} or "inputs" in value:
-        return value
-    placed, named = value.get("args"), value.get("kwargs")
-    given = [*(placed if isinstance(placed, list) else ()), *as_object(named).values()]
-    texts = [item for item in given if isinstance(item, str)]
-    return texts[0] if len(texts) == 1 else None
 
 
 # OpenInference (Arize Phoenix).
@@ -312,28 +300,26 @@ def _reply(held: JsonObject) -> list[parts.SpanMessage]:
 def _read_llo(span: TraceSpan, step: SpanStep) -> None:
     for event in span.events:
         body = event.body
-        if isinstance(body, dict) and body and body.keys() <= {"input", "output"}:
-            _add(_content(body.get("input")), _content(body.get("output")), step)
-            if not span.is_log and not span.attributes.keys() <= {"event.name", "session.id"}:
-                step.kind = None
-
-
-def _add(entered: JsonValue, left: JsonValue, step: SpanStep) -> None:
-    """Adds what a record says; what it is, is told by the shape of its output."""
-    if isinstance(left, dict) and left.get("type") == "tool":
-        step.kind, step.args = "tool", entered
-        name, call_id = left.get("name"), left.get("tool_call_id")
-        step.name = name if isinstance(name, str) else None
-        step.call_id = call_id if isinstance(call_id, str) else None
-        add_result(step, left)
-    elif isinstance(left, dict) and "generations" in left:
-        step.kind = "model"
-        step.input, step.output = messages_at(entered, USER), messages_at(left["generations"], AGENT)
-    elif left == "__end__" or (isinstance(entered, dict) and "remaining_steps" in entered):
-        step.kind = "other"
-    else:
-        step.kind = "chain"
-        step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
+        if not (isinstance(body, dict) and body and body.keys() <= {"input", "output"}):
+            continue
+        # What the record is, is told by the shape of its output.
+        entered, left = (_content(body.get(side)) for side in ("input", "output"))
+        if isinstance(left, dict) and left.get("type") == "tool":
+            step.kind, step.args = "tool", entered
+            name, call_id = left.get("name"), left.get("tool_call_id")
+            step.name = name if isinstance(name, str) else None
+            step.call_id = call_id if isinstance(call_id, str) else None
+            add_result(step, left)
+        elif isinstance(left, dict) and "generations" in left:
+            step.kind = "model"
+            step.input, step.output = messages_at(entered, USER), messages_at(left["generations"], AGENT)
+        elif left == "__end__" or (isinstance(entered, dict) and "remaining_steps" in entered):
+            step.kind = "other"
+        else:
+            step.kind = "chain"
+            step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
+        if not span.is_log and not span.attributes.keys() <= {"event.name", "session.id"}:
+            step.kind = None
 
 
 def _content(side: JsonValue) -> JsonValue:
@@ -399,7 +385,7 @@ def _reader(
             # MLflow states the name apart for LlamaIndex; DSPy calls a span `Tool.NAME`.
             named = loaded(held.get("name")) if "mlflow.spanType" in held else None
             named = named if isinstance(named, str) and named else span.name.removeprefix("Tool.")
-            step.name = text_at(held, *_OF_TOOLS) or named or None
+            step.name = text_at(held, "gen_ai.tool.name", "tool.name") or named or None
         entered, left = value_at(held, *given), value_at(held, *back)
         if entered == {"content": "role"}:
             # LangSmith's wrapper of the Claude Agent SDK writes it of all model calls but the first.
@@ -427,13 +413,11 @@ def _reader(
 
 
 def _message_of(value: JsonValue) -> parts.SpanMessage | None:
-    """Returns the message that a list of one message holds."""
     is_one = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "role" in value[0]
     messages = json_messages_at(value, USER) if is_one else None
     return messages[0] if messages and len(messages) == 1 else None
 
 
-_OF_TOOLS = ("gen_ai.tool.name", "tool.name")
 _LANGSMITH = _reader(
     _OF_LANGSMITH, ("langsmith.inputs", "gen_ai.prompt"), ("langsmith.outputs", "gen_ai.completion"),
     ("gen_ai.response.model", "gen_ai.request.model"), "langsmith.usage",
@@ -622,42 +606,38 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
     # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
     if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
         step.error = span.message or NO_END
-    for name, row in sorted(rows.items()):
-        _add_row(name.partition("@")[0], row, step)
+    for key, row in sorted(rows.items()):
+        name, content = key.partition("@")[0], row.get("content")
+        held = content if isinstance(content, dict) else {}
+        if row.get("is_truncated") and name in _SAID:
+            cut = [*(step.output or ()), parts.SpanMessage(AGENT, parts=[CUT])]
+            step.output = None if name == _SAID[0] else cut
+        elif name == "USER_MESSAGE_RECEIVED":
+            given = [part.get("text") for part in objects_in(row.get("parts"))]
+            summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
+            text = "\n".join(words for words in given if isinstance(words, str) and words) or summary
+            step.user = None if text is None or text.startswith("Function response:") else text
+        elif name.startswith("TOOL_"):
+            step.name = text_at(held, "tool") or step.name
+            step.args = step.args if step.args is not None else value_at(held, "args")
+            if name == "TOOL_COMPLETED" and "result" in held:
+                step.result, step.has_result = value_at(held, "result"), True
+        elif name in ("LLM_RESPONSE", "AGENT_RESPONSE"):
+            response = first_of(held, ("response", "text"))
+            response = content if response is None else response
+            if isinstance(response, dict):
+                response = text_at(response, "text_summary", "text")
+            if isinstance(response, str) and response:
+                step.asks_calls = step.asks_calls or _CALL.search(response) is not None
+                texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
+                if texts:
+                    step.output = [*(step.output or ()), parts.SpanMessage(AGENT, texts)]
+            step.usage = step.usage or usage_at(held.get("usage"))
+        elif name == "AGENT_TRANSFER":
+            step.target = text_at(held, "to_agent", "target_agent", "agent_name")
     if step.kind == "tool" and len(rows) == 1:
         # After an AgentTool, the end of the call has another span than its start.
         step.event = "start" if "TOOL_STARTING" in rows else "end"
-
-
-def _add_row(name: str, row: JsonObject, step: SpanStep) -> None:
-    content = row.get("content")
-    held = content if isinstance(content, dict) else {}
-    if row.get("is_truncated") and name in _SAID:
-        step.output = (
-            None if name == _SAID[0] else [*(step.output or ()), parts.SpanMessage(AGENT, parts=[CUT])]
-        )
-    elif name == "USER_MESSAGE_RECEIVED":
-        texts = [part["text"] for part in objects_in(row.get("parts")) if isinstance(part.get("text"), str)]
-        summary = text_at(held, "text_summary", "text") or (content if isinstance(content, str) else None)
-        text = "\n".join(filter(None, texts)) or summary
-        step.user = None if text is None or text.startswith("Function response:") else text
-    elif name.startswith("TOOL_"):
-        step.name = text_at(held, "tool") or step.name
-        step.args = step.args if step.args is not None else value_at(held, "args")
-        if name == "TOOL_COMPLETED" and "result" in held:
-            step.result, step.has_result = value_at(held, "result"), True
-    elif name in ("LLM_RESPONSE", "AGENT_RESPONSE"):
-        response = first_of(held, ("response", "text"))
-        response = content if response is None else response
-        if isinstance(response, dict):
-            response = text_at(response, "text_summary", "text")
-        if isinstance(response, str) and response:
-            step.asks_calls = step.asks_calls or _CALL.search(response) is not None
-            texts = _TEXT.findall(response) or ([] if response.startswith("call: ") else [response])
-            step.output = [*(step.output or ()), parts.SpanMessage(AGENT, texts)] if texts else step.output
-        step.usage = step.usage or usage_at(held.get("usage"))
-    elif name == "AGENT_TRANSFER":
-        step.target = text_at(held, "to_agent", "target_agent", "agent_name")
 
 
 # google-adk's own spans.
@@ -687,17 +667,11 @@ def _read_adk(span: TraceSpan, step: SpanStep) -> None:
         if result is not None and result not in _HIDDEN:
             step.result, step.has_result = result, True
         return
-    step.input = only_messages_at(_stated(held.get(f"{_SCOPE}.llm_request")), USER)
-    response = _stated(held.get(f"{_SCOPE}.llm_response"))
-    step.output = json_messages_at(response, AGENT)
-    if isinstance(response, dict):
-        step.finish = text_at(response, "finish_reason")
-
-
-def _stated(value: JsonValue) -> JsonValue:
-    """Returns what an attribute spells; None where its content was not captured."""
-    value = loaded(value)
-    return None if value in _HIDDEN else value
+    request, response = (loaded(held.get(f"{_SCOPE}.llm_{half}")) for half in ("request", "response"))
+    step.input = None if request in _HIDDEN else only_messages_at(request, USER)
+    if response not in _HIDDEN:
+        step.output = json_messages_at(response, AGENT)
+        step.finish = text_at(response, "finish_reason") if isinstance(response, dict) else None
 
 
 DIALECTS = [
@@ -748,8 +722,18 @@ def read_span(span: TraceSpan) -> SpanStep:
         step.tags = step.tags or tags_of(span, words)
     if step.kind == "tool" and step.name in _MERGED:
         step.kind = "other"
+    output = step.output or []
     if step.kind == "model":
-        _read_reply(span, step)
+        # A span that is marked as a model's is a function around it where its output is the request alone, or
+        # where it is a private function without an output.
+        is_helper = not output and span.name.rpartition(".")[2].startswith("_")
+        if any(message.role == SYSTEM or message.is_users for message in output):
+            # The output repeats the request.
+            last = max(index for index, message in enumerate(output) if message.role != AGENT)
+            step.output = output[last + 1 :] or None
+            is_helper = step.output is None
+        if is_helper and not (span.error or step.usage is not None or step.response_id):
+            step.kind = None
     if step.usage is not None and not (step.usage.input_tokens or step.usage.output_tokens):
         # No request has no tokens: the writer did not know them.
         step.usage = None
@@ -763,21 +747,6 @@ def read_span(span: TraceSpan) -> SpanStep:
 
 
 _EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
-
-
-def _read_reply(span: TraceSpan, step: SpanStep) -> None:
-    """Leaves the reply alone of an output that repeats the request."""
-    # A span that is marked as a model's is a function around it where its output is the request alone, or
-    # where it is a private function without an output.
-    output = step.output or []
-    if any(message.role == SYSTEM or message.is_users for message in output):
-        last = max(index for index, message in enumerate(output) if message.role != AGENT)
-        step.output = output[last + 1 :] or None
-        is_helper = step.output is None
-    else:
-        is_helper = not output and span.name.rpartition(".")[2].startswith("_")
-    if is_helper and not (span.error or step.usage is not None or step.response_id):
-        step.kind = None
 
 
 @lru_cache(maxsize=4096)
@@ -803,8 +772,3 @@ def kind_of(span: TraceSpan) -> Kind | None:
     events = [SpanEvent(event.name) if event.name.startswith("gen_ai.") else event for event in span.events]
     return read_span(TraceSpan(span.trace, span.id, span.parent, span.name, span.start, span.end, attributes,
                                events, scope=span.scope, is_log=span.is_log)).kind  # fmt: skip
-
-
-def is_foreign(span: TraceSpan) -> bool:
-    """Returns whether a span looks like one of an agent's, and no dialect reads it."""
-    return looks_like_work(span, words_of(span)) and not read_span(span).dialects

@@ -43,7 +43,7 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
         start: Nanoseconds since the epoch; 0: not stated.
         end: Nanoseconds since the epoch; 0: not stated, or cut off.
         error: Whether its status is an error, of which `message` is the text.
-        resource: Attributes of the resource; in a part of a trace only those of `of_service`.
+        resource: Attributes of the resource; in a part of a trace only names of services, versions, cases.
         dropped: Number of attributes and events that limits dropped or cut.
         is_local: Whether its parent is known to be of the same process, so that a missing one is lost.
         listed: Ids of other spans, and pages, that the export says belong to the trace.
@@ -145,7 +145,6 @@ _DROPPED = (
     *("dropped_attributes", "dropped_events", "otel.dropped_attributes_count", "otel.dropped_events_count"),
 )
 _PAIRS = (("key", "value"), ("Key", "Value"), ("name", "value"), ("k", "v"))
-_SERVICE = ("service.", "deployment.", "app.version", "app_version", "eval_", "turnwise.")
 
 
 def as_id(value: JsonValue) -> str:
@@ -260,19 +259,12 @@ def key_values(pairs: JsonValue) -> JsonObject:
 
 
 def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
-    """Returns the key and the value that an element of a list of attributes spells; None: it spells none."""
     if isinstance(value, dict):
         keys = next((pair for pair in _PAIRS if pair[0] in value), None)
         only = next(iter(value.items())) if len(value) == 1 else None
         value = [value[keys[0]], value.get(keys[1])] if keys else only
     is_pair = isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str)
     return (value[0], value[1]) if is_pair and value else None
-
-
-def of_service(attributes: JsonObject) -> JsonObject:
-    """Returns the attributes of a resource that name services, versions, environments and eval cases."""
-    named = ((key, value) for key, value in attributes.items() if key.startswith(_SERVICE))
-    return {key: value for key, value in named if isinstance(value, str | int | float)}
 
 
 def loaded(value: JsonValue) -> JsonValue:

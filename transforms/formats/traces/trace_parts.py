@@ -19,11 +19,11 @@ from turnwise.transforms.formats.traces.span import (
     RUNNING,
     TraceSpan,
     as_id,
-    of_service,
 )
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
 _STATED = (key for path, names in OF_SPANS if path == "attributes" for keys in names for key in keys)
+_SERVICE = ("service.", "deployment.", "app.version", "app_version", "eval_", "turnwise.")
 _KEPT = (RUNNING, INVOCATION, *_STATED)
 
 
@@ -79,14 +79,34 @@ def _split(
             continue
         # What stands where the config says: in the span, in its resource, or in the record.
         if any(settings.identity):
-            stated = {"attributes": span.attributes, "resource": span.resource}
-            places = [*stated.values(), stated, dialect.metadata_of(span.attributes), record]
+            whole = {"attributes": span.attributes, "resource": span.resource}
+            places = [*whole.values(), whole, dialect.metadata_of(span.attributes), record]
             named = zip(KEYS, identity_at(settings.identity, places), strict=True)
             span.attributes = {**span.attributes, **{key: text for key, text in named if text}}
         if span.resource is not resource:
-            resource, service = span.resource, of_service(span.resource)
+            resource = span.resource
+            of_service = ((key, value) for key, value in resource.items() if key.startswith(_SERVICE))
+            service = {key: value for key, value in of_service if isinstance(value, str | int | float)}
         span.resource = service
-        _add(parts.setdefault(span.trace, TracePart(span.trace)), span)
+        span.attributes = stated(span.attributes)
+        for event in span.events:
+            event.attributes = stated(event.attributes)
+        part, words = parts.setdefault(span.trace, TracePart(span.trace)), dialect.words_of(span)
+        part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
+        part.has_root = part.has_root or not (span.parent or span.is_log)
+        span.trace = ""
+        part.turnwise_spans.append(span)
+        if dialects.says_something(span, words):
+            if conversation := dialect.conversation_of(span, words):
+                part.conversations[span.id] = conversation
+            continue
+        is_work = dialect.looks_like_work(span, words)
+        part.has_noise = part.has_noise or (
+            not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
+        )
+        if not (span.events or is_work):
+            kept = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
+            span.attributes, span.resource = kept, {}
     made: list[registry.SplitEvent | ValueError] = []
     for part in parts.values():
         # Agents come last in most exports, and are recognised the fastest.
@@ -108,44 +128,37 @@ def _group(value: JsonObject) -> str:
     return trace
 
 
-def _add(part: TracePart, span: TraceSpan) -> None:
-    span.attributes = stated(span.attributes)
-    for event in span.events:
-        event.attributes = stated(event.attributes)
-    words = dialect.words_of(span)
-    part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
-    part.has_root = part.has_root or not (span.parent or span.is_log)
-    span.trace = ""
-    part.turnwise_spans.append(span)
-    if dialects.says_something(span, words):
-        conversation = dialect.conversation_of(span, words)
-        if conversation:
-            part.conversations[span.id] = conversation
-        return
-    is_noise = dialect.is_noise(span, words)
-    part.has_noise = part.has_noise or is_noise
-    if not span.events and (is_noise or not dialect.looks_like_work(span, words)):
-        held = span.attributes
-        span.attributes, span.resource = {key: held[key] for key in _KEPT if key in held}, {}
-
-
 def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     """Returns the parts of a whole trace, each with its conversation; a part of several is divided."""
     # A span is of the conversation that the topmost span above it names, or else of the one that the trace
-    # names, or else of the trace itself. See `_refuse` for one without a step of an agent.
+    # names, or else of the trace itself.
     heads = [_HEAD.decode(data) for data in parts]
-    if not any(head.has_steps for head in heads):
-        _refuse(trace, parts)
+    has_steps = any(head.has_steps for head in heads)
     names = {name for head in heads for name in head.conversations.values()}
-    if len(names) <= 1:
+    if has_steps and len(names) <= 1:
         name = next(iter(names), trace)
         return [registry.Lent(index, name, data) for index, data in enumerate(parts)]
     held = [_PART.decode(data) for data in parts]
+    if not has_steps:
+        spans = [span for part in held for span in part.turnwise_spans]
+        shown = listed(sorted({span.scope or span.name for span in spans}), 5)
+        working = (span for span in spans if dialect.looks_like_work(span, dialect.words_of(span)))
+        is_agents = not all(dialects.read_span(span).dialects for span in working)
+        is_known = any(part.has_noise for part in held) or any(map(dialects.kind_of, spans))
+        if is_known and not is_agents:
+            why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
+            raise registry.NoConversation(f"trace {trace}: {why}")
+        keys = sorted({key for span in spans for key in span.attributes})[:8]
+        what = "look like an agent's" if is_agents else "are of no known kind"
+        raise ValueError(
+            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
+            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialects.NAMES))}"
+        )
     _nest_invocations(held)
     parents = {span.id: span.parent for part in held for span in part.turnwise_spans}
     stated = {key: name for part in held for key, name in part.conversations.items()}
-    spans = (span for part in held for span in part.turnwise_spans if span.id in stated)
-    first = min((span.start, span.id) for span in spans)[1]
+    naming = (span for part in held for span in part.turnwise_spans if span.id in stated)
+    first = min((span.start, span.id) for span in naming)[1]
     lent: list[registry.Lent] = []
     for index, part in enumerate(held):
         pieces: dict[str, list[TraceSpan]] = {}
@@ -186,23 +199,6 @@ def _nest_invocations(parts: Sequence[TracePart]) -> None:
             for span in of_invocation[invocation]:
                 span.parent = call.id if span.id == invocation else span.parent
                 span.attributes[INVOCATION] = call.attributes[INVOCATION]
-
-
-def _refuse(trace: str, parts: Sequence[bytes]) -> None:
-    held = [_PART.decode(data) for data in parts]
-    spans = [span for part in held for span in part.turnwise_spans]
-    shown = listed(sorted({span.scope or span.name for span in spans}), 5)
-    is_agents = any(map(dialects.is_foreign, spans))
-    is_known = any(part.has_noise for part in held) or any(map(dialects.kind_of, spans))
-    if is_agents or not is_known:
-        keys = sorted({key for span in spans for key in span.attributes})[:8]
-        what = "look like an agent's" if is_agents else "are of no known kind"
-        raise ValueError(
-            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
-            f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialects.NAMES))}"
-        )
-    why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
-    raise registry.NoConversation(f"trace {trace}: {why}")
 
 
 def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversation:

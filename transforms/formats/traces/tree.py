@@ -17,7 +17,6 @@ from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.dialects import read_span
 from turnwise.transforms.formats.traces.span import AGENT_COLUMN, CUT, NO_END, PENDING, TraceSpan
 
-_HOLDING = ("agent", "chain")
 _UNKNOWN = -1
 
 
@@ -51,13 +50,6 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
     def known_above(self) -> "SpanNode | None":
         """Returns the nearest span above that is no mere passage."""
         return next((node for node in self.above() if node.step.kind not in (None, "other")), None)
-
-    def top(self) -> "SpanNode | None":
-        """Returns the topmost agent or chain, itself included; None: there is none."""
-        top = self if self.step.kind in _HOLDING else None
-        for node in self.above():
-            top = node if node.step.kind in _HOLDING else top
-        return top
 
 
 def _merged(span: TraceSpan, other: TraceSpan) -> TraceSpan:
@@ -101,26 +93,21 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
         near = [r for r in roots.get(span.trace, ()) if 0 < r.span.start <= span.start <= r.span.end]
         node.parent = near[0] if len(near) == 1 else None
     for node in nodes.values():
-        _set_depth(node)
+        seen: dict[int, SpanNode] = {}
+        above: SpanNode | None = node
+        while above is not None and above.depth == _UNKNOWN:
+            if id(above) in seen:
+                # A circle of parents is cut at its earliest span.
+                first = min(seen.values(), key=lambda below: (below.span.start, below.span.key))
+                first.parent, first.is_orphan = None, True
+                seen, above = {}, node
+            else:
+                seen[id(above)] = above
+                above = above.parent
+        for depth, below in enumerate(reversed(seen.values()), 0 if above is None else above.depth + 1):
+            below.depth = depth
         node.order = (node.span.start, node.depth, *node.span.key)
     return sorted(nodes.values(), key=attrgetter("order"))
-
-
-def _set_depth(node: SpanNode) -> None:
-    """Counts the spans above; a circle of parents is cut at its earliest span."""
-    seen: dict[int, SpanNode] = {}
-    above: SpanNode | None = node
-    while above is not None and above.depth == _UNKNOWN:
-        if id(above) in seen:
-            first = min(seen.values(), key=lambda below: (below.span.start, below.span.key))
-            first.parent, first.is_orphan = None, True
-            return _set_depth(node)
-        seen[id(above)] = above
-        above = above.parent
-    first_depth = 0 if above is None else above.depth + 1
-    for depth, below in enumerate(reversed(seen.values()), first_depth):
-        below.depth = depth
-    return None
 
 
 class WorkSteps(Struct, eq=False, kw_only=True):
@@ -168,7 +155,8 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
         kind = node.step.kind
         if node.is_double or kind in (None, "other"):
             continue
-        top = node.top()
+        holding = [above for above in (node, *node.above()) if above.step.kind in ("agent", "chain")]
+        top = holding[-1] if holding else None
         key: object = node.span.trace if top is None else id(top)
         unit = units.setdefault(key, WorkUnit(top))
         below.setdefault(id(unit), []).append(node)
@@ -329,7 +317,11 @@ def _continues(
 ) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
     users, before = parts.users_of(first), line.units[-1]
-    if before.first.trace == unit.first.trace and (not users or users == line.users or _hands_over(line)):
+    output = (line.main[-1].step.output if line.main else None) or []
+    names = [call.name or "" for message in output for call in message.calls]
+    # If the last model call only hands over, what the next agent is given is the agent's.
+    hands_over = bool(names) and all(name.startswith(TRANSFER) for name in names)
+    if before.first.trace == unit.first.trace and (not users or users == line.users or hands_over):
         if not users or unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
             return True
         # The same agent, after it had answered: an equal message was sent once more.
@@ -338,8 +330,14 @@ def _continues(
         is_over = not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
         return not (is_answered and is_over)
     asked = _first_input(unit)
-    if _is_retry(unit, asked, before):
-        return True
+    if asked and before.main and unit.main and unit.top is None and before.top is None:
+        # A model call may soon repeat one that failed; what an agent's span says, the user saw.
+        given = (asked, _first_input(before))
+        texts, failed_texts = ([(m.role, m.text) for m in parts.spoken(messages)] for messages in given)
+        has_failed = all(node.step.error and not node.step.output for node in before.main)
+        waited = unit.main[0].span.start - before.main[-1].span.start
+        if has_failed and texts == failed_texts and 0 <= waited <= 600 * 10**9:
+            return True
     if _ends_in_results(asked) and parts.news(asked, known) == []:
         return True
     if not _ends_in_results(first):
@@ -349,24 +347,6 @@ def _continues(
         return not rest
     earlier = line.users or (line.user,)
     return len(users) <= len(earlier) and users[-1] == earlier[-1]
-
-
-def _is_retry(unit: WorkUnit, asked: Sequence[parts.SpanMessage], before: WorkUnit) -> bool:
-    """Returns whether a model call soon repeats one that failed; what an agent's span says, the user saw."""
-    if not (asked and before.main and unit.main) or unit.top is not None or before.top is not None:
-        return False
-    given = (asked, _first_input(before))
-    texts, failed_texts = ([(m.role, m.text) for m in parts.spoken(messages)] for messages in given)
-    has_failed = all(node.step.error and not node.step.output for node in before.main)
-    waited = unit.main[0].span.start - before.main[-1].span.start
-    return has_failed and texts == failed_texts and 0 <= waited <= 600 * 10**9
-
-
-def _hands_over(line: TurnLine) -> bool:
-    """Returns whether the last model call only hands over: what the next agent is given is the agent's."""
-    output = (line.main[-1].step.output if line.main else None) or []
-    names = [call.name or "" for message in output for call in message.calls]
-    return bool(names) and all(name.startswith(TRANSFER) for name in names)
 
 
 def _ends_in_results(messages: Sequence[parts.SpanMessage]) -> bool:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -35,7 +36,7 @@ from turnwise.transforms.formats.traces.span import CUT, RUNNING, TraceSpan, is_
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
-_ADK_EVENTS = "adk_events"
+_ADK_EVENTS, _MS = "adk_events", 1e6
 
 
 def _line_turn(line: tree.TurnLine, index: int) -> Turn:
@@ -47,30 +48,41 @@ def _line_turn(line: tree.TurnLine, index: int) -> Turn:
     responses += results_without_call(line, calls)
     turn = Turn(index, line.user, answer, agent_messages=texts, speakers=speakers, tool_responses=responses)
     turn.tool_calls, turn.transfers = [call.call for call in calls], transfers(line, calls)
-    turn.spans = list(map(_timed, filter(_is_timed, steps)))
+    for span, step in ((node.span, node.step) for node in steps if 0 < node.span.start <= node.span.end):
+        seconds, times = (span.end - span.start) / 1e9, (_rfc3339_of(span.start), _rfc3339_of(span.end))
+        kind: Literal["TOOL", "LLM"] = "TOOL" if step.kind == "tool" else "LLM"
+        turn.spans.append(TimedSpan(kind, step.name, None, *times, seconds=min(seconds, 3e11)))
     turn.model_ms, turn.tool_ms = _total_ms(models), _total_ms(line.tools)
-    turn.inference_calls, turn.usage = len(models) or None, _usage(models)
+    turn.inference_calls = len(models) or None
+    reports = [replace(n.step.usage, model=n.step.name) for n in models if n.step.usage is not None]
+    if reports and not _unreported(models):
+        totals = [name for name in TOKEN_COUNTS[:2] if any(getattr(r, name) is None for r in reports)]
+        turn.usage = replace(reduce(Usage.plus, reports), **dict.fromkeys(totals))
     names = (f"{node.span.trace}/{node.span.id}" for node in (*line.tops[-1:], *line.main[-1:]))
     turn.span = next(names, None)
-    _add_times(turn, line)
+    # Its traces ran from the first start to the last end, without waits, if all spans state their end.
+    is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
+    tops = [top for top in line.tops if top.span.start] if is_whole else []
+    timed = [node.span for node in tops or steps]
+    starts = [span.start for span in timed if span.start]
+    turn.timestamp = min(starts) / 1e9 if starts else None
+    traces: dict[str, tuple[int, int]] = {}
+    for span in timed:
+        first, last = traces.get(span.trace, (span.start, span.end))
+        traces[span.trace] = min(first, span.start) or max(first, span.start), max(last, span.end)
+    ranges = sorted(pair for pair in traces.values() if pair[0])
+    if all(span.end for span in timed) and all(first <= last for first, last in ranges):
+        total = until = 0
+        for first, last in ranges:
+            total += max(0, last - max(first, until))
+            until = max(until, last)
+        turn.latency_ms = length(total / _MS) if total else None
     _losses(line, calls, turn).add_to(turn)
     _findings(line, calls).add_to(turn)
     return turn
 
 
-def _usage(models: Sequence[tree.SpanNode]) -> Usage | None:
-    """Returns the tokens of all model calls; None: not all that ended well report them."""
-    steps = [node.step for node in models]
-    reports = [replace(step.usage, model=step.name) for step in steps if step.usage is not None]
-    if not reports or _unreported(models):
-        return None
-    usage = reduce(Usage.plus, reports)
-    totals = (name for name in TOKEN_COUNTS[:2] if any(getattr(report, name) is None for report in reports))
-    return replace(usage, **dict.fromkeys(totals))
-
-
 def _unreported(models: Sequence[tree.SpanNode]) -> int:
-    """Returns how many model calls that ended well report no tokens."""
     return sum(node.step.usage is None and not node.step.error for node in models)
 
 
@@ -92,7 +104,23 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
         message = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
         unread.add("UsageNotRecorded", message)
-    _add_calls(line, calls, unread)
+    open_ = [tool for tool in line.tools if _ADK_EVENTS in tool.step.dialects and tool.step.event == "start"
+             and not (tool.step.has_result or tool.step.error or tool.span.end)]  # fmt: skip
+    if open_ and line.failure is None and not line.has_answer:
+        names = ", ".join(tool.step.name or "?" for tool in open_[:_MOST_SHOWN])
+        message = f"calls that were started, and no record says that they ended: {names}"
+        unread.add(OPEN_CALL, message, calls=True)
+    steps = (*models, *line.tools, *line.handoffs, *calls, *(top for top in line.tops if top.step.finish))
+    if any(call.tool is not None and call.call.args is None for call in calls):
+        unread.add(parts.CONTENT_OFF, "the trace records no arguments or results of calls", calls=True)
+    elif lacks_calls(line, calls):
+        # A text beside such a call may be the answer, if the model's service ran the tool.
+        is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
+        message = "the trace records that calls were asked for, and not which"
+        unread.add(parts.CONTENT_OFF, message, calls=True, words=is_last)
+    elif not steps:
+        message = "the trace records no call of a model or a tool; what the agent called is unknown"
+        unread.add(parts.CONTENT_OFF, message, calls=True)
     if others := _strangers(line):
         texts = list(dict.fromkeys(_asked_text(node) for node in others))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
@@ -123,27 +151,6 @@ def _add_unread(line: tree.TurnLine, unread: Unread) -> None:
             if not message.is_read and not message.is_users and (is_told, held) not in seen:
                 seen.add((is_told, held))
                 message.add_unread(unread, None if is_told else False)
-
-
-def _add_calls(line: tree.TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
-    steps = [*line.models, *line.tools, *line.handoffs]
-    open_ = [tool for tool in line.tools if _ADK_EVENTS in tool.step.dialects and tool.step.event == "start"
-             and not (tool.step.has_result or tool.step.error or tool.span.end)]  # fmt: skip
-    if open_ and line.failure is None and not line.has_answer:
-        names = ", ".join(tool.step.name or "?" for tool in open_[:_MOST_SHOWN])
-        message = f"calls that were started, and no record says that they ended: {names}"
-        unread.add(OPEN_CALL, message, calls=True)
-    is_seen = bool(steps or calls) or any(top.step.finish for top in line.tops)
-    if any(call.tool is not None and call.call.args is None for call in calls):
-        unread.add(parts.CONTENT_OFF, "the trace records no arguments or results of calls", calls=True)
-    elif lacks_calls(line, calls):
-        # A text beside such a call may be the answer, if the model's service ran the tool.
-        is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
-        message = "the trace records that calls were asked for, and not which"
-        unread.add(parts.CONTENT_OFF, message, calls=True, words=is_last)
-    elif not is_seen:
-        message = "the trace records no call of a model or a tool; what the agent called is unknown"
-        unread.add(parts.CONTENT_OFF, message, calls=True)
 
 
 STEPS = ("model", "tool", "agent", "chain", "handoff")
@@ -203,7 +210,6 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
 
 
 def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
-    """Returns the traces, and how many spans were steps, doubles of steps, or no steps (by scope)."""
     passed = Counter(node.span.scope or node.span.name for node in nodes if node.step.kind in (None, "other"))
     counts = {
         "steps": sum(node.step.kind in STEPS and not node.is_double for node in nodes),
@@ -289,7 +295,7 @@ def _spoken(messages: Sequence[parts.SpanMessage]) -> tuple[list[str], bool]:
 
 
 def _stated_answer(line: tree.TurnLine) -> tuple[list[str], bool]:
-    """Returns the words of the agent's own output after the last message of the user in it."""
+    """Returns the words of the agent's own output after the user's last message, and whether it is final."""
     messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
     last = max((i for i, item in enumerate(messages) if item.role == USER), default=-1)
     replies = [message for message in messages[last + 1 :] if message.role == AGENT]
@@ -312,7 +318,7 @@ def _asked_text(node: tree.SpanNode) -> str:
 
 
 def _answering(line: tree.TurnLine) -> tree.SpanNode | None:
-    """Returns the last model call of the main line that said something."""
+
     return next((node for node in reversed(line.main) if any(_spoken(node.step.output or ())[0])), None)
 
 
@@ -340,42 +346,7 @@ def _is_contested(line: tree.TurnLine) -> bool:
     return False
 
 
-def _add_times(turn: Turn, line: tree.TurnLine) -> None:
-    """Adds when a turn began, and how long its traces ran, without waits, where all spans state their end."""
-    is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
-    tops = line.tops if is_whole else []
-    nodes = [top for top in tops if top.span.start] or [*line.models, *line.tools]
-    starts = [node.span.start for node in nodes if node.span.start]
-    turn.timestamp = min(starts) / 1e9 if starts else None
-    traces: dict[str, tuple[int, int]] = {}
-    for span in (node.span for node in nodes):
-        first, last = traces.get(span.trace, (span.start, span.end))
-        traces[span.trace] = min(first, span.start) or max(first, span.start), max(last, span.end)
-    ranges = sorted(pair for pair in traces.values() if pair[0])
-    if all(node.span.end for node in nodes) and all(first <= last for first, last in ranges):
-        total = until = 0
-        for first, last in ranges:
-            total += max(0, last - max(first, until))
-            until = max(until, last)
-        turn.latency_ms = length(total / _MS) if total else None
-
-
-_MS = 1e6
-
-
-def _is_timed(node: tree.SpanNode) -> bool:
-    return 0 < node.span.start <= node.span.end
-
-
-def _timed(node: tree.SpanNode) -> TimedSpan:
-    span, is_tool = node.span, node.step.kind == "tool"
-    seconds = (span.end - span.start) / 1e9
-    times = (_rfc3339_of(span.start), _rfc3339_of(span.end))
-    return TimedSpan("TOOL" if is_tool else "LLM", node.step.name, None, *times, seconds=min(seconds, 3e11))
-
-
 def _rfc3339_of(nanos: int) -> str | None:
-    """Returns nanoseconds since the epoch as RFC 3339; None: 0, or out of range."""
     try:
         return nanos_timestamp(nanos) if nanos else None
     except ValueError:
@@ -384,7 +355,8 @@ def _rfc3339_of(nanos: int) -> str | None:
 
 def _total_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
     """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
-    lengths = [node.span.end - node.span.start for node in nodes if _is_timed(node)]
+    spans = (node.span for node in nodes)
+    lengths = [span.end - span.start for span in spans if 0 < span.start <= span.end]
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 

@@ -256,9 +256,7 @@ def without_thoughts(text: str) -> str:
 OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
 """gcloud's variable for another address of the service."""
 
-_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _LOCATION = re.compile(r"projects/[^/]+/locations/([^/]+)/")
-_TIMEOUT_S = 30
 _REFUSALS = {
     403: "HTTP 403: this identity may not read it (it needs the role Secret Manager Secret Accessor)",
     404: "HTTP 404: there is no such secret or version",
@@ -274,14 +272,14 @@ def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
     from google.auth.transport.requests import Request
 
     try:
-        credentials, _ = google.auth.default(scopes=[_SCOPE])
+        credentials, _ = google.auth.default(scopes=["https://www.googleapis.com/auth/cloud-platform"])
         credentials.refresh(Request())
         headers = {"Authorization": f"Bearer {credentials.token}"}
         region = _LOCATION.match(name)
         part = f".{region[1]}.rep" if region else ""
         address = environ.get(OVERRIDE) or f"https://secretmanager{part}.googleapis.com"
         url = f"{address.rstrip('/')}/v1/{name}:access"
-        answer = requests.get(url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False)
+        answer = requests.get(url, headers=headers, timeout=30, allow_redirects=False)
     except (GoogleAuthError, requests.RequestException) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"judge.api_key_secret: {name}: cannot be read: {reason}") from None

@@ -27,6 +27,7 @@ _PLACE_IN_JSON = json.dumps(PLACE).encode()
 _LASTS_S = 60.0
 _OF_ONE_REQUEST = ("Host", "Content-Length")
 _MOST_PREPARED = 1024
+_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
 _FINAL_CODES = calling.FINAL_STATUSES | {3, 11}
 """Codes of lines that are wrong by themselves: as HTTP's, and as gRPC's INVALID_ARGUMENT and OUT_OF_RANGE."""
@@ -129,7 +130,8 @@ class GeminiBackend(calling.BatchBackend):
 
     async def call(self, request: base.Request, count: int) -> str:
         try:
-            return await self._post(await self._made(request.template, count), request.evidence)
+            made = await self._made(request.template, count)
+            return await self._sent("POST", made, made.with_text(request.evidence))
         except self._genai.errors.APIError as error:
             if error.code == 400 and count > 1 and "candidate" in str(error.message).lower():
                 raise base.OneCandidateError from None
@@ -145,17 +147,18 @@ class GeminiBackend(calling.BatchBackend):
         assert made is not None
         url = made.url.with_name(made.url.name.replace(":generateContent", ":batchGenerateContent"))
         batch = {"displayName": name, "inputConfig": {"requests": {"requests": inlined}}}
-        sent = replace(made, url=url, body=orjson.dumps({"batch": batch}))
-        return str(orjson.loads(await self._sent("POST", sent))["name"])
+        sent = await self._sent("POST", replace(made, url=url), orjson.dumps({"batch": batch}))
+        return str(orjson.loads(sent)["name"])
 
     async def find_job(self, name: str) -> str | None:
-        listed = orjson.loads(await self._get(self._client.aio.batches.list(config={"page_size": 100})))
-        jobs: list[JsonObject] = listed.get("operations") or []
+        asked = await _prepared(self._client.aio.batches.list(config={"page_size": 100}))
+        jobs: list[JsonObject] = orjson.loads(await self._sent("GET", asked)).get("operations") or []
         return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
 
     async def job(self, job: str, ids: Sequence[str]) -> base.BatchState:
         """Responses are in the order of the requests, and do not always bring along the key of theirs."""
-        stated = orjson.loads(await self._get(self._client.aio.batches.get(name=job)))
+        asked = await _prepared(self._client.aio.batches.get(name=job))
+        stated = orjson.loads(await self._sent("GET", asked))
         known, error = stated.get("metadata") or {}, stated.get("error") or {}
         status = str(known.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
         if status not in _ENDED and not stated.get("done"):
@@ -168,7 +171,15 @@ class GeminiBackend(calling.BatchBackend):
         is_ordered = all(key in ("", asked) for key, asked in zip(keys, ids, strict=False))
         if is_ordered and len(ids) == len(keys):
             keys = list(ids)
-        answers = {key: _answer(item) for key, item in zip(keys, inlined, strict=False)}
+        answers: dict[str, str | bytes | base.Fault] = {}
+        for key, item in zip(keys, inlined, strict=False):
+            if item.get("response"):
+                answers[key] = orjson.dumps(item["response"])
+                continue
+            failed = item.get("error") or {}
+            words = " ".join(str(failed[name]) for name in ("code", "message") if failed.get(name))
+            is_final = failed.get("code") in _FINAL_CODES and not any(w in str(failed) for w in _BAD_KEYS)
+            answers[key] = base.Fault("http", base.one_line(words or "the request failed"), is_final)
         return base.BatchState(status.lower() or "ended", True, answers, str(error.get("message") or ""))
 
     async def discard(self, job: str) -> None:
@@ -176,10 +187,20 @@ class GeminiBackend(calling.BatchBackend):
 
     async def find(self, model: str) -> None:
         """Counts tokens, which costs nothing."""
-        await self._post(await _prepared(self._client.aio.models.count_tokens(model=model, contents="?")), "")
+        counting = self._client.aio.models.count_tokens(model=model, contents="?")
+        await self._sent("POST", await _prepared(counting))
 
     def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
-        texts = [_text(candidate) for candidate in answer.get("candidates") or []]
+        texts = list[str | base.Fault]()
+        for candidate in answer.get("candidates") or []:
+            finish = candidate.get("finishReason")
+            if finish == "MAX_TOKENS":
+                texts.append(base.cut_off(finish))
+            elif finish not in _FINISHED:
+                texts.append(base.withheld(finish))
+            else:
+                parts: list[dict[str, Any]] = (candidate.get("content") or {}).get("parts") or []
+                texts.append("".join(part.get("text") or "" for part in parts if not part.get("thought")))
         why = base.EMPTY
         if blocked := (answer.get("promptFeedback") or {}).get("blockReason"):
             why = base.Fault("blocked", base.one_line(f"the question was blocked: {blocked}"), True)
@@ -242,17 +263,11 @@ class GeminiBackend(calling.BatchBackend):
             self._prepared[template, count] = request
         return request
 
-    async def _post(self, request: PreparedRequest, text: str) -> str:
-        return await self._sent("POST", replace(request, body=request.with_text(text)))
-
-    async def _get(self, call: Awaitable[object]) -> str:
-        return await self._sent("GET", await _prepared(call))
-
-    async def _sent(self, method: str, request: PreparedRequest) -> str:
+    async def _sent(self, method: str, request: PreparedRequest, body: bytes | None = None) -> str:
         async with self._sessions[0].request(
             method,
             request.url,
-            data=request.body or None,
+            data=(request.body if body is None else body) or None,
             headers=request.headers,
             ssl=request.ssl,
             timeout=self._http.ClientTimeout(total=self._timeout_ms / 1000),
@@ -278,26 +293,6 @@ def in_order(value: JsonValue) -> JsonValue:
     return {**{key: in_order(item) for key, item in value.items()}, **order}
 
 
-def _answer(item: JsonObject) -> bytes | base.Fault:
-    """Returns the body of a response of a job, or why there is none."""
-    if item.get("response"):
-        return orjson.dumps(item["response"])
-    error = item.get("error") or {}
-    words = " ".join(str(error[name]) for name in ("code", "message") if error.get(name))
-    is_final = error.get("code") in _FINAL_CODES and not any(word in str(error) for word in _BAD_KEYS)
-    return base.Fault("http", base.one_line(words or "the request failed"), is_final)
-
-
-def _text(candidate: JsonObject) -> str | base.Fault:
-    finish = candidate.get("finishReason")
-    if finish == "MAX_TOKENS":
-        return base.cut_off(finish)
-    if finish not in _FINISHED:
-        return base.withheld(finish)
-    parts: list[dict[str, Any]] = (candidate.get("content") or {}).get("parts") or []
-    return "".join(part.get("text") or "" for part in parts if not part.get("thought"))
-
-
 def find_access(config: JudgeConfig, environ: Environ) -> Access:
     """Returns the access to Gemini.
 
@@ -309,7 +304,7 @@ def find_access(config: JudgeConfig, environ: Environ) -> Access:
     if secret and config.project:
         raise ConfigError("judge: project and api_key_secret exclude each other: Vertex AI needs no key")
     vertexai = bool(config.project) or (_is_vertexai_set(environ) and not secret)
-    key = None if secret else _api_key(environ)
+    key = None if secret else key_in(environ, *_KEYS)
     variable = "GOOGLE_VERTEX_BASE_URL" if vertexai else "GOOGLE_GEMINI_BASE_URL"
     base_url = config.base_url or environ.get(variable)
     if not vertexai:
@@ -327,11 +322,8 @@ def find_access(config: JudgeConfig, environ: Environ) -> Access:
 
 
 def _is_available(config: JudgeConfig, environ: Environ) -> bool:
-    return bool(config.api_key_secret or _api_key(environ) or config.project or _is_vertexai_set(environ))
-
-
-def _api_key(environ: Environ) -> str | None:
-    return key_in(environ, "GOOGLE_API_KEY", "GEMINI_API_KEY")
+    key = config.api_key_secret or key_in(environ, *_KEYS)
+    return bool(key or config.project or _is_vertexai_set(environ))
 
 
 def _is_vertexai_set(environ: Environ) -> bool:

@@ -168,38 +168,39 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
     def _body(self, request: base.Request, count: int, has_format: bool) -> tuple[str, dict[str, Any]]:
         template = request.template
         model = template.model.removeprefix(_RESPONSES)
+        instructions = template.instructions
+        if not (has_format and self._is_newest):
+            instructions = calling.instructions_with_schema(template)
+        strict = calling.strict_schema(template.schema)
+        schema, is_strict = template.schema if strict is None else strict, strict is not None
+        form = {"name": "reply", "schema": schema, "strict": is_strict}
         if model != template.model:
             if count > 1:
                 raise base.OneCandidateError
             body: dict[str, Any] = dict(
                 model=model,
-                instructions=self._instructions(request, has_format),
+                instructions=instructions,
                 input=request.evidence,
                 store=False,
                 **_settings(template.model, template.settings),
             )
             if has_format:
-                body["text"] = {"format": {"type": "json_schema", **_format(template.schema)}}
+                body["text"] = {"format": {"type": "json_schema", **form}}
             return "/responses", body
         limit = "max_completion_tokens" if self._is_newest else "max_tokens"
         body = {
             "model": model,
             "messages": [
-                {"role": "system", "content": self._instructions(request, has_format)},
+                {"role": "system", "content": instructions},
                 {"role": "user", "content": request.evidence},
             ],
             **_settings(model, template.settings, limit),
         }
         if has_format:
-            body["response_format"] = {"type": "json_schema", "json_schema": _format(template.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         if count > 1:
             body["n"] = count
         return "/chat/completions", body
-
-    def _instructions(self, request: base.Request, has_format: bool) -> str:
-        if has_format and self._is_newest:
-            return request.template.instructions
-        return calling.instructions_with_schema(request.template)
 
 
 def _batch_line(line: bytes) -> tuple[str, str | bytes | base.Fault]:
@@ -214,11 +215,6 @@ def _batch_line(line: bytes) -> tuple[str, str | bytes | base.Fault]:
     is_final = code in calling.FINAL_STATUSES and error.get("code") not in calling.NO_CREDIT
     reason = base.one_line((f"HTTP {code} " if code else "") + words or "the request failed")
     return str(stated["custom_id"]), base.Fault("http", reason, is_final)
-
-
-def _format(schema: JsonObject) -> JsonObject:
-    strict = calling.strict_schema(schema)
-    return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
 def _choice(choice: JsonObject) -> str | base.Fault:
@@ -355,20 +351,20 @@ class AnthropicBackend(calling.ClientBackend):
         await self.client.models.with_raw_response.retrieve(model)
 
     def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
-        return base.ReadAnswer([_text(answer)], base.stated_tokens(answer, *_TOKENS), answer.get("model"))
-
-
-def _text(answer: JsonObject) -> str | base.Fault:
-    stop = answer.get("stop_reason")
-    if stop in _CUT_OFF:
-        return base.cut_off(stop)
-    if stop not in _ANTHROPIC_FINISHED:
-        return base.withheld(stop)
-    blocks: list[dict[str, Any]] = answer["content"]
-    for block in blocks:
-        if block["type"] == "tool_use" and block["name"] == _TOOL:
-            return orjson.dumps(block["input"]).decode()
-    return base.without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
+        stop = answer.get("stop_reason")
+        if stop in _CUT_OFF:
+            text: str | base.Fault = base.cut_off(stop)
+        elif stop not in _ANTHROPIC_FINISHED:
+            text = base.withheld(stop)
+        else:
+            blocks: list[dict[str, Any]] = answer["content"]
+            used = (block for block in blocks if block["type"] == "tool_use" and block["name"] == _TOOL)
+            if tool := next(used, None):
+                text = orjson.dumps(tool["input"]).decode()
+            else:
+                spoken = "".join(block["text"] for block in blocks if block["type"] == "text")
+                text = base.without_thoughts(spoken)
+        return base.ReadAnswer([text], base.stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
 calling.register_api(
