@@ -195,10 +195,10 @@ def _of_object(record: JsonObject) -> set[float]:
         computed.add((_number(record["units"]) or 0) + (_number(record["nanos"]) or 0) / 1e9)
     texts = [value for value in record.values() if isinstance(value, str)]
     moments = [readings[0] for text in texts[:_MOST_SIBLINGS] if (readings := read_dates(text))]
-    for one, other in combinations(moments, 2):
-        if one.day and other.day:
-            computed.add(float(abs((one.day - other.day).days)))
-        if one.instant and other.instant:
-            seconds = abs((one.instant - other.instant).total_seconds())
+    for first, second in combinations(moments, 2):
+        if first.day and second.day:
+            computed.add(float(abs((first.day - second.day).days)))
+        if first.instant and second.instant:
+            seconds = abs((first.instant - second.instant).total_seconds())
             computed |= {seconds / 60, seconds / 3_600}
     return computed
