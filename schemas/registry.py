@@ -78,9 +78,9 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises TypeError if it is none of this kind, is not complete, or its name is taken.
         """
         name = getattr(item, "name", "-")
-        fault = f"its name is {short_repr(name)}; a name is a text without spaces"
-        if isinstance(name, str) and name.isprintable() and name.split() == [name]:
-            fault = self._fault(item) or ""
+        is_name = isinstance(name, str) and name.isprintable() and name.split() == [name]
+        no_name = f"its name is {short_repr(name)}; a name is a text without spaces"
+        fault = self._fault(item) if is_name else no_name
         if fault:
             raise TypeError(f"{_shown(item)} cannot be used as {self.kind}: {fault}")
         known = self._items.get(item.name, item)

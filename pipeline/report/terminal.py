@@ -574,7 +574,7 @@ def _nothing_scored(settings: RunSettings, counts: RunCounts, rows: MetricRows) 
     if any(row["scored"] for row in rows):
         return []
     rejected = counts["rejected_records"] + counts["rejected_conversations"]
-    what = f"{rejected} record{' or conversation' if rejected == 1 else 's and conversations'} rejected"
+    losses = f"{rejected} record{' or conversation' if rejected == 1 else 's and conversations'} rejected"
     if number := counts["results"]:
         has = "has" if number == 1 else "have"
         no_value = f"{counted(number, 'conversation')} {has} no value by any criterion"
@@ -588,12 +588,12 @@ def _nothing_scored(settings: RunSettings, counts: RunCounts, rows: MetricRows) 
         reason = "; ".join(filter(None, [no_value, nameless, see if has_rows else nothing]))
     elif counts.get("unread_ends"):
         files = counted(counts["unread_ends"], "file")
-        reason = f"{what}, {files} {'breaks' if files == '1 file' else 'break'} off"
+        reason = f"{losses}, {files} {'breaks' if files == '1 file' else 'break'} off"
     elif rejected:
         failures = counts["failures"]
         known = [kind for kind in failures if kind in NEXT_STEPS and not kind.startswith(OF_CASES)]
         is_all = sum(failures[kind] for kind in known) >= rejected
-        rest = [] if is_all else [f"{what}; {_see(settings, 'failures')}"]
+        rest = [] if is_all else [f"{losses}; {_see(settings, 'failures')}"]
         reason = "; ".join([*(with_step(kind, failures[kind]) for kind in known), *rest])
     else:
         reason = "the input holds no record"

@@ -552,5 +552,7 @@ def check_range(options: RawOptions, days: Sequence[date]) -> None:
         for day in days:
             other = seen.setdefault(filled(option, text, day), day)
             if other != day:
-                both = f"{declared.shown_address(text)}: {other} and {day} {what}"
-                raise ConfigError(f"{option} {both}: put the whole {{date}} into it")
+                shown = declared.shown_address(text)
+                raise ConfigError(
+                    f"{option} {shown}: {other} and {day} {what}: put the whole {{date}} into it"
+                )

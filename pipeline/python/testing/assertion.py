@@ -77,10 +77,10 @@ def assert_conversation(
     no_score, counting = list[CriterionScores](), list[CriterionScores]()
     for result in scored.scores:
         is_gate = result.criterion.threshold is not None
-        has_none = is_gate and result.overall is not None and result.overall.outcome is None
-        has_none |= any(score.value is None and score.outcome is None for _, score in result.scores())
-        is_allowed = has_none and not result.errors and result.criterion.name in allow_no_score
-        if (has_none or result.errors) and not is_allowed:
+        lacks_score = is_gate and result.overall is not None and result.overall.outcome is None
+        lacks_score |= any(score.value is None and score.outcome is None for _, score in result.scores())
+        is_allowed = lacks_score and not result.errors and result.criterion.name in allow_no_score
+        if (lacks_score or result.errors) and not is_allowed:
             no_score.append(result)
         if not is_allowed or _fails(result):
             counting.append(result)
@@ -190,10 +190,12 @@ def _call_lines(sample: Sample, criteria: Sequence[Criterion]) -> Iterator[str]:
         partners = compare.partners(expected, made)
         places = list(range(len(expected)))
         if compare.match_type not in ("EXACT", "IN_ORDER"):
-            places.sort(key=[len(made) if j is None else j for j in partners].__getitem__)
+            order = [len(made) if j is None else j for j in partners]
+            places.sort(key=order.__getitem__)
         shown = [_shown(call) for call in made]
         met = [_shown(expected[i]) if (j := partners[i]) is None else shown[j] for i in places]
-        differing += [(where, shown, met)] if shown != met else []
+        if shown != met:
+            differing.append((where, shown, met))
     for where, shown, met in differing[:_MOST_TURNS]:
         yield f"  calls of {where}: made == expected"
         yield from (f"    {line}" for line in EXPLAINERS[-1](shown, met))
