@@ -303,7 +303,7 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
     """Adds the calls that stand beside the content of a message, unless the content holds them already."""
     calls = loaded(calls)
     if not isinstance(calls, list):
-        message.keys += [] if calls in (None, "", {}) else ["tool_calls"]
+        message.keys += [] if calls in (None, "", "null", {}) else ["tool_calls"]
         return
     known = {call.id for call in message.calls if call.id}
     for item in calls:
