@@ -89,6 +89,8 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
     """Returns the key and the value of the messages of a record; ("", None): there are none."""
     for key in ("messages", "traj", "input", "contents", "items", "input_messages", "inputMessages"):
         value = record.get(key)
+        if isinstance(value, str) and key == "messages":
+            value = decoded(value)  # cells hold JSON text
         if isinstance(value, list) or (isinstance(value, str) and key in ("input", "contents")):
             return key, value
         if key == "contents" and isinstance(value, dict):
