@@ -30,7 +30,7 @@ ALLOWED = {
     "semantic_similarity": {"transforms/formats/ces_cases.py"},
     "tool_invocation_score": {"schemas/config.py"},
     "grounding_score": {"transforms/formats/answers.py"},
-    "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
+    "safety_ratings": {"transforms/formats/adk_sessions.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/"},
     # Where the conversations of a format say that they come from.
     "openai_chat": {"transforms/formats/exports.py", "transforms/decisions/targets.py"},

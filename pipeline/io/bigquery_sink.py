@@ -136,6 +136,9 @@ _STAGE: Stage = "write"
 _LARGEST = 8_000_000
 _REQUEST_S = 60.0
 _PATIENCE_S = 600.0
+_TOLD_AFTER_S = 5.0
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 15.0
+_AFTER_STOP_S = 5.0
 _VALUES = ("conversation_id", "criterion", "app_version")
 _PASSING = (ServerError, Aborted, exceptions.TooManyRequests, Cancelled, NotFound)
 """Errors of requests that may succeed later. A table that was just made is not found for a moment."""
@@ -156,7 +159,8 @@ class BigQueryChanges:
     def __init__(self, sink_place: SinkPlace, patience: float = _PATIENCE_S) -> None:
         self.stop = Event()
         self._url, self._patience = sink_place.url, patience
-        self._dataset, self._client = parse_dataset(sink_place.url), open_writer()
+        self._dataset = parse_dataset(sink_place.url)
+        self._client = BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
         self._columns = stream_tables()
 
     def write(self, changes: Sequence[StreamChange]) -> list[RefusedRow]:
@@ -216,10 +220,11 @@ class BigQueryChanges:
         Returns number of a row -> why it is refused; if there is one, no row was appended.
         """
         what = f"--store {self._url}: {request.write_stream.split('/')[5]}"
-        waiting = Waiting(what, self._patience, self.stop)
         # The service finds the region of the dataset by this header.
         route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
         options: dict[str, Any] = {"metadata": route, "retry": None, "timeout": _REQUEST_S}
+        start, since = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        deadline, pause, is_told = start + self._patience, _SHORTEST_PAUSE_S, False
         while True:
             try:
                 answer = next(iter(self._client.append_rows(iter([request]), **options)), None)
@@ -228,12 +233,28 @@ class BigQueryChanges:
                 if answer.error.code and not answer.row_errors:
                     raise exceptions.from_grpc_status(answer.error.code, answer.error.message)
             except (GoogleAPIError, GoogleAuthError) as error:
+                reason = google_error(error)
                 if not isinstance(error, _PASSING) and not getattr(error, "retryable", False):
-                    raise OSError(f"{what}: {google_error(error)}") from None
-                waiting.again(google_error(error))
+                    raise OSError(f"{what}: {reason}") from None
             else:
-                waiting.end()
+                if is_told:
+                    complain(f"{what} answers again")
                 return {error.index: " ".join(error.message.split()) for error in answer.row_errors}
+            now = time.monotonic()
+            if self.stop.is_set():
+                deadline = min(deadline, now + _AFTER_STOP_S)
+            if now > deadline:
+                hint = "nothing is lost: the same command goes on"
+                raise OSError(f"{what}: {reason}; no answer since {since}; {hint}")
+            if now > start + _TOLD_AFTER_S and not is_told:
+                is_told = True
+                complain(f"{what} has not answered since {since}, and is asked again: {reason}")
+            seconds = pause * random.uniform(0.5, 1)
+            if self.stop.is_set():
+                time.sleep(min(seconds, 1.0))
+            else:
+                self.stop.wait(seconds)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 def try_stream(sink_place: SinkPlace) -> None:
@@ -268,12 +289,8 @@ def try_stream(sink_place: SinkPlace) -> None:
             raise ConfigError(f"holds a stream with the run id {sink_place.run_id} already: {step}")
         # A table that was just made is not found for a moment.
         retry = Retry(if_exception_type(NotFound, exceptions.ServiceUnavailable), timeout=60)
-        open_writer().get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
-
-
-def open_writer() -> BigQueryWriteClient:
-    """Returns a client with the credentials of the process."""
-    return BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
+        writer = BigQueryWriteClient(**bigquery_source.storage_options(BigQueryWriteGrpcTransport))
+        writer.get_write_stream(name=_stream_name(dataset, CHANGES), retry=retry, timeout=_REQUEST_S)
 
 
 def _stream_name(dataset: Dataset, name: str) -> str:
@@ -433,44 +450,6 @@ def _replace_rows(client: bigquery.Client, dataset: Dataset, loaded: dict[str, s
             if attempt == _TRIES - 1 or not any(words in str(error) for words in _CONFLICTS):
                 raise
         time.sleep(2**attempt)
-
-
-_TOLD_AFTER_S = 5.0
-_LONGEST_PAUSE_S = 15.0
-_AFTER_STOP_S = 5.0
-
-
-class Waiting:
-    """The time in which one request is asked again."""
-
-    def __init__(self, what: str, patience: float, stop: Event) -> None:
-        """Begins now, and lasts for `patience` seconds, or some if `stop` is set; `what` does not answer."""
-        self._what, self._stop, self._pause, self._is_told = what, stop, 0.1, False
-        self._start, self._since = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._deadline = self._start + patience
-
-    def again(self, reason: str) -> None:
-        """Waits before the next attempt, and says once that there is no answer; raises OSError in the end."""
-        now = time.monotonic()
-        if self._stop.is_set():
-            self._deadline = min(self._deadline, now + _AFTER_STOP_S)
-        if now > self._deadline:
-            hint = "nothing is lost: the same command goes on"
-            raise OSError(f"{self._what}: {reason}; no answer since {self._since}; {hint}") from None
-        if now > self._start + _TOLD_AFTER_S and not self._is_told:
-            self._is_told = True
-            complain(f"{self._what} has not answered since {self._since}, and is asked again: {reason}")
-        pause = self._pause * random.uniform(0.5, 1)
-        if self._stop.is_set():
-            time.sleep(min(pause, 1.0))
-        else:
-            self._stop.wait(pause)
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
-
-    def end(self) -> None:
-        """Says that there is an answer, if it was said that there is none."""
-        if self._is_told:
-            complain(f"{self._what} answers again")
 
 
 # The tables to which a stream appends, and the views that show the present rows.

@@ -14,8 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.sinks import plain_row
-from turnwise.pipeline.io.terminal import complain
-from turnwise.pipeline.settings.options import PROJECT_ADDRESS, RowsAddress, check_google, parse_address
+from turnwise.pipeline.settings.options import PROJECT_ADDRESS, check_google, parse_address
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
@@ -23,7 +22,7 @@ from turnwise.schemas.run import InputFile
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, oversized_error, record_failure
 
 if TYPE_CHECKING:
-    from google.cloud.bigquery import Client, Table
+    from google.cloud.bigquery import Client
     from google.cloud.bigquery_storage_v1 import BigQueryReadClient
     from google.cloud.bigquery_storage_v1.types import ReadSession
     from pyarrow import Field
@@ -49,8 +48,9 @@ def table_state(path: str) -> list[InputFile] | None:
         return None
     check_google(address.shown)
     with one_line(address.shown, ConfigError):
+        client = open_client(address.project)
         try:
-            table = find_table(address)
+            table = client.get_table(address.table, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
         except NotFound:
             return []
         if address.partition is None:
@@ -59,7 +59,7 @@ def table_state(path: str) -> list[InputFile] | None:
         start = address.partition.strftime(_IDS[partitioning.type_ if partitioning else "DAY"])
         dataset, _, name = address.table.rpartition(".")
         sql = _PARTITION.format(dataset=dataset, table=name, start=start)
-        job = open_client(address.project).query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
+        job = client.query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
         [row] = job.result(retry=patient(PATIENCE))
         changed = row["changed"]
         return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
@@ -135,8 +135,9 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
 
     sql, where = address.query, ""
     with one_line(address.shown, ConfigError):
+        client = open_client(address.project)
         if not sql:
-            table = find_table(address, patience)
+            table = client.get_table(address.table, retry=patient(patience), timeout=REQUEST_SECONDS)
             if day := address.partition:
                 # The rows of that day (UTC).
                 if (partitioning := table.time_partitioning) is None:
@@ -154,7 +155,7 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
             sql = f"SELECT * FROM `{address.table}`{f' WHERE {where}' if where else ''}"
         trial = QueryJobConfig(dry_run=True, use_query_cache=False)
         options = {"retry": patient(patience), "job_retry": None, "timeout": REQUEST_SECONDS}
-        tried = open_client(address.project).query(sql, trial, **options)
+        tried = client.query(sql, trial, **options)
         if tried.statement_type not in (None, "SELECT"):
             raise ConfigError(f"{address.shown}: is a statement {tried.statement_type}, not one SELECT")
         return RowsQuery(address.shown, address.project, sql, size=tried.total_bytes_processed or 0)
@@ -169,12 +170,6 @@ def bounded(queries: list[RowsQuery], limit_gb: float | None) -> list[RowsQuery]
         plans = "; ".join(query.plan for query in queries)
         raise ConfigError(f"{plans}: more than --max_bigquery_gb {limit_gb:g}")
     return [query._replace(limit=limit) for query in queries]
-
-
-def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
-    """Returns the table of an address; raises errors of Google's libraries."""
-    client = open_client(address.project)
-    return client.get_table(address.table, retry=patient(patience), timeout=REQUEST_SECONDS)
 
 
 _PATIENCE = 600.0
@@ -257,14 +252,6 @@ def _parsed(value: Any) -> Any:
     if isinstance(value, list):
         return [_parsed(text) for text in value]
     return value if value is None else json.loads(value)
-
-
-def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the rows of an address, for commands without a pipeline; raises ConfigError or OSError."""
-    query = prepare_query(path)
-    complain(query.plan)
-    for part in result_parts(query, 1):
-        yield from part_records(part, limit)
 
 
 STORAGE_EMULATOR = "BIGQUERY_STORAGE_EMULATOR_HOST"

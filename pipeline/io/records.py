@@ -14,8 +14,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from pydantic_core import from_json
 
 from turnwise.pipeline.io import containers
-from turnwise.pipeline.io.bigquery_source import query_records
+from turnwise.pipeline.io.bigquery_source import part_records, prepare_query, result_parts
 from turnwise.pipeline.io.sinks import plain_value
+from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas import score
@@ -245,7 +246,10 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         yield from contained_records(containers.database_texts(path), limit)
         return
     if is_bigquery(path):
-        yield from query_records(path, limit)
+        query = prepare_query(path)
+        complain(query.plan)
+        for part in result_parts(query, 1):
+            yield from part_records(part, limit)
         return
     with containers.open_path(path) as whole:
         size = max(size, os.fstat(whole.fileno()).st_size if is_local(path) else 0)
@@ -283,14 +287,9 @@ def file_records(
             yield record
     except Exception as error:
         kinds.add(Failure)
-        yield unread_rest(stage, error, shown_place(file.path))
+        yield record_failure(stage, reading_error(error), Record(shown_place(file.path), 0, b""))
     if kinds == {Failure} and file.path in named:
         unread()
-
-
-def unread_rest(stage: Stage, error: Exception, source: str) -> Failure:
-    """Returns the failure of a file that cannot be read, or not to its end."""
-    return record_failure(stage, reading_error(error), Record(source, 0, b""))
 
 
 def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:

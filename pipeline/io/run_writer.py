@@ -495,7 +495,10 @@ class ConcludeFn(InspectedDoFn):
         self._conclude, self._discard = conclude, discard
 
     def process(self, element: tuple[str, Iterable[Told]], begun: tuple[str, str]) -> None:
-        """Writes `run.json` of everything that was published, once, also if a runner repeats it."""
+        """Writes `run.json` of everything that was published, once, also if a runner repeats it.
+
+        Raises OSError if a file is not there.
+        """
         _, folder = begun
         replaced = current_folder(self._directory)
         if replaced != folder:

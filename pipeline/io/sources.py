@@ -25,7 +25,7 @@ from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WOR
 from turnwise.pipeline.io.records import SizedPath
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
-from turnwise.schemas.score import Failure, IncompleteReadError
+from turnwise.schemas.score import Failure, IncompleteReadError, record_failure
 from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LogReader, parse_record
@@ -114,7 +114,7 @@ def range_records(
             lines = _ClaimedLines(file, offset, claim)
             yield from record_files.line_records(part.path, lines.readline, limit, before + passed)
     except Exception as error:
-        yield record_files.unread_rest("read", error, part.path)
+        yield record_failure("read", record_files.reading_error(error), Record(part.path, 0, b""))
         claim(part.stop)
 
 

@@ -41,6 +41,10 @@ from turnwise.transforms.review.problems import to_read as chosen_to_read
 from turnwise.transforms.scoring.redaction import REDACTED, redact_document
 
 _PATHS = ("app_version_from", "eval_id_from", "eval_set_id_from")
+_LISTED = (
+    *("conversation_id", "app_version", "eval_id", "verdict", "why"),
+    *("severity", "severity_score", "severity_reason", "problem_type"),
+)
 _MOST_READ_AGAIN = 20_000
 """Conversations of a stream whose rows are read at its end: a second or two, which a signal may leave."""
 
@@ -95,13 +99,15 @@ def end_run(
         **({} if config.redact is None else {"redacted": redacted}),
         **({"absent_paths": absent} if absent else {}),
         "unread": list(unread),
-        "to_read": None if to_read is None else list(map(_to_read, to_read)),
     }
+    chosen = to_read
     if settings.is_streaming and of_run["results"] <= _MOST_READ_AGAIN:
         # A batch chose them while it wrote its rows; those of a stream may have been replaced since.
         candidates: list[ConversationRow] = []
         add_candidates(candidates, read(document).conversations())
-        document["to_read"] = list(map(_to_read, chosen_to_read(candidates)))
+        chosen = chosen_to_read(candidates)
+    listed = None if chosen is None else [{name: row[name] for name in _LISTED} for row in chosen]
+    document["to_read"] = listed
     if config.gate.rules:
         of_rules = rule_problems(settings, partial(read, document), unused)
         problems = problems + [line for line in of_rules if not any(known in line for known in problems)]
@@ -199,12 +205,6 @@ def failure_examples(counts: RunCounts, run: Run) -> dict[str, str]:
         text = f"such as {where}{_RESOURCE.sub('.../', row['message'])}"
         examples.setdefault(f"{row['stage']}: {row['error_type']}", printable(text, _LONGEST_MESSAGE))
     return {kind: examples[kind] for kind in kinds if kind in examples}
-
-
-def _to_read(row: Mapping[str, object]) -> JsonObject:
-    about = ("conversation_id", "app_version", "eval_id", "verdict", "why")
-    problem = ("severity", "severity_score", "severity_reason", "problem_type")
-    return {name: row[name] for name in (*about, *problem)}
 
 
 def begun_document(settings: RunSettings) -> JsonObject:

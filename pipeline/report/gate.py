@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain
@@ -382,7 +383,6 @@ def junit_xml(report: GateReport) -> str:
     if report.rejected:
         endings = ((record.place, ("error", "rejected", record.message)) for record in report.rejected)
         cases[_REJECTED] = [_case(_REJECTED, *rejection) for rejection in endings]
-    suites = [*map(_suite, cases, cases.values())]
     by_criterion: dict[str, list[ET.Element]] = {}
     short = last_parts({check.app_version or "" for check in report.checks}, terminal.LONGEST_NAME)
     for check in report.checks:
@@ -399,21 +399,19 @@ def junit_xml(report: GateReport) -> str:
             body = ", ".join(filter(None, (value, threshold)))
         test = _case(class_name, check.conversation_id, ending, body)
         by_criterion.setdefault(check.criterion, []).append(test)
-    suites += map(_suite, by_criterion, by_criterion.values())
-    root = ET.Element("testsuites", {"name": "turnwise"})
-    for name in ("tests", "failures", "errors"):
-        root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
-    root.extend(suites)
+    root, totals = ET.Element("testsuites", {"name": "turnwise"}), Counter[str]()
+    for name, tests in chain(cases.items(), by_criterion.items()):
+        suite = ET.SubElement(root, "testsuite", {"name": _text(name), "tests": str(len(tests))})
+        totals["tests"] += len(tests)
+        for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            number = sum(test.find(tag) is not None for test in tests)
+            suite.set(key, str(number))
+            totals[key] += number
+        suite.extend(tests)
+    for key in ("tests", "failures", "errors"):
+        root.set(key, str(totals[key]))
     ET.indent(root)
     return ET.tostring(root, encoding="utf-8", xml_declaration=True).decode() + "\n"
-
-
-def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": _text(name), "tests": str(len(cases))})
-    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(key, str(sum(case.find(tag) is not None for case in cases)))
-    suite.extend(cases)
-    return suite
 
 
 def _case(class_name: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:

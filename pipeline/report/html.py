@@ -74,7 +74,7 @@ def _built(
     """
     inline: list[str] = []
 
-    def place(report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
+    def keep(report_id: str, chunks: Iterable[tuple[list[int], str]]) -> PlacedChunks:
         chunk_of: dict[int, int] = {}
         size = number = 0
         for number, (places, text) in enumerate(chunks):
@@ -90,7 +90,7 @@ def _built(
             chunk_of |= dict.fromkeys(places, number)
         return PlacedChunks(len(inline), number + 1 if chunk_of else 0, chunk_of)
 
-    report = build_report(runs, compared, place, keeps_few=directory is None)
+    report = build_report(runs, compared, keep, keeps_few=directory is None)
     names = ", ".join(version.name for version in report.versions)
     data = {"report": packed(figures.exact_json(msgspec.to_builtins(report)))}
     data |= {f"chunk-{i}": chunk for i, chunk in enumerate(inline)}

@@ -7,7 +7,7 @@ from time import time_ns
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Row, exists
+from sqlalchemy import Connection, Row, exists, select
 
 from turnwise.pipeline.service.computed_fields import (
     COMPUTED,
@@ -23,7 +23,7 @@ from turnwise.pipeline.service.computed_fields import (
 from turnwise.pipeline.service.runs import Listing, Service, listed
 from turnwise.pipeline.service.serve import ServiceError, checked, field_errors, invalid, not_found
 from turnwise.pipeline.store import rows
-from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError
+from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, key_text
 from turnwise.pipeline.store.summaries import filter_fields
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import ANY, app_of, is_id
@@ -219,7 +219,11 @@ def check_etag(name: str, given: str, stored: str, field: str) -> None:
 def check_display_name(connection: Connection, content: JsonObject) -> None:
     """Raises ServiceError if another evaluation of the app has the display name of a content."""
     display_name = content["displayName"]
-    holder = rows.find_by_display_name(connection, app_of(content["name"]), display_name)
+    is_its = (
+        EVALUATIONS.c.app == app_of(content["name"]),
+        EVALUATIONS.c.display_name == key_text(display_name),
+    )
+    holder = connection.execute(select(EVALUATIONS.c.name).where(*is_its)).scalar()
     if holder not in (None, content["name"]):
         reason = f"{holder} has the name {shown(display_name)} already"
         raise ServiceError("ALREADY_EXISTS", reason, "evaluation.displayName")

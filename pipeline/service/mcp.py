@@ -94,10 +94,13 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
             return tool.call(permitted, request)
 
         try:
-            value = await workers.run(work, changes=tool.changes)
+            value, structured = await workers.run(work, changes=tool.changes), True
         except ServiceError as error:
-            return mcp_types.CallToolResult(content=[_text(error.to_value())], is_error=True)
-        return mcp_types.CallToolResult(content=[_text(value)], structured_content=value)
+            value, structured = error.to_value(), False
+        content = mcp_types.TextContent(text=dump_json(value).decode())
+        return mcp_types.CallToolResult(
+            content=[content], structured_content=value if structured else None, is_error=not structured
+        )
 
     return Server(
         "turnwise",
@@ -111,10 +114,6 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
 def _of_request(service: runs.Service, context: Any) -> runs.Service:
     """Returns the service for a request; over stdio, it is this process's own."""
     return service if context.request is None else service.of(may_write(context.request))
-
-
-def _text(value: JsonObject) -> mcp_types.TextContent:
-    return mcp_types.TextContent(text=dump_json(value).decode())
 
 
 @cache

@@ -1,6 +1,7 @@
 """`turnwise serve`: starts the server of MCP, REST and pages, and reads and answers the requests of REST."""
 
 import gc
+import getpass
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -38,7 +39,6 @@ from turnwise.pipeline.service.serve import (
     read_token_file,
 )
 from turnwise.pipeline.service.web import web_routes
-from turnwise.pipeline.settings.options import current_user
 from turnwise.pipeline.store.database import Store, open_store
 from turnwise.schemas.ces import tools
 from turnwise.schemas.jsonio import JsonObject, dump_json
@@ -57,8 +57,12 @@ def serve(options: ServeOptions) -> int:
     # What the first comparison would wait for; numpy.unique imports numpy.ma when it is first called.
     CRITERIA.load()
     import_module("numpy.ma")
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # the system knows no name
+        user = "unknown"
     store = open_store(options.store, create=True, read_only=options.read_only)
-    service = Service(store, current_user(), options.read_only)
+    service = Service(store, user, options.read_only)
     gc.collect()
     calm_collector()
     try:

@@ -361,6 +361,14 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             columns = {k: v for k, v in row.items() if k in tools.ConversationBrief.model_fields}
             brief = columns | {"name": name, "problem_type_size": problem_type_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
+        unread = list[str]()
+        if not request.evaluation_run:  # executions that wrote later, and have not ended or broke off
+            names = [stored_runs.run_key(of_app, run.rsplit("/", 1)[-1]) for of_app in (app, LOCAL_APP)]
+            all_states = stored_runs.run_states(connection, {app, LOCAL_APP})
+            last = max((all_states[name].update_nanos for name in names if name in all_states), default=0)
+            later = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
+            others = (state for state in later if state.is_counted or state.name not in names)
+            unread = [state.sentence() for state in others if state.unread_nanos > last]
         # Rejected records may name no app.
         keys = key_text(run), stored_runs.run_key(LOCAL_APP, run.rsplit("/", 1)[-1])
         rows = connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(keys)))
@@ -368,7 +376,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
         state = next((states[key] for key in keys if key in states), "")
         return {"evaluationRun": run, "runState": state} | stated(
             {
-                "unreadRuns": [] if request.evaluation_run else _unread_later(connection, app, run),
+                "unreadRuns": unread,
                 "conversations": briefs,
                 "conversationCount": sum(counts.values()),
                 "failCount": counts.get("FAIL", 0),
@@ -431,13 +439,3 @@ def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
     if run is None:
         raise not_found(f"a run with conversations in {app}")
     return run
-
-
-def _unread_later(connection: Connection, app: str, run: str) -> list[str]:
-    """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
-    names = [stored_runs.run_key(state, run.rsplit("/", 1)[-1]) for state in (app, LOCAL_APP)]
-    states = stored_runs.run_states(connection, {app, LOCAL_APP})
-    last = max((states[name].update_nanos for name in names if name in states), default=0)
-    unread = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
-    others = [state for state in unread if state.is_counted or state.name not in names]
-    return [state.sentence() for state in others if state.unread_nanos > last]

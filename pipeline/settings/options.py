@@ -1,7 +1,6 @@
 """Declares every option, and checks that the packages and credentials it needs are there."""
 
 import argparse
-import getpass
 import logging
 import os
 import re
@@ -85,14 +84,6 @@ def shown_address(path: str) -> str:
     """Returns an address in one line; a long query is cut."""
     start, mark, query = " ".join(path.split()).partition("?query=")
     return f"{start}{mark}{query[:_SHOWN]}{'...' if len(query) > _SHOWN else ''}"
-
-
-def current_user() -> str:
-    """Returns the name; `unknown` if the system knows none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 class StreamSettings(Struct, frozen=True):

@@ -493,12 +493,6 @@ def find_evaluation(connection: Connection, name: str) -> StoredEvaluation | Non
     return None if row is None else stored_evaluation(row)
 
 
-def find_by_display_name(connection: Connection, app: str, display_name: str) -> str | None:
-    """Returns the name of the evaluation with a display name, or None."""
-    is_own = db.EVALUATIONS.c.app == app, db.EVALUATIONS.c.display_name == db.key_text(display_name)
-    return connection.execute(select(db.EVALUATIONS.c.name).where(*is_own)).scalar()
-
-
 def add_evaluation(connection: Connection, content: JsonObject, change: EvaluationChange) -> StoredEvaluation:
     """Adds an evaluation under the name in its content; one that was deleted goes on with its history."""
     before = read_revisions(connection, content["name"], None, 1)

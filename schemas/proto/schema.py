@@ -47,28 +47,26 @@ def message_schema(
     In a request, the content of output-only fields is not described. `elsewhere`: messages inside an answer
     that are not described, and the tool whose answer does so.
     """
-    return _SchemaWriter(use, elsewhere or {}).whole(message)
+    writer = _SchemaWriter(use, elsewhere or {})
+    root, defs = writer.of_message(message, False, use == "update"), writer.defs
+    while writer.waiting:
+        current, is_partial = writer.waiting.popleft()
+        if current.PROTO not in defs:
+            defs[current.PROTO] = writer.of_message(current, is_partial, is_partial)
+    text = dump_json([root, *defs.values()]).decode()
+    numbers = {"Number": _NUMBER} if '"#/$defs/Number"' in text else {}
+    parts = dict(sorted({**numbers, **defs}.items()))
+    return {**root, "$defs": parts} if parts else root
 
 
 class _SchemaWriter:
     def __init__(self, use: SchemaUse, elsewhere: Mapping[type[Message], str]) -> None:
+        self.defs: dict[str, JsonObject] = {}
+        self.waiting: deque[tuple[type[Message], bool]] = deque()
         self._use = use
         self._elsewhere = elsewhere
-        self._defs: dict[str, JsonObject] = {}
-        self._waiting: deque[tuple[type[Message], bool]] = deque()
 
-    def whole(self, message: type[Message]) -> JsonObject:
-        root = self._object(message, False, self._use == "update")
-        while self._waiting:
-            current, is_partial = self._waiting.popleft()
-            if current.PROTO not in self._defs:
-                self._defs[current.PROTO] = self._object(current, is_partial, is_partial)
-        text = dump_json([root, *self._defs.values()]).decode()
-        numbers = {"Number": _NUMBER} if '"#/$defs/Number"' in text else {}
-        parts = dict(sorted({**numbers, **self._defs}.items()))
-        return {**root, "$defs": parts} if parts else root
-
-    def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
+    def of_message(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
         hints, declared = _hints(message), message.FIELDS.items()
         fields = {
             to_camel(name): self._property(message, name, hints[name], are_fields_partial)
@@ -121,12 +119,12 @@ class _SchemaWriter:
             return self._field(get_args(hint)[0], is_partial, is_hidden)
         if issubclass(hint, OpenEnum):
             # Values of a newer API version are printed as numbers.
-            self._defs[hint.__name__] = {"anyOf": [{"enum": list(hint.__members__)}, {"type": "integer"}]}
+            self.defs[hint.__name__] = {"anyOf": [{"enum": list(hint.__members__)}, {"type": "integer"}]}
             return {"$ref": f"#/$defs/{hint.__name__}"}
         if is_hidden:
             return _OBJECT
         # A message that is also reached through a list is described as what a mask can name.
-        add = self._waiting.appendleft if is_partial else self._waiting.append
+        add = self.waiting.appendleft if is_partial else self.waiting.append
         add((hint, is_partial))
         # Clients that follow no references read by the type what an argument must be.
         return {**_OBJECT, "$ref": f"#/$defs/{hint.PROTO}"}

@@ -81,13 +81,14 @@ class SafetyRatings(MeasuredCriterion):
         limits_of = {str(category): limits for category, limits in self.categories.items()}
         verdicts = list[str]()
         for rating in ratings:
+            if rating.blocked:
+                verdicts.append("withheld" if is_refusal else "blocked")
+                continue
             allowed = limits_of.get(rating.category) or AllowedHarm()
             probability = _LEVELS.get((rating.probability or "").removeprefix(_SEVERITY_PREFIX))
             severity = _LEVELS.get((rating.severity or "").removeprefix(_SEVERITY_PREFIX))
             likeliest = _LEVELS[allowed.max_probability or self.max_probability]
-            if rating.blocked:
-                verdicts.append("withheld" if is_refusal else "blocked")
-            elif probability is not None and probability > likeliest:
+            if probability is not None and probability > likeliest:
                 verdicts.append("probable")
             elif severity is not None and severity > _LEVELS[allowed.max_severity or self.max_severity]:
                 verdicts.append("severe")

@@ -451,9 +451,9 @@ class ScenarioRubrics(JudgedCriterion):
             verdicts=lambda reply: [grade and grade.grade for grade in grades(reply)],
         )
         answers = await ask_all(ask, question)
-        rubrics: list[JsonObject] = []
+        rubrics, graded = list[JsonObject](), list(map(grades, answers.replies))
         for i, text in enumerate(texts):
-            usable = [grade for reply in answers.replies if (grade := grades(reply)[i])]
+            usable = [grade for of_reply in graded if (grade := of_reply[i])]
             rubrics.append({"rubric": text, "score": None, "reason": None})
             if usable:
                 middle = median_low(grade.grade for grade in usable)

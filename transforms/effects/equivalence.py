@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Literal, NamedTuple
 from unicodedata import name as character_name
 
@@ -116,7 +116,10 @@ def equivalent(
 def _structures_equivalent(
     left: JsonValue, right: JsonValue, prose: Prose, name: str, further: FurtherKeys
 ) -> bool:
-    """Compares two values of which one at least is an object or a list."""
+    """Compares two values of which one at least is an object or a list.
+
+    No generator stands around a comparison: its frame would lessen the depth that can be compared.
+    """
     if isinstance(left, dict) and isinstance(right, dict):
         keys = dict.fromkeys(left)
         if prose == "unmet" and further != "free":
@@ -127,31 +130,29 @@ def _structures_equivalent(
                 if not (is_short and key.lower().rpartition("_")[2] in _DESCRIBING):
                     keys[key] = None
         inside: FurtherKeys = further if further == "free" else "none"
-        return all(equivalent(left.get(key), right.get(key), prose, key, inside) for key in keys)
+        pairs = ((left.get(key), right.get(key), prose, key, inside) for key in keys)
+        return all(starmap(equivalent, pairs))
+    if isinstance(left, list) != isinstance(right, list) and prose != "unmet":
+        # A text may separate the entries of a list with commas, and another value be the only one.
+        other = right if isinstance(left, list) else left
+        entries = [*re.split(r"\s*[,;]\s*", other.strip())] if isinstance(other, str) else [other]
+        left, right = (left, entries) if isinstance(left, list) else (entries, right)
     if isinstance(left, list) and isinstance(right, list):
         if len(left) != len(right):
             return False
         further, order = further if further == "free" else "names", order_of(name, left)
         if order == "fixed" or (order == "open" and prose == "unmet"):
-            pairs = zip(left, right, strict=True)
-            return all(equivalent(*pair, prose, name, further) for pair in pairs)
+            entry_pairs = zip(left, right, strict=True)
+            return all(starmap(equivalent, ((*pair, prose, name, further) for pair in entry_pairs)))
         return None not in pair_equivalent(left, right, prose, name, further)
-    if prose == "unmet":
-        return False
-    if isinstance(left, list) != isinstance(right, list):
-        # A text may separate the entries of a list with commas, and another value be the only one.
-        other = right if isinstance(left, list) else left
-        entries = [*re.split(r"\s*[,;]\s*", other.strip())] if isinstance(other, str) else [other]
-        left, right = (left, entries) if isinstance(left, list) else (entries, right)
-        return equivalent(left, right, prose, name, further)
     # A text may state what an object holds: `$10` of a value and its currency.
-    for held, other in ((left, right), (right, left)):
+    for held, other in ((left, right), (right, left)) if prose != "unmet" else ():
         if not isinstance(held, dict) or (isinstance(other, str) and other.lstrip()[:1] in ("{", "[")):
             continue
         # Each part once: one that stood there twice would double the work of each level of nested objects.
         parts = dict.fromkeys((other, *filter(None, re.split(r"[,;\s]+", str(other)))))
         stating = [(k, v) for k, v in held.items() if not (is_empty(v) or isinstance(v, bool))]
-        if any(equivalent(value, part, prose, key) for key, value in stating for part in parts):
+        if any(starmap(equivalent, ((v, part, prose, key) for key, v in stating for part in parts))):
             return True
     return False
 
@@ -574,8 +575,8 @@ def _compare_rows(wanted: JsonObject, given: JsonObject, prose: Prose) -> tuple[
     sizes = ((name, size(value)) for name, value in wanted.items())
     parallel = ((n, name) for name, n in sizes if n > 1 and order_of(name, wanted[name]) != "fixed")
     for group in grouped(parallel).values():
-        given_sizes = {size(given.get(name)) for name in group}
-        if len(group) < 2 or len(given_sizes) != 1 or -1 in given_sizes:
+        given_sizes = {size(given.get(name)) for name in group if len(group) > 1}
+        if len(given_sizes) != 1 or -1 in given_sizes:
             continue
         done.update(group)
         rows, made = (

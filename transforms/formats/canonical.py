@@ -477,37 +477,22 @@ def _is_recording(record: JsonObject) -> bool:
 
 
 # For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
-registry.register_format(
-    registry.Format(
-        name="turnwise",
-        places=(("", Paths(app_version=("app_version",))),),
-        help="turnwise's own canonical JSON",
-        keys=("conversation_id", "turns"),
-        rank=10,
-        recognises=_is_recording,
-        recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
-        looks_right=looks_canonical,
-        read_text=_read_recording,
-        read_cases=lambda value, record, settings: [read_case(record.data)],
-        read_case_text=read_plain_case,
-    )
-)
+registry.register_built_in(
+    "turnwise", 10, "turnwise's own canonical JSON", _is_recording, ("conversation_id", "turns"),
+    has_rubrics=True, places=(("", Paths(app_version=("app_version",))),), looks_right=looks_canonical,
+    recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
+    read_text=_read_recording, read_case_text=read_plain_case,
+    read_cases=lambda value, record, settings: [read_case(record.data)],
+)  # fmt: skip
 # For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
-registry.register_format(
-    registry.Format(
-        name="turn_event",
-        help="turnwise's own events, one turn a record",
-        keys=("conversation_id", "turn_index", "turn"),
-        rank=20,
-        recognises=_is_turn_event,
-        events=registry.EventReader(
-            locate=_locate,
-            is_end=lambda value: value.get("end") is True or any(value.get(name) for name in _ENDS),
-            join=_joined_conversation,
-            is_checked=True,
-        ),
-    )
-)
+registry.register_built_in(
+    "turn_event", 20, "turnwise's own events, one turn a record", _is_turn_event,
+    ("conversation_id", "turn_index", "turn"), has_rubrics=True,
+    events=registry.EventReader(
+        locate=_locate, join=_joined_conversation, is_checked=True,
+        is_end=lambda value: value.get("end") is True or any(value.get(name) for name in _ENDS),
+    ),
+)  # fmt: skip
 
 
 _WHAT = "not an eval case"

@@ -200,6 +200,8 @@ class Evidence:
         self.pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self.pieces])
         self.is_negated = any(piece.is_negated for piece in self.pieces)
+        # Calls and declarations of tools bring no news.
+        self.holds_records = not all(p.is_prose or _OF_TOOLS.match(p.text) for p in self.pieces)
         flags: dict[str, set[str]] = {}
         for name, values in chain.from_iterable([piece.flags.items() for piece in self.pieces]):
             flags[name] = flags.get(name, set()) | values
@@ -208,11 +210,6 @@ class Evidence:
         self.currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
         # Keys of all words outside flags.
         self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
-
-    @property
-    def holds_records(self) -> bool:
-        """Whether a piece is no prose, and no call or declaration of a tool, which bring no news."""
-        return not all(piece.is_prose or _OF_TOOLS.match(piece.text) for piece in self.pieces)
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""

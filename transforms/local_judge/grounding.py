@@ -273,7 +273,13 @@ def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage],
     content = fsum(claim.content.values())
     features = [feature for word in claim.words if not word.is_content for feature in word.features]
     grammar = [(key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight) for key, weight in features]
-    strange = _strange_names(claim, known.keys | asked.keys)
+    # Capitalized words inside a sentence that are not known; of German and of titles, none count.
+    capitalized = _CAPITALIZED.findall(claim.text)
+    of_numbers = {part for word in claim.words if word.demands for part in word.lower.split()}
+    names = [w for w in words(" ".join(capitalized)) if w.is_content and w.lower not in of_numbers]
+    strange = sum(known.keys.isdisjoint(w.keys) and asked.keys.isdisjoint(w.keys) for w in names)
+    if strange and (2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de"):
+        strange = 0
     strange += any(word.is_negation for word in claim.words) and not known.is_negated
     whole = content + fsum([weight for _, weight in grammar]) + _STRANGE * strange
     anywhere = fsum([weight for key, weight in claim.content.items() if key in known.keys])
@@ -309,17 +315,6 @@ def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage],
 
     held = (anywhere + grammar_in(known.keys)) / whole
     return max([held / 2, *map(with_passage, passages)])
-
-
-def _strange_names(claim: Claim, known: Container[str]) -> int:
-    """Returns how many capitalized words inside a sentence are not known; of German and of titles, none."""
-    capitalized = _CAPITALIZED.findall(claim.text)
-    of_numbers = {part for word in claim.words if word.demands for part in word.lower.split()}
-    names = [w for w in words(" ".join(capitalized)) if w.is_content and w.lower not in of_numbers]
-    strange = sum(not any(key in known for key in word.keys) for word in names)
-    if not strange or 2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de":
-        return 0
-    return strange
 
 
 # A number of a claim may stand elsewhere in the evidence, as a year does in a text with several. So it is

@@ -227,7 +227,9 @@ class _LineFile(_WatchedFile):
                 self._rename()
         if not self.source and not self._begin(file, is_quiet):
             self._is_tried = is_quiet
-            return [], 0
+            # What is left may be the rest of the text that was replaced.
+            taken, self._items = self._items[:limit], self._items[limit:]
+            return taken, 0
         cost = self._fill(file, limit)
         if self._is_cut_short and self._line:
             line, is_whole = _first_line(file)

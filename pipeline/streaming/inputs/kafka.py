@@ -73,6 +73,7 @@ class KafkaSource(base.StreamSource):
                 self._trackers.pop(partition.partition, None)
 
     def poll(self, limit: int) -> Sequence[base.SourceRecord]:
+        """Returns what has arrived, at most `limit` items; raises OSError if nothing more can be read."""
         if limit <= 0:
             return []
         messages = self._consumer.consume(min(limit, _MOST_AT_ONCE), timeout=0)
@@ -128,9 +129,9 @@ class KafkaSource(base.StreamSource):
             ahead = [(partition, tracker.next) for partition, tracker in self._trackers.items()]
         waiting = 0
         for partition, offset in ahead:
-            place = TopicPartition(self._uri.topic, partition, offset)
+            position = TopicPartition(self._uri.topic, partition, offset)
             try:
-                marks = self._consumer.get_watermark_offsets(place, cached=True)
+                marks = self._consumer.get_watermark_offsets(position, cached=True)
             except (KafkaException, RuntimeError):
                 return None
             waiting += max(marks[1] - max(offset, marks[0]), 0) if marks and marks[1] >= 0 else 0

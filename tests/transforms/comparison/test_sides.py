@@ -50,7 +50,9 @@ def applies(found, scale):
 
 def plain_values(found, measure, missing=None):
     seen = [own.criteria[measure.criterion] for own in found if measure.criterion in own.criteria]
-    values = [measure.value_of(own.value, own.outcome) for own in seen if applies(own, measure.scale)]
+    counted = [own for own in seen if applies(own, measure.scale)]
+    shares = [{"PASS": 1.0, "FAIL": 0.0}.get(own.outcome) for own in counted]
+    values = [own.value for own in counted] if measure.is_of_values else shares
     return [own for own in (missing if value is None else value for value in values) if own is not None]
 
 

@@ -13,7 +13,6 @@ from turnwise.schemas.comparison import ComparedMeasure, PairedBy, Pairing
 from turnwise.schemas.config import STATUS
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison import sides
-from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.statistics.resampling import Numbers
 
 _EXACT = 2.0**53
@@ -86,13 +85,6 @@ class CriterionMeasure(Struct, frozen=True):
     def is_of_values(self) -> bool:
         """Whether values are compared; else outcomes are."""
         return self.measure == "mean" or not self.has_outcomes
-
-    def value_of(self, value: float | None, outcome: str | None) -> float | None:
-        """Returns what is compared of one score; None: there is none, or a value outside the scale."""
-        if not self.is_of_values:
-            return SHARES.get(outcome)
-        scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
-        return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
 
 def measure_of(
@@ -254,13 +246,6 @@ class SideValues:
             values[np.repeat(turns.sizes > 0, sizes)] = turns.values
         places, is_known = np.repeat(np.arange(len(rows)), sizes), ~np.isnan(values)
         return places[is_known], values[is_known]
-
-    def at(self, index: int, measure: CriterionMeasure) -> list[Observed]:
-        """Returns what a criterion gave the conversations of one case, where it applies."""
-        is_seen = self.observed.values(measure).is_seen
-        given = self.observed.conversations.given
-        observed = (given(row, measure.criterion) for row in self.cases[index] if is_seen[row])
-        return [score for score in observed if score is not None]
 
     def count_missing(self, measure: CriterionMeasure) -> int:
         """Returns to how many conversations a criterion applies without deciding."""

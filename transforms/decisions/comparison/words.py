@@ -277,8 +277,11 @@ def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
             kind = "fixed" if other > base else "regressed"
         else:
             continue
-        observed = sides[kind not in ("fixed", "newly_measured")].at(index, measure)
-        not_passed = [item for item in observed if measure.value_of(item.value, item.outcome) != 1.0]
+        worse = sides[kind not in ("fixed", "newly_measured")]
+        values, is_seen, _ = worse.observed.values(measure)
+        rows = (row for row in worse.cases[index] if is_seen[row] and values[row] != 1.0)
+        given = (worse.observed.conversations.given(row, measure.criterion) for row in rows)
+        not_passed = [observed for observed in given if observed is not None]
         why = next((item for item in not_passed if item.why), not_passed[0] if not_passed else None)
         (rows_a, a), (rows_b, b) = ((side.cases[index], side.observed.conversations) for side in sides)
         languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]

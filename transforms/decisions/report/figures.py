@@ -102,8 +102,10 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
             if (key := _key(score)) not in alike:
                 name = f"{score['conversation_id']!r}, and no row of it in conversations-*"
                 raise ConfigError(f"{run.directory}: has scores of {name}")
-            stated = ((name, value) for name, value in score.items() if name not in _OF_CONVERSATION)
-            alike[key][0].scores.append({name: value for name, value in stated if value is not None})
+            stated = {
+                n: value for n, value in score.items() if value is not None and n not in _OF_CONVERSATION
+            }
+            alike[key][0].scores.append(stated)
         starts = ((entry.row["app_version"], entry.row["event_time"]) for entry in joined)
         first_times.append(first_starts(starts))
         rows = run.metrics()
