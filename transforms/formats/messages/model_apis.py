@@ -334,7 +334,7 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
             older = kinds.as_object(delta.get("function_call"))
             pieces = [{"index": "function_call", "function": older}] if older else []
             for piece in (*pieces, *kinds.objects(delta.get("tool_calls") or None, "tool_calls")):
-                # It belongs to the last call of its index, unless it has another id, or none and that is whole.
+                # It belongs to the last call of its index, unless that has another id, or is whole.
                 index, call_id, part = (piece.get(key) for key in ("index", "id", "function"))
                 call = next((call for call in reversed(calls) if call["index"] == index), None)
                 begun = kinds.as_object(call and call.get("function")).get("arguments")
