@@ -225,9 +225,9 @@ class _LineFile(_WatchedFile):
             ):
                 self._give_rest()
                 self._rename()
-        if not self.source and not self._begin(file, is_quiet):
+        # What is left of a text that was replaced goes first: the new one may not be whole, or no text.
+        if not self.source and (self._items or not self._begin(file, is_quiet)):
             self._is_tried = is_quiet
-            # What is left may be the rest of the text that was replaced.
             taken, self._items = self._items[:limit], self._items[limit:]
             return taken, 0
         cost = self._fill(file, limit)
