@@ -33,7 +33,7 @@ REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
 
-_Version = TypeVar("_Version", str, str | None)
+_StatedVersion = TypeVar("_StatedVersion", str, str | None)
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -250,7 +250,7 @@ def stated_rows(counts: JsonObject, table: str) -> int:
     return numbers.get(table, 0)
 
 
-def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:
+def versions_named(name: str, known: Collection[_StatedVersion]) -> list[_StatedVersion]:
     """Returns the app versions that a name may mean: by its last part, or how texts show it, also several."""
     if name in known:
         return [name]
