@@ -117,13 +117,14 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
             message = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", message, calls=True)
     # Of a reply that states no tokens, those of its turn are unknown.
-    silent = [held for held in (log, *earlier) if held.turns and held.turn.usage is None and not held.failure]
-    log.uncounted.update(len(held.turns) - 1 for held in silent)
-    for held in earlier:
+    for stage in (log, *earlier):
+        if stage.turns and stage.turn.usage is None and not stage.failure:
+            log.uncounted.add(len(stage.turns) - 1)
+    for stage in earlier:
         # The tokens and the time of earlier replies are of their turns.
-        log.uncounted |= held.uncounted
+        log.uncounted |= stage.uncounted
         log.silent_calls.clear()
-        for turn, its in zip(log.turns, held.turns, strict=False):
+        for turn, its in zip(log.turns, stage.turns, strict=False):
             both = turn.usage and its.usage and turn.usage.plus(its.usage)
             turn.usage = both or turn.usage or its.usage
             if its.model_ms is not None:

@@ -542,10 +542,17 @@ def read_history(text: str, role: str) -> list[parts.SpanMessage]:
             if rest == "]":
                 read = messages
             elif rest.startswith(",") and messages:
-                read = [*messages, *read_messages(f"[{rest[1:]}", role)]
+                added = read_messages(f"[{rest[1:]}", role)
+                read = None if is_mere_text(added, f"[{rest[1:]}") else [*messages, *added]
             break
     if read is None:
         read = read_messages(text, role)
-    del _histories[:-_KEPT]
-    _histories.append((text[:-1], role, read))
+    if not is_mere_text(read, text):
+        del _histories[:-_KEPT]
+        _histories.append((text[:-1], role, read))
     return read
+
+
+def is_mere_text(messages: list[parts.SpanMessage], text: str) -> bool:
+    """Returns whether a text was read as words: it is no JSON, or JSON that is cut off."""
+    return len(messages) == 1 and messages[0].texts == [text]
