@@ -285,7 +285,8 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
             decided.append((entry.case, value))
         else:
             missing.append(entry)
-        failed += [entry.name] if entry.observed.outcome == "FAIL" else []
+        if entry.observed.outcome == "FAIL":
+            failed.append(entry.name)
     seen = _estimate(decided, scale, is_rate)
     unmeasured = len(missing) + rejected.number
     ways = [seen]

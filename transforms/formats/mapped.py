@@ -173,8 +173,8 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     for order in orders:
         # Cells of a CSV file state numbers as texts.
         with suppress(InvalidOperation):
-            number = Decimal(order) if isinstance(order, str | int | float) else None
-            numbers += [number] if number is not None and number.is_finite() else []
+            if isinstance(order, str | int | float) and (number := Decimal(order)).is_finite():
+                numbers.append(number)
     if len(numbers) == len(parts):
         parts = [part for _, part in sorted(zip(numbers, parts, strict=True), key=lambda pair: pair[0])]
     elif all(isinstance(order, str) for order in orders):
