@@ -24,6 +24,8 @@ _RADICES = (7, 12, 24, 60, 100, 3_600)
 """Between the two units of `2 weeks 3 days`, `6 feet 2`, `7 h 30`, `12 dollars 50`."""
 _NEAR = 0.05
 """By what share a round number may differ from the one that it stands for."""
+_MOST_ROUND = 3
+"""Digits of a round number, without the zeros at its end."""
 _MOST_SIBLINGS = 12
 """Numbers of one record, or of a text, that are taken together, each with each."""
 _MOST_AMOUNTS, _LEAST_AMOUNT = 10, 10.0
@@ -60,7 +62,9 @@ class DerivedNumbers(NamedTuple):
             return True
         if any(round(value / f, 9) in self.stated | self.computed for f in claim.factors - {value}):
             return True
-        if value % 10 == 0 and any(isclose(value, number, rel_tol=_NEAR) for number in self.stated):
+        # Of `5843230` each digit counts, as of a number of an order.
+        is_round = value % 10 == 0 and len(f"{value:.0f}".rstrip("0")) <= _MOST_ROUND
+        if is_round and any(isclose(value, number, rel_tol=_NEAR) for number in self.stated):
             return True
         exact = chain(self.stated, self.computed, self.shares if claim.has_share else ())
         if any(_is_rounded(value, number) for number in exact):
