@@ -31,6 +31,8 @@ _RADICES = (7, 12, 24, 60, 100, 3_600)
 """Between the two units of `2 weeks 3 days`, `6 feet 2`, `7 h 30`, `12 dollars 50`."""
 _NEAR, _LESS_NEAR = 0.05, 0.2
 """By what share a number with one zero at its end, or with several, may differ from what it stands for."""
+_MOST_ROUND = 3
+"""Digits of a round number, without the zeros at its end."""
 _MOST_SIBLINGS = 12
 """Numbers of one record, or of a text, that are taken together, each with each."""
 _MOST_AMOUNTS, _LEAST_AMOUNT = 10, 10.0
@@ -101,10 +103,12 @@ class DerivedNumbers:
         if _is_rounded(value, self._exact) or (claim.has_share and _is_rounded(value, self._shares)):
             return True
         # A number that ends in zeros stands for one that is rounded to it, or a little more (`over 500`).
+        # Of `5843230` each digit counts, as of a number of an order.
         tens = 10.0 ** (len(digits := f"{value:.15g}") - len(digits.rstrip("0")))
         most = value * (_LESS_NEAR if tens > 10 else _NEAR)
         low, high = value - min(0.499 * tens, most), value + min(0.999 * tens, most)
-        if tens > 1 and "." not in digits and _between(self._stated, low, high):
+        is_round = tens > 1 and "." not in digits and len(digits.rstrip("0")) <= _MOST_ROUND
+        if is_round and _between(self._stated, low, high):
             return True
         same = [value * 1.8 + 32, (value - 32) / 1.8] if claim.has_unit else []  # Celsius and Fahrenheit
         for factor in _INEXACT if claim.has_unit else ():

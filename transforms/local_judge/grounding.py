@@ -184,9 +184,9 @@ def _verdict(
     best = passages[0] if passages else None
     quote = best.span.quote if best else ""
     flag = denying_flag(claim, known.flags, known.stated)
-    # A number that may follow from one of the evidence does not contradict it.
-    follows = not following.isdisjoint(plain_numbers(claim, known.keys).values())
-    if reason := _refuting(claim, known, best, flag, follows):
+    # A number that may follow from one of the evidence does not contradict it, unless it stands somewhere.
+    unstated = following & set(plain_numbers(claim, known.keys, mentioned.keys, computed).values())
+    if reason := _refuting(claim, known, best, flag, unstated):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     is_absence, is_contrary = says_absence(whole.text), False
     if is_absence and claim.demands:
@@ -244,15 +244,15 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
 
 
 def _refuting(
-    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None, follows: bool
+    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None, following: Set[str]
 ) -> str | None:
-    if best and (reason := contradiction(claim, best.span, "The evidence")):
+    if best and (reason := contradiction(claim, best.span, "The evidence", following)):
         return reason
     if flag is not None and flag.value != UNKNOWN:
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
         return f"The evidence says “{status.name}”: {status.value}."
-    if best and not follows and (reason := replaced_number(claim, best)):
+    if best and not following and (reason := replaced_number(claim, best)):
         return reason
     texts = (piece.text for piece in known.pieces)
     if currencies := named_values.other_currency(claim.text, known.currencies, texts):
