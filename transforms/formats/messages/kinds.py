@@ -89,8 +89,9 @@ def part_kind(name: str) -> str | None:
 
 def typed(part: JsonObject) -> JsonObject:
     """Returns a part with its type, which .NET's writers and Semantic Kernel state under other keys."""
-    kind = first_of(part, ("type", "block_type", "$type"))
-    about = part.get("content_type")  # or a MIME type
+    if "type" in part:
+        return part
+    kind, about = first_of(part, ("block_type", "$type")), part.get("content_type")  # or a MIME type
     kind = about if kind is None and isinstance(about, str) and part_kind(about) else kind
     return part if kind is None else {**part, "type": kind}
 
