@@ -75,18 +75,23 @@ class LinesSource(StreamSource):
                     self._give(splitter.add(chunk))
         except OSError as error:
             self._error = error
-        self._give(splitter.cut())
+        self._give(splitter.cut(), is_last=True)
         self._is_ended = True
 
-    def _give(self, lines: list[bytes]) -> None:
+    def _give(self, lines: list[bytes], is_last: bool = False) -> None:
         with self._changed:
             for line in lines:
                 self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
-                error = score.oversized_error(self._limit) if isinstance(line, _OversizedLine) else None
-                if error is None:
+                error: ValueError | None = None
+                if isinstance(line, _OversizedLine):
+                    error = score.oversized_error(self._limit)
+                else:
                     line = line.removeprefix(BOM).rstrip(b"\r")
                     if not line or line.isspace():
                         continue
+                    if is_last and not may_be_complete(line):
+                        why = f"the input breaks off {len(line)} bytes into this line, without a line end"
+                        error = score.IncompleteReadError(why)
                 self._position += 1
                 self._items.append(SourceRecord(self._name, self._position, bytes(line), error=error))
                 self._held += _ITEM_BYTES + len(line)

@@ -62,8 +62,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     pieces = [reply] if isinstance(reply, dict) else events
     are_known = any(dialect.is_reply(piece) or dialect.is_event(piece) for piece in pieces)
     are_messages = bool(pieces) and not are_known and all("role" in piece for piece in pieces)
-    half = kinds.as_object(value.get("response"))
-    codes = (half.get(key) for key in ("status_code", "statusCode", "status"))
+    holders = kinds.as_object(value.get("response")), value
+    codes = (held.get(key) for held in holders for key in ("status_code", "statusCode", "status"))
     before = len(log.steps)
     if are_messages:
         dialect.read([*pieces], log)

@@ -73,10 +73,11 @@ def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
             text = held.get("content")
             content += text if isinstance(text, list) else [text] if text else []
             pieces += kinds.objects(held.get("tool_call_chunks"), "chunks")
-        # Names, ids and JSON texts of calls come in pieces, by the index of each.
+        # Names, ids and JSON texts of calls come in pieces, by the index of each; one without is whole.
         calls: dict[JsonValue, JsonObject] = {}
-        for piece in pieces:
-            call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
+        for number, piece in enumerate(pieces):
+            index = piece.get("index", f"whole {number}")
+            call = calls.setdefault(index, {"name": "", "id": "", "args": ""})
             for key in call:
                 call[key] += piece[key] if isinstance(piece.get(key), str) else ""
         later = {key: value for key, value in message.items() if value not in (None, "", [], {})}

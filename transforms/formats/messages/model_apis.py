@@ -334,14 +334,16 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
             older = kinds.as_object(delta.get("function_call"))
             pieces = [{"index": "function_call", "function": older}] if older else []
             for piece in (*pieces, *kinds.objects(delta.get("tool_calls") or None, "tool_calls")):
-                # It belongs to the last call of its index, unless it has another id.
-                index, call_id = piece.get("index"), piece.get("id")
+                # It belongs to the last call of its index, unless that has another id, or is whole.
+                index, call_id, part = (piece.get(key) for key in ("index", "id", "function"))
                 call = next((call for call in reversed(calls) if call["index"] == index), None)
-                if call is None or (call_id and call.get("id") not in (None, call_id)):
+                begun = kinds.as_object(call and call.get("function")).get("arguments")
+                is_named = not call_id and bool(kinds.as_object(part).get("name"))
+                is_next = is_named and isinstance(kinds.decoded(begun), dict)
+                if call is None or is_next or (call_id and call.get("id") not in (None, call_id)):
                     call = {"index": index}
                     calls.append(call)
                 call |= {key: piece[key] for key in ("id", "type") if piece.get(key)}
-                part = piece.get("function")
                 if isinstance(part, dict):
                     function = call.setdefault("function", {"name": None, "arguments": ""})
                     function["name"] = part.get("name") or function["name"]
