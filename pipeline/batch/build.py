@@ -81,9 +81,7 @@ def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: 
     """Adds the second half of a run: metrics, `run.json` and the names of all files."""
     parts = scored.states
     states = parts[0] if len(parts) == 1 else parts | "AllMetrics" >> beam.Flatten()
-    of_run = beam.Map(lambda entry: (steps.OF_RUN, (entry[0], steps.MetricsFn().add_input(b"", entry[1]))))
-    typed = of_run.with_output_types(tuple[str, tuple[str, steps.AnySums]])
-    gathered = states | "MetricsOfRun" >> typed | "GatherMetrics" >> beam.GroupByKey()
+    gathered = states | "MetricsOfRun" >> beam.Map(_of_run) | "GatherMetrics" >> beam.GroupByKey()
     rows = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id))
     sink.write_tables(rows, (*SINGLE_FILES, AGGREGATED))
     sink.finish(root, scored.reports)
@@ -120,6 +118,10 @@ class _FailureRowsFn(steps.CountingDoFn):
         for row in rows:
             self.counts.update(failure_counters(row))
         yield steps.FAILURES, rows
+
+
+def _of_run(entry: tuple[str, metrics.MetricsState]) -> tuple[str, tuple[str, steps.AnySums]]:
+    return steps.OF_RUN, (entry[0], steps.MetricsFn().add_input(b"", entry[1]))
 
 
 _VERSIONS_TOGETHER = 64

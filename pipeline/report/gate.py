@@ -22,8 +22,8 @@ from turnwise.pipeline.report.comparison import (
     no_baseline,
     open_baseline,
     sides_of_runs,
-    versions_named,
 )
+from turnwise.pipeline.runs.directory import versions_named
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, filled, names_date, read_config
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import (

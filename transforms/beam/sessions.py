@@ -494,8 +494,11 @@ def NameStreamGroups(
     Returns `events` by conversation; and as `rest` failures, and events that add nothing.
     """
     name = beam.ParDo(_NameGroupsFn(rules, reader)).with_outputs(_REST, main="events")
-    key = beam.Map(lambda entry: (entry[0], entry[1]._replace(session_id=entry[0])))
-    return grouped | "KeyGroups" >> key.with_output_types(_Keyed) | "NameGroups" >> name
+    return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
+
+
+def _as_session(entry: _Keyed) -> _Keyed:
+    return entry[0], entry[1]._replace(session_id=entry[0])
 
 
 class MessagePackCoder(Coder):

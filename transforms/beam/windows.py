@@ -269,9 +269,11 @@ def CountOnce(
 ) -> "PCollection[tuple[str, MetricsState]]":
     """Turns outcomes into changes of sums at their windows' starts; one counts as long as that may change."""
     count = beam.ParDo(_CountOnceFn(rules)).with_output_types(tuple[str, MetricsState])
-    key = beam.FlatMap(lambda outcome: [(made.name, made)] if (made := outcome.contribution) else [])
-    keyed = outcomes | "KeyContributions" >> key.with_output_types(tuple[str, Contribution])
-    return keyed | "CountOnce" >> count
+    return outcomes | "KeyContributions" >> beam.FlatMap(_keyed) | "CountOnce" >> count
+
+
+def _keyed(outcome: RecordOutcome) -> list[tuple[str, Contribution]]:
+    return [(outcome.contribution.name, outcome.contribution)] if outcome.contribution else []
 
 
 # Scores the conversations of a stream, one outcome per conversation.
@@ -411,9 +413,11 @@ class _FirstFn(steps.InspectedDoFn):
 @beam.ptransform_fn
 def ReportOnce(failures: "PCollection[Failure]") -> "PCollection[Failure]":
     """Yields failures that several workers have once, by their receipts."""
-    key = beam.Map(lambda failure: ("\n".join(f"{r.source} {r.position}" for r in failure.receipts), failure))
-    keyed = failures | "KeyFailures" >> key.with_output_types(tuple[str, Failure])
-    return keyed | "First" >> beam.ParDo(_FirstFn())
+    return failures | "KeyFailures" >> beam.Map(_keyed_stream) | "First" >> beam.ParDo(_FirstFn())
+
+
+def _keyed_stream(failure: Failure) -> tuple[str, Failure]:
+    return "\n".join(f"{receipt.source} {receipt.position}" for receipt in failure.receipts), failure
 
 
 # Alerts, at most one a window and rule.

@@ -118,7 +118,7 @@ def _restates(mine: Word, other: Word, text: str) -> bool:
     values, stated = (
         [float(key[1:]) for key in word.keys if PLAIN_NUMBER.fullmatch(key)] for word in (mine, other)
     )
-    return bool(may_follow(claimed_numbers(text, values), [DerivedNumbers({*stated} - {0.0, 1.0})]))
+    return bool(may_follow(claimed_numbers(text, values), DerivedNumbers({*stated} - {0.0, 1.0})))
 
 
 def overstated(claimed: str, span: EvidenceSpan) -> str | None:

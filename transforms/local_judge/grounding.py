@@ -29,11 +29,12 @@ from turnwise.transforms.local_judge.claims import (
     quoted_names,
     read_claim,
     says_absence,
+    totals_of_lines,
     why_no_claim,
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
-from turnwise.transforms.local_judge.derived import claimed_numbers, may_follow
+from turnwise.transforms.local_judge.derived import claimed_numbers, may_follow, taken_together
 from turnwise.transforms.local_judge.evidence import (
     UNKNOWN,
     WINDOW,
@@ -95,7 +96,11 @@ class GroundingVerdict(NamedTuple):
 
 
 def ground(
-    sentences: Sequence[str], evidence: Sequence[str], asked: Sequence[str] = (), failed: Sequence[str] = ()
+    sentences: Sequence[str],
+    evidence: Sequence[str],
+    asked: Sequence[str] = (),
+    failed: Sequence[str] = (),
+    earlier: Sequence[str] = (),
 ) -> list[GroundingVerdict]:
     """Compares sentences of an answer, in any language, with evidence; returns one verdict each, in order.
 
@@ -103,6 +108,7 @@ def ground(
     order does not matter. What the user `asked` supports nothing, but a number in it is not invented, and
     neither is one that follows from others of the answer, such as their sum. Calls that `failed` support only
     what denies something: of another sentence that they hold it is open whether it says that it was done.
+    A number that may have followed in an `earlier` answer may do so where it is repeated.
     """
     known, mentioned = Evidence(evidence), Evidence([*asked, *failed])
     # What only numbers the sentences of one answer, as `Option 1:` and `Option 2:`, claims nothing.
@@ -115,6 +121,13 @@ def ground(
     ]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
     following = _following_numbers(claims, known, mentioned, computed)
+    known_keys = known.keys | mentioned.keys | computed | following
+    repeated = {word for claim in claims for word in missing_numbers(claim, known_keys)}
+    for text in earlier if repeated else ():
+        if any(word in text.lower() for word in repeated):
+            before = [read_claim(sentence) for sentence in _SENTENCE_END.split(text)]
+            stated = computed_numbers(before, known.keys, mentioned.keys, following)
+            following |= stated | _following_numbers(before, known, mentioned, stated | following)
     verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
     if failed and any(verdict.label == "unsupported" for verdict in verdicts):
         with_failed = Evidence([*evidence, *failed])
@@ -138,16 +151,23 @@ _SMALL = frozenset(f"#{number}" for number in range(2, 13))
 
 def _following_numbers(
     claims: Sequence[Claim], known: Evidence, mentioned: Evidence, computed: Set[str]
-) -> Set[str]:
+) -> set[str]:
     """Returns the keys of missing numbers that may follow from evidence, or from others that may."""
-    following, pieces = set[str](), [*known.pieces, *mentioned.pieces]
+    held = (known.keys, mentioned.keys, computed)
+    demanded = {keys for claim in claims for _, keys in claim.demands if all(map(set(keys).isdisjoint, held))}
+    if not demanded:
+        return set()
+    evidence = taken_together([piece.derived for piece in (*known.pieces, *mentioned.pieces)])
+    following = set[str]().union(*map(evidence.of_moment, demanded))
     for claim in claims:
-        keys = plain_numbers(claim, known.keys, mentioned.keys, computed)
-        if keys:
+        if keys := plain_numbers(claim, *held):
             factors = {float(key[1:]) for word in claim.words for key in word.keys if key in _SMALL}
             numbers = claimed_numbers(claim.text, [*keys], factors)
-            following |= {keys[value] for value in may_follow(numbers, [piece.derived for piece in pieces])}
-    return following and following | computed_numbers(claims, known.keys, mentioned.keys, following)
+            following |= {keys[value] for value in may_follow(numbers, evidence)}
+    totals = totals_of_lines(claims, *held, following)
+    open_numbers = chain.from_iterable(plain_numbers(claim, *held).items() for claim in claims)
+    following |= {key for value, key in open_numbers if value in totals}
+    return following | computed_numbers(claims, *held, following)
 
 
 def _verdict(

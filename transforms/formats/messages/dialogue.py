@@ -108,7 +108,7 @@ class Dialogue:
             self.steps.pop()
             *self.turn.agent_messages, start = self.turn.agent_messages
             self.turn.speakers = self.turn.speakers[: len(self.turn.agent_messages)]
-            text = start + text
+            text = text if text == start else start + text  # a log may repeat the reply in its request
         if text:
             unknown = [""] * (len(self.turn.agent_messages) - len(self.turn.speakers))
             self.turn.agent_messages = [*self.turn.agent_messages, text]
@@ -286,7 +286,8 @@ def read_dialogue(
     What states no role is of `role`; `joint` stands between texts of a message that follow each other.
     """
     for value in objects(messages, "messages"):
-        list(objects(value.get("tool_calls") or None, "tool_calls"))
+        if not isinstance(calls := value.get("tool_calls"), str):  # JSON text, as columns hold it
+            list(objects(calls or None, "tool_calls"))
         if value.get("type") == MEMORY:
             log.turn.unknown_evidence = "what the agent's memory gave it is not read"
         for message in messages_of(value, role):

@@ -82,10 +82,10 @@ def _joined(chunks: Sequence[JsonObject]) -> JsonObject:
         text = chunk.get("content")
         content += text if isinstance(text, list) else [text] if text else []
         pieces += kinds.objects(chunk.get("tool_call_chunks"), "chunks")
-    # Names, ids and JSON texts of calls come in pieces, by the index of each.
+    # Names, ids and JSON texts of calls come in pieces, by the index of each; one without is whole.
     calls: dict[JsonValue, JsonObject] = {}
-    for piece in pieces:
-        call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
+    for number, piece in enumerate(pieces):
+        call = calls.setdefault(piece.get("index", f"whole {number}"), {"name": "", "id": "", "args": ""})
         for key in call:
             call[key] += piece[key] if isinstance(piece.get(key), str) else ""
     return {**whole, "content": content, "tool_call_chunks": pieces, "tool_calls": list(calls.values())}
