@@ -85,8 +85,7 @@ def _joined(chunks: Sequence[JsonObject]) -> JsonObject:
     # Names, ids and JSON texts of calls come in pieces, by the index of each; one without is whole.
     calls: dict[JsonValue, JsonObject] = {}
     for number, piece in enumerate(pieces):
-        index = piece.get("index", f"whole {number}")
-        call = calls.setdefault(index, {"name": "", "id": "", "args": ""})
+        call = calls.setdefault(piece.get("index", f"whole {number}"), {"name": "", "id": "", "args": ""})
         for key in call:
             call[key] += piece[key] if isinstance(piece.get(key), str) else ""
     return {**whole, "content": content, "tool_call_chunks": pieces, "tool_calls": list(calls.values())}
