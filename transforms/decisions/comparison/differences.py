@@ -56,9 +56,9 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
         # The words rest on p-values adjusted by Holm within each family: the verdict alone; criteria with
         # outcomes; criteria without.
         other_p: list[float] = []
-        for other, estimated in measured if measure.criterion != STATUS else ():
-            is_alike = other.has_outcomes == measure.has_outcomes and other.criterion != STATUS
-            if is_alike and other is not measure and estimated.p is not None:
+        for peer, estimated in measured if measure.criterion != STATUS else ():
+            is_alike = peer.has_outcomes == measure.has_outcomes and peer.criterion != STATUS
+            if is_alike and peer is not measure and estimated.p is not None:
                 other_p.append(estimated.p)
         result = _compare(matched, measure, whole, other_p, options)
         result = words.with_words(result, a, b, pairing, options.margin)
