@@ -47,7 +47,8 @@ _MOST_TERMS = 60
 
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
     """Returns the numbers, dates and identifiers of a claim that none of some sets of keys holds."""
-    return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
+    missing = (word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known))
+    return [number.rstrip(".,") for number in missing]  # `12.50.` at the end of a sentence
 
 
 def plain_numbers(claim: Claim, *known: Set[str]) -> dict[float, str]:

@@ -11,7 +11,7 @@ the content that the evidence and one passage hold, with a credit of two words.
 
 import re
 from collections.abc import Container, Sequence, Set
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
@@ -123,11 +123,11 @@ def ground(
     following = _following_numbers(claims, known, mentioned, computed)
     known_keys = known.keys | mentioned.keys | computed | following
     repeated = {word for claim in claims for word in missing_numbers(claim, known_keys)}
-    for text in earlier if repeated else ():
-        if any(word in text.lower() for word in repeated):
-            before = [read_claim(sentence) for sentence in _SENTENCE_END.split(text)]
-            stated = computed_numbers(before, known.keys, mentioned.keys, following)
-            following |= stated | _following_numbers(before, known, mentioned, stated | following)
+    holding = (text for text in earlier if any(word in text.lower() for word in repeated))
+    for text in islice(holding, _MOST_EARLIER):
+        before = [read_claim(sentence) for sentence in _SENTENCE_END.split(text)]
+        stated = computed_numbers(before, known.keys, mentioned.keys, following)
+        following |= stated | _following_numbers(before, known, mentioned, stated | following)
     verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
     if failed and any(verdict.label == "unsupported" for verdict in verdicts):
         with_failed = Evidence([*evidence, *failed])
@@ -146,6 +146,7 @@ def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
     return probability(parts), probability(best)
 
 
+_MOST_EARLIER = 10
 _SMALL = frozenset(f"#{number}" for number in range(2, 13))
 
 
