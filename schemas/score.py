@@ -8,6 +8,8 @@ from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.jsonio import JsonObject
 
 Outcome = Literal["PASS", "FAIL", "SKIPPED"]
+LARGEST_VALUE = 1e15
+"""A larger value, which sums of metrics have no room for, is no score."""
 
 
 class JudgeUse(Struct):

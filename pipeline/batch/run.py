@@ -25,7 +25,7 @@ from turnwise.pipeline.report.comparison import may_name_version, open_baseline
 from turnwise.pipeline.report.ending import begun_document, end_run, report
 from turnwise.pipeline.report.gate import check_baseline, find_baseline
 from turnwise.pipeline.report.terminal import estimate_text, show_progress
-from turnwise.pipeline.runs.directory import written_run
+from turnwise.pipeline.runs.directory import versions_named, written_run
 from turnwise.pipeline.settings.options import shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access, try_staging
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, try_judge
@@ -118,7 +118,7 @@ def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Seq
         if run.document.scoring_settings != document.scoring_settings:
             return [], number, f"the scoring settings changed since {run.document.run_id}"
         first = _states(run.metrics())
-        of_named = {name: state for name, state in first.items() if named in (None, name, version_id(name))}
+        of_named = first if named is None else {name: first[name] for name in versions_named(named, first)}
         nights, later = [of_named], run.document
         while len(nights) < most and later.alerts and (before := later.alerts.before) is not None:
             if before[0] == "#":

@@ -177,10 +177,9 @@ class BigQueryChanges:
         refused_rows = self._append(_FAILURES, [_failure_row(refusal) for refusal in refused_rows])
         bare = []
         for row in (refusal.row for refusal in refused_rows):
-            what = row["message"].partition(": ")[0]
-            bare.append(
-                row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
-            )
+            fault = row["message"].partition(": ")[0]
+            message = f"{fault}, nor can its values be told here"
+            bare.append({**row, **dict.fromkeys(_VALUES), "message": message})
         self._append(_FAILURES, bare)
         if self._append(_CHANGES, change_rows(changes, now)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")

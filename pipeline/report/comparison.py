@@ -1,7 +1,7 @@
 """Comparisons of runs and versions: their sides, the text, and why one does not pass."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.io.terminal import aligned, columns, cut, printable, wrapped
 from turnwise.pipeline.report.terminal import COMPARE, MORE, EndComparison, first_page_lines, reading_text
-from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.runs.directory import open_run, versions_named
 from turnwise.pipeline.settings.options import check_store
 from turnwise.schemas.comparison import GATE_PROBLEM, NO_VERSION, Comparison, FirstPage, Flip, Side
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig
@@ -309,16 +309,6 @@ def may_name_version(baseline: str) -> bool:
     folders = [] if "/versions/" in baseline else [*directory.parents][:-1]
     places = Path(baseline), directory, *folders
     return not is_path and not any(map(Path.exists, places))
-
-
-def versions_named(name: str, known: Collection[_Version]) -> list[_Version]:
-    """Returns the app versions that a name may mean: by its last part, or how texts show it, also several."""
-    if name in known:
-        return [name]
-    if name in (NO_VERSION, ""):
-        return [version for version in known if not version]
-    shown = ((version, (version.rsplit("/", 1)[-1], printable(version))) for version in known if version)
-    return [version for version, names in shown if name in names]
 
 
 def no_baseline(baseline: str, stated: Iterable[_Version]) -> str:

@@ -22,8 +22,8 @@ from turnwise.pipeline.report.comparison import (
     no_baseline,
     open_baseline,
     sides_of_runs,
-    versions_named,
 )
+from turnwise.pipeline.runs.directory import versions_named
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, filled, names_date, read_config
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.comparison import (
@@ -113,7 +113,8 @@ def with_first_page(report: GateReport, run: Run) -> GateReport:
     """Adds the first page of a run that is held against no baseline: its versions are not compared."""
     rows, conversations = run.metrics(), [*run.conversations()]
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
-    first, why = to_read(conversations), "No baseline is named: "
+    state = "No baseline is named" if report.baseline is None else "The baseline holds no scored conversation"
+    first, why = to_read(conversations), f"{state}: "
     page = page_of_versions(versions, rows, run.document.counts, first, conversations, why)
     return replace(report, page=page)
 
@@ -174,6 +175,8 @@ def _against(
     may_be_version = baseline is None or may_name_version(baseline)
     stated = [*read_versions(run).conversations] if may_be_version else []
     runs, named = compared_runs(run, stated, named)
+    if len(runs) > 1 and not any(runs[0].conversations()):  # the other rules do not need it
+        return None, gate.BaselineState(problems=[f"{runs[0].directory}: holds no scored conversation"]), ""
     sides = sides_of_runs(runs, named)
     base, candidate = sides.baseline, sides.candidate
     counts, problems = (runs[0].document.counts, _own_problems(runs[0])) if len(runs) > 1 else ({}, [])

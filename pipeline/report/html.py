@@ -15,9 +15,8 @@ from turnwise.pipeline.report.comparison import (
     first_page,
     nothing_common,
     settings_problem,
-    versions_named,
 )
-from turnwise.pipeline.runs.directory import REPORT_DATA, write_whole
+from turnwise.pipeline.runs.directory import REPORT_DATA, versions_named, write_whole
 from turnwise.schemas.comparison import NO_VERSION, Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject

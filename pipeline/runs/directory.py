@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -16,7 +17,9 @@ from turnwise.pipeline.io.containers import (
     path_exists,
 )
 from turnwise.pipeline.io.sinks import file_formats, table_rows
+from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.calibration import Calibration
+from turnwise.schemas.comparison import NO_VERSION
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import TABLES, added_columns
@@ -30,6 +33,7 @@ REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
 
+_StatedVersion = TypeVar("_StatedVersion", str, str | None)
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -244,3 +248,13 @@ def stated_rows(counts: JsonObject, table: str) -> int:
     if table == "failures":
         return sum(sum((counts.get(name) or {}).values()) for name in ("failures", "findings"))
     return numbers.get(table, 0)
+
+
+def versions_named(name: str, known: Collection[_StatedVersion]) -> list[_StatedVersion]:
+    """Returns the app versions that a name may mean: by its last part, or how texts show it, also several."""
+    if name in known:
+        return [name]
+    if name in (NO_VERSION, ""):
+        return [version for version in known if not version]
+    shown = ((version, (version.rsplit("/", 1)[-1], printable(version))) for version in known if version)
+    return [version for version, names in shown if name in names]

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 from sqlalchemy import ColumnElement, Connection, select, union
 
-from turnwise.pipeline.runs.directory import stated_rows
+from turnwise.pipeline.runs.directory import stated_rows, versions_named
 from turnwise.pipeline.store import runs as stored_runs
 from turnwise.pipeline.store import summaries
 from turnwise.pipeline.store.database import (
@@ -124,13 +124,13 @@ class StoredRuns:
 
         `source` is the address of the store, without password. Raises ConfigError if a side has no result.
         """
-        stored = with_cases([self._records(name, kind, evaluations) for name in names])
+        versions, records = zip(*(self._records(name, kind, evaluations) for name in names), strict=True)
+        if versions[0] is not None and versions[0] == versions[1]:
+            raise ConfigError(f"{names[0]} and {names[1]} are the same version; nothing to compare")
+        stored = with_cases(records)
         sides = []
-        for name, records, is_b in zip(names, stored, (False, True), strict=True):
-            version = _version_key(name)
-            is_version = kind == "either" and records.versions.used() == [version or None]
-            version_of_side = version if is_version or kind == "version" else None
-            sides.append(_Side(self._side(name, source, records), records, version_of_side, is_b))
+        for name, version, of_side, is_b in zip(names, versions, stored, (False, True), strict=True):
+            sides.append(_Side(self._side(name, source, of_side), of_side, version, is_b))
         for side in sides:
             for add in (_add_losses, _add_missing):
                 add(self._connection, self._app, side)
@@ -229,22 +229,32 @@ class StoredRuns:
             if (run.rsplit("/", 1)[-1], conversation, version or None) in wanted:
                 yield json.loads(content) | {"transcript": None}
 
-    def _records(self, name: str, kind: SideKind, evaluations: Collection[str] | None) -> "RecordColumns":
-        """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
+    def _records(
+        self, name: str, kind: SideKind, evaluations: Collection[str] | None
+    ) -> tuple[str | None, "RecordColumns"]:
+        """Returns what is of an app version, with its id, or else of a run.
+
+        Raises ConfigError if there is nothing, or the name means several versions.
+        """
         for tried in ("version", "run") if kind == "either" else (kind,):
             if tried == "run":
                 run = stored_runs.run_key(self._app, name).rsplit("/", 1)[-1]
-                records = _records(self._read({run} & self._runs.keys()))
+                version, records = None, _records(self._read({run} & self._runs.keys()))
             else:
-                version, records = _version_key(name) or None, self._everything
-                is_own = np.asarray([value == version for value in records.versions.values], np.bool_)
+                records = self._everything
+                meant = versions_named(version_key(name), records.versions.used())
+                if len(meant) > 1:
+                    several = ", ".join(sorted(filter(None, meant))[:_SHOWN])
+                    raise ConfigError(f"{name}: names several app versions (there are: {several})")
+                version = (meant[0] or "") if meant else None
+                is_own = np.asarray([value in meant for value in records.versions.values], np.bool_)
                 records = records.at(is_own[records.versions.places])
             if evaluations is not None:
                 records = records.of_evaluations(evaluations)
             if len(records):
-                return records.last_runs()
+                return version, records.last_runs()
         # Why there is nothing: it does not count, or all is rejected.
-        named = _version_key(name)
+        named = version_key(name)
         unread = stored_runs.unread_runs(self._connection, self._app, named, named)
         why = f"; {'; '.join(state.sentence() for state in unread[:_SHOWN])}" if unread else ""
         losses = stored_runs.rejected_records(self._connection, self._app)
@@ -257,8 +267,8 @@ class StoredRuns:
             tables = (RESULTS, CONVERSATIONS)
             queries = (select(table.c[column]).where(table.c.app == self._app) for table in tables)
             values = self._connection.execute(union(*queries)).scalars()
-            names = {value.rsplit("/", 1)[-1] or NO_VERSION for value in values}
-            known.append(f"{what}: {', '.join(sorted(names)[:_SHOWN]) or 'none'}")
+            stored = {value.rsplit("/", 1)[-1] if what == "runs" else value or NO_VERSION for value in values}
+            known.append(f"{what}: {', '.join(sorted(stored)[:_SHOWN]) or 'none'}")
         raise ConfigError(f"{name}: no result of this version or run{why} ({'; '.join(known)})")
 
     @cached_property
@@ -357,7 +367,7 @@ class StoredRuns:
         return columns
 
 
-def _version_key(name: str) -> str:
+def version_key(name: str) -> str:
     """Returns the id of the app version that options name; "": that of what states none."""
     return "" if name == NO_VERSION else key_text(version_id(name))
 

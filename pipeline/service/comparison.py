@@ -7,7 +7,8 @@ from typing import Literal
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.report.comparison import nothing_common, settings_problem
-from turnwise.pipeline.runs.store import StoredRuns, StoredSides
+from turnwise.pipeline.runs.directory import versions_named
+from turnwise.pipeline.runs.store import StoredRuns, StoredSides, version_key
 from turnwise.pipeline.service.computed_fields import (
     Paging,
     Position,
@@ -18,12 +19,11 @@ from turnwise.pipeline.service.computed_fields import (
 )
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
 from turnwise.pipeline.service.serve import ServiceError, checked, invalid
-from turnwise.pipeline.store.database import EVALUATIONS, key_text
+from turnwise.pipeline.store.database import EVALUATIONS
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
 from turnwise.pipeline.store.summaries import filter_fields, keep_summaries
-from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
-from turnwise.schemas.comparison import CriterionComparison, Side
+from turnwise.schemas.comparison import NO_VERSION, CriterionComparison, Side
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
@@ -53,18 +53,21 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     for field, text in given.items():
         if not text:
             raise invalid(field, "is required: the name or id of an app version")
-    versions = [key_text(version_id(text)) for text in given.values()]
+    versions = [version_key(text) for text in given.values()]
 
     def tell(connection: Connection, compared: Collection[str] | None) -> _SidesTold:
         every = service.cache.read(connection, app)
         figures = {name: every[name] for name in every if compared is None or name in compared}
-        known = sorted({version for figure in figures.values() for version in figure.versions} - {""})
-        for version in versions:
-            if version not in known:
-                reason = f"no result of version {version!r}; versions with results: "
-                raise ServiceError("NOT_FOUND", reason + (", ".join(known[:20]) or "none"))
+        known = sorted({version for figure in figures.values() for version in figure.versions})
         messages, verdicts = [], list[_Verdicts]()
-        for version in versions:
+        for named in versions:
+            meant = versions_named(named, known)
+            if len(meant) != 1:
+                what = "several versions are called" if meant else "no result of version"
+                reason = f"{what} {named or NO_VERSION!r}; versions with results: "
+                names = [version or NO_VERSION for version in known[:20]]
+                raise ServiceError("NOT_FOUND", reason + (", ".join(names) or "none"))
+            version = meant[0] or ""
             totals = {name: of.versions[version] for name, of in figures.items() if version in of.versions}
             verdicts.append({name: (total.passes, total.fails) for name, total in totals.items()})
             no_verdict = sum(figure.no_verdict.get(version, 0) for figure in figures.values())
@@ -127,7 +130,7 @@ def _comparison(
         runs = StoredRuns(connection, app)
         summaries = tell(connection, compared)
         try:
-            ids = [name.rsplit("/", 1)[-1] for name in names]
+            ids = [name or NO_VERSION if kind == "version" else name.rsplit("/", 1)[-1] for name in names]
             return summaries, display_names, runs.sides(ids, service.store.url, compared, kind)
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
@@ -144,7 +147,7 @@ def _version_summary(version: str, of_version: Collection[VersionSums], no_verdi
         add_sums(sums, evaluation.sums)
     passes, fails = sum(total.passes for total in of_version), sum(total.fails for total in of_version)
     decided = passes + fails
-    message: JsonObject = {"appVersionId": version, "evaluationCount": len(of_version)}
+    message: JsonObject = {"appVersionId": version or NO_VERSION, "evaluationCount": len(of_version)}
     message |= stated({"passCount": passes, "failCount": fails, "noVerdictCount": no_verdict})
     trials = independent_trials(decided, len(of_version), decided + no_verdict)
     if interval := wilson_interval(passes * trials / decided, trials) if decided else None:

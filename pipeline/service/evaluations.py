@@ -57,8 +57,8 @@ def list_evaluations(
         raise invalid("filter", "is superseded by evaluationFilter, which is given as well")
     given, of_run = request.filter or request.evaluation_filter, request.evaluation_run_filter
     fields, conditions = filter_fields(app), [EVALUATIONS.c.app == app]
-    for is_its in read_filter("evaluationRunFilter", of_run, fields["runs_of_results"]):
-        conditions.append(exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, is_its))
+    for condition in read_filter("evaluationRunFilter", of_run, fields["runs_of_results"]):
+        conditions.append(exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, condition))
     conditions += read_filter("evaluationFilter", given, fields["evaluations"])
     listing = Listing(EVALUATIONS, rows.COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed

@@ -94,13 +94,11 @@ def mcp_server(service: runs.Service, workers: Workers) -> "Server[Any]":
             return tool.call(permitted, request)
 
         try:
-            value, structured = await workers.run(work, changes=tool.changes), True
+            value, is_error = await workers.run(work, changes=tool.changes), False
         except ServiceError as error:
-            value, structured = error.to_value(), False
-        content = mcp_types.TextContent(text=dump_json(value).decode())
-        return mcp_types.CallToolResult(
-            content=[content], structured_content=value if structured else None, is_error=not structured
-        )
+            value, is_error = error.to_value(), True
+        text, answer = mcp_types.TextContent(text=dump_json(value).decode()), None if is_error else value
+        return mcp_types.CallToolResult(content=[text], structured_content=answer, is_error=is_error)
 
     return Server(
         "turnwise",

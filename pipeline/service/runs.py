@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, exists, literal, or_, select, tuple_
 
+from turnwise.pipeline.runs.store import version_key
 from turnwise.pipeline.service.computed_fields import (
     FiguresCache,
     OrderBy,
@@ -25,7 +26,6 @@ from turnwise.pipeline.store.database import LOCAL_APP, RESULTS, RUNS, Store, ke
 from turnwise.pipeline.store.summaries import filter_fields
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
-from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import JsonObject, counted
@@ -224,7 +224,7 @@ _UNKNOWN_APP = "; it wrote no row that names an app, and may be of this one"
 def get_criterion_trend(service: Service, request: tools.GetCriterionTrendRequest) -> JsonObject:
     """Returns runs of an app with what they measured, the newest first."""
     app = checked("app", request.parent)
-    version = key_text(version_id(request.app_version)) if request.app_version else None
+    version = version_key(request.app_version) if request.app_version else None
     criterion = key_text(request.criterion)
     is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & stored_runs.is_empty())
     conditions = [is_own, *read_filter("filter", request.filter, filter_fields(app)["runs"])]
@@ -351,7 +351,7 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
 
     def work(connection: Connection) -> JsonObject:
         run = _named_or_last_run(connection, app, request.evaluation_run)
-        version = key_text(version_id(request.app_version)) if request.app_version else None
+        version = version_key(request.app_version) if request.app_version else None
         counts = stored_rows.verdict_counts(connection, run, version)
         rejected = stored_runs.rejected_of_runs(connection, app, [run], version).total()
         if not counts and not rejected:

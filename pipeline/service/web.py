@@ -12,16 +12,16 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from turnwise.pipeline.report.html import compare_sides, compare_versions, report_page, service_page
-from turnwise.pipeline.runs.store import StoredRuns, read_stored_run
+from turnwise.pipeline.runs.store import StoredRuns, read_stored_run, version_key
 from turnwise.pipeline.service.http import PAGES, Workers, may_write
 from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_evaluation_runs
 from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, checked, field_errors, invalid
-from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS, key_text
+from turnwise.pipeline.store.database import CONVERSATIONS, EVALUATIONS, RUNS
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.summaries import keep_summaries
-from turnwise.schemas.ces.names import checked_name, version_id
+from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.comparison import NO_VERSION, Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.comparison.collect import version_order
@@ -115,7 +115,7 @@ def runs_page(service: Service, app: str, page_token: str) -> Response:
     listed = list_evaluation_runs(service, ListEvaluationRunsRequest.from_value(wanted), as_summaries=True)
     return _page(
         "runs",
-        f"Runs of {version_id(app)}",
+        f"Runs of {app.rsplit('/', 1)[-1]}",
         app=app,
         runs=listed.get("evaluationRuns", []),
         versions=service.store.read(partial(_versions, app)),
@@ -152,7 +152,7 @@ def trend_page(
             levels_of.setdefault(point["criterion"], set()).add(point.get("level", ""))
     return _page(
         "trend",
-        f"Trends of {version_id(app)}",
+        f"Trends of {app.rsplit('/', 1)[-1]}",
         app=app,
         criterion=criterion,
         app_version=app_version,
@@ -239,13 +239,13 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
     for field, name in versions.items():
         if not name:
             raise invalid(field, "is required: the name or id of an app version")
-    ids = [key_text(version_id(name)) for name in versions.values()]
+    ids = [*map(version_key, versions.values())]
     if ids[0] == ids[1]:
         raise invalid("candidate", "is the same as baseline; there is nothing to compare")
 
     def read(connection: Connection) -> tuple[list[Run], Compared]:
         stored = StoredRuns(connection, app, with_details=True)
-        sides = stored.sides(ids, service.store.url, kind="version")
+        sides = stored.sides([name or NO_VERSION for name in ids], service.store.url, kind="version")
         runs = stored.compared_runs(sides, MOST_CONVERSATIONS)
         comparison = compare_sides(sides.baseline, sides.candidate)
         if not isinstance(comparison, Comparison):

@@ -59,7 +59,7 @@ _KINDS = ("|u1", "<u2", "<u4")
 """How NumPy calls unsigned integers of 1, 2 and 4 bytes."""
 _FLOATS = "<f8"
 _DIGITS = 8
-_CHECKSUM = f"{{:0{_DIGITS}x}}"
+"""Digits of a checksum."""
 
 
 def _stored_numbers(numbers: Any) -> tuple[str, ...]:
@@ -82,6 +82,10 @@ def _read_numbers(wanted: Any, stored: Any) -> sides.Integers | Numbers:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_stored_numbers)
+
+
+def _checksum(content: bytes) -> str:
+    return f"{crc32(content):0{_DIGITS}x}"
 
 
 # Which runs have a summary in force.
@@ -128,7 +132,7 @@ def kept(connection: Connection, runs: Collection[RunKey], form: Form[_Content])
     for *key, text in rows:
         content = text[_DIGITS:].encode()
         # What was changed, or has the form of another version, is as good as missing.
-        if RunKey(*key) in runs and text[:_DIGITS] == _CHECKSUM.format(crc32(content)):
+        if RunKey(*key) in runs and text[:_DIGITS] == _checksum(content):
             with suppress(msgspec.MsgspecError, ValueError):
                 summaries[RunKey(*key)] = form.decoder.decode(content)
     return summaries
@@ -161,7 +165,7 @@ def _keep(store: db.Store, app: str, run: RunKey) -> None:
         groups = result_groups(connection, run.name)
         parts = {COLUMNS.end: columns, DETAILS.end: details, RESULT_GROUPS.end: groups}
         contents = ((end, _ENCODER.encode(part)) for end, part in parts.items())
-        texts = ((end, _CHECKSUM.format(crc32(content)) + content.decode()) for end, content in contents)
+        texts = ((end, f"{_checksum(content)}{content.decode()}") for end, content in contents)
         return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
 
     rows = store.read(made)

@@ -64,5 +64,5 @@ def app_in(*names: str | None) -> str | None:
 
 
 def version_id(app_version: str) -> str:
-    """Returns the last part of an app version's name; "" is the draft."""
-    return app_version.rsplit("/", 1)[-1]
+    """Returns the last part of the name of an app's version, and any other text whole; "" is the draft."""
+    return app_version.rsplit("/", 1)[-1] if _IN_APP.match(app_version) else app_version

@@ -290,8 +290,8 @@ class GetCriterionTrendResponse(Message):
 class CompareAppVersionsRequest(PageRequest):
     """Compare the results of two versions of an app."""
 
-    baseline_version: Text = field("Name or id of the app version to compare with.", required=True)
-    candidate_version: Text = field("Name or id of the app version to judge.", required=True)
+    baseline_version: Text = field("App version to compare with: name, id or (no version).", required=True)
+    candidate_version: Text = field("App version to judge: name, id or (no version).", required=True)
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
     read_mask: Text = field(_WANTED + "all but metrics by turn.")
 

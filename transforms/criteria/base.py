@@ -22,7 +22,13 @@ from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import Settings, ToolCall, Turn, turn_name
 from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, short_repr
 from turnwise.schemas.registry import Registry
-from turnwise.schemas.score import CRITERION_SEVERITY_REASONS, CriterionSeverityReason, Outcome, Score
+from turnwise.schemas.score import (
+    CRITERION_SEVERITY_REASONS,
+    LARGEST_VALUE,
+    CriterionSeverityReason,
+    Outcome,
+    Score,
+)
 from turnwise.transforms.effects.changes import call_text, clipped_value, told_apart, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question, vote_each
 from turnwise.transforms.judging.prompts import StatementReply, left_out, share, unread_reason, votes_of
@@ -217,12 +223,13 @@ class Criterion(Settings, ABC):
     def gated(self, score: Score) -> Score:
         """Sets the outcome of a score that has none yet, by the criterion's threshold.
 
-        A value that is not finite (a broken clock in the log) leaves the score without a value.
+        A value that is not finite, or of which no figure can be computed (a broken clock or counter in the
+        log), leaves the score without a value.
         """
         value, threshold = score.value, self.threshold
         if value is None:
             return score
-        if not isfinite(value):
+        if not abs(value) <= LARGEST_VALUE:
             score.value, score.outcome, score.reason = None, None, f"the value is {value}"
         elif threshold is not None and score.outcome is None:
             score.threshold = threshold

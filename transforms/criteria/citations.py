@@ -451,7 +451,8 @@ class JudgedCitationPrecision(JudgedCriterion):
         prompt = prompts.task_prompt("citation_precision/2", sections)
         items: list[JsonObject] = [source.details() for source in grounds.cited]
         for item, source in zip(items, grounds.cited, strict=True):
-            item |= {"score": 0.0, "reason": source.why_nothing} if source.why_nothing else {}
+            if source.why_nothing:
+                item |= {"score": 0.0, "reason": source.why_nothing}
 
         def local_reply() -> prompts.StatementReply:  # leaves everything out if it is too much to compare
             try:

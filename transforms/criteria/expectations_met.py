@@ -181,8 +181,8 @@ class SpokenText:
             for text in self._spellings:
                 numbers = list(map(int, _LIST_NUMBER.findall(text)))
                 is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
-                held = read(_LIST_NUMBER.sub("", text) if is_list else text, language)
-                if _contains(held, passage, self._is_english):
+                stated = read(_LIST_NUMBER.sub("", text) if is_list else text, language)
+                if _contains(stated, passage, self._is_english):
                     return True
             return False
         return any(

@@ -190,7 +190,8 @@ class AgentCost(Figure):
             if not 0 <= cached <= part.input_tokens or part.output_tokens < 0:
                 counts = f"{part.input_tokens} in, {cached} of them cached, {part.output_tokens} out"
                 return Score(None, f"the log's tokens cannot be: {counts}")
-            costs[name] = prices.cost(part.input_tokens, part.output_tokens, cached)
+            cost = prices.cost(part.input_tokens, part.output_tokens, cached)
+            costs[name] = costs.get(name, 0.0) + cost  # a log may state two parts of one model
         return Score(sum(costs.values()), details={"by_model": costs})
 
     def overall(self, turns: Sequence[Score]) -> Score | None:

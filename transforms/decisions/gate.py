@@ -52,7 +52,7 @@ class Rejected(NamedTuple):
 
 
 class BaselineState(NamedTuple):
-    """The baseline itself; `problems`: why it failed, one line each, but for missed rules of its own."""
+    """The baseline itself; `problems`: why it failed or is none, but for missed rules of its own."""
 
     cases: int = 0
     rejected: Rejected = Rejected(0, "")
@@ -285,7 +285,8 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
             decided.append((entry.case, value))
         else:
             missing.append(entry)
-        failed += [entry.name] if entry.observed.outcome == "FAIL" else []
+        if entry.observed.outcome == "FAIL":
+            failed.append(entry.name)
     seen = _estimate(decided, scale, is_rate)
     unmeasured = len(missing) + rejected.number
     ways = [seen]
@@ -500,7 +501,8 @@ def apply_rules(
             yield _all_pass(rule, versions, not_allowed_of_all)
         elif isinstance(rule, NotWorseRule):
             names = held_criteria(rule, config)
-            why = "there is no baseline" if versions else _NONE_SCORED
+            problems = versions[0].baseline.problems if versions else [_NONE_SCORED]
+            why = "; ".join(problems) or "there is no baseline"
             if all(version.comparison is None for version in versions):
                 yield from (_result(_not_worse_text(rule, name, versions), None, None, why) for name in names)
             else:  # a comparison counts the cases of the baseline alone itself

@@ -199,7 +199,7 @@ _SIZE_OF_MARK = {
     for dimension, units in _SIZES.items()
     for unit, size in units.items()
 }
-"""Dimension -> unit -> size. Pounds, ounces, tons and bytes are left out: they may be others."""
+"""Mark of a unit in a text -> its dimension and size."""
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(zqunit\d\d)(?:[\s,+]|\b(?:and|und|et|y|e)\b)*")
 _CODE = re.compile(r"[a-z]+\d", re.IGNORECASE)  # as `G4792`: a quantity begins with a number
 _ISO_DURATION = re.compile(

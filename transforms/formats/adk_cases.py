@@ -140,9 +140,8 @@ class AdkUnread:
                 message = "a call in a message of the user is not read as the agent's"
                 self.ignored.add(UNREAD, message, calls=True)
             is_other = part.text is None and part.function_call is None
-            held = ((name, getattr(part, name)) for name in _NOT_READ) if is_other else ()
-            for name, item in held:
-                if item is not None:
+            for name in _NOT_READ if is_other else ():
+                if (item := getattr(part, name)) is not None:
                     media = str(item.get("mime_type") or item.get("mimeType") or "")
                     may_speak = media.startswith(("audio/", "video/"))
                     if not (is_heard and may_speak):

@@ -234,7 +234,7 @@ def session_conversation(value: JsonValue) -> Conversation:
     """
     with fields.one_line_problems("not an ADK session"):
         session = adk.read_log(adk.AdkSession, value)
-    events, left_out = _history(whole_events(session.events))
+    events, left_out = _history(whole_events(_stated_once(session.events)))
     given = _invocation_groups(events)
     groups = [group for group in given if any(map(_holds_something, group))]
     invocations = [_invocation(events) for events in groups]
@@ -642,6 +642,14 @@ def _with_text(event: adk.AdkEvent, text: str, author: str) -> adk.AdkEvent:
     role = "user" if author == "user" else "model"
     content = adk.Content(role=role, parts=[*parts, adk.Part(text=text)] if text else parts)
     return event.model_copy(update={"author": author, "content": content})
+
+
+def _stated_once(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:
+    """Returns events without those that an export repeats with their ids."""
+    firsts: dict[object, adk.AdkEvent] = {}
+    ids = ((event.model_extra or {}).get("id") or index for index, event in enumerate(events))
+    pairs = [(firsts.setdefault(name, event), event) for name, event in zip(ids, events, strict=True)]
+    return [event for first, event in pairs if first is event or first != event]
 
 
 def whole_events(events: Sequence[adk.AdkEvent]) -> list[adk.AdkEvent]:

@@ -23,7 +23,7 @@ from turnwise.schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.fields import (
     LONGEST_NAME,
@@ -289,6 +289,10 @@ def _repaired(data: bytes) -> Conversation:
     value = from_json(data)
     if not isinstance(value, dict):
         raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {type(value).__name__}")
+    for key in ("turns", "expected", "tools", "tags", "labels", "state"):  # tables keep them as texts
+        if isinstance(text := value.get(key), str) and (held := json_structure(text)) is not None:
+            check_keys(text.encode(), held)
+            value[key] = held
     fields = {key: item for key, item in value.items() if item is not None and key in _FIELDS}
     for key in ("conversation_id", "eval_id", "eval_set_id", "app_version", "user_id"):
         if key in fields:

@@ -193,11 +193,12 @@ def _of_chatgpt(export: JsonObject) -> Iterator[JsonObject]:
         kind, held = content.get("content_type"), content.get("parts")
         text = first_of(content, ("text", "result"))
         if isinstance(held, list):
-            # What holds more than texts stays a list.
-            types = [str(as_object(part).get("content_type")).partition("_")[0] for part in held]
-            parts = zip(held, types, strict=True)
-            text = [part if isinstance(part, str) else {"type": media} for part, media in parts]
-            text = "\n".join(text) if all(isinstance(part, str) for part in text) else text
+            texts = [part for part in held if isinstance(part, str)]
+            text = "\n".join(texts)
+            if len(texts) < len(held):  # what holds more than texts stays a list
+                types = (str(as_object(part).get("content_type")).partition("_")[0] for part in held)
+                parts = zip(held, types, strict=True)
+                text = [part if isinstance(part, str) else {"type": media} for part, media in parts]
         if role == "tool":
             messages.append(_result(text, call_id))
         elif role == "assistant" and tool != "all":

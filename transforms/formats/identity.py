@@ -104,10 +104,10 @@ def _stated(places: Places, value: JsonValue) -> list[list[str]]:
         paths = [part.split(".") if part else [] for part in path.split(BOTH)]
         records = value if isinstance(value, list) else [value]
         holders: list[JsonObject] = []
-        for held in (held for item in records for steps in paths for held in _values(item, steps)):
-            held = json_structure(held) if isinstance(held, str) else held
-            held = key_values(held) if _are_pairs(held) else held
-            holders += objects_in(held if isinstance(held, list) else [held])
+        for value_at in (item for record in records for steps in paths for item in _values(record, steps)):
+            decoded = json_structure(value_at) if isinstance(value_at, str) else value_at
+            whole = key_values(decoded) if _are_pairs(decoded) else decoded
+            holders += objects_in(whole if isinstance(whole, list) else [whole])
         for index, keys in enumerate(names if holders else ()):
             for key in keys if not stated[index] else ():
                 stated[index] = [text for holder in holders if (text := _text(_held(holder, key)))]

@@ -173,8 +173,8 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     for order in orders:
         # Cells of a CSV file state numbers as texts.
         with suppress(InvalidOperation):
-            number = Decimal(order) if isinstance(order, str | int | float) else None
-            numbers += [number] if number is not None and number.is_finite() else []
+            if isinstance(order, str | int | float) and (number := Decimal(order)).is_finite():
+                numbers.append(number)
     if len(numbers) == len(parts):
         parts = [part for _, part in sorted(zip(numbers, parts, strict=True), key=lambda pair: pair[0])]
     elif all(isinstance(order, str) for order in orders):
@@ -197,12 +197,15 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
     mapped = MappedRecord(value)
     name = endings.as_text(mapped.at(mapping.conversation_id)) or registry.record_place(record)
     path = mapping.turns or mapping.messages
-    held = mapped.at(path)
+    given = mapped.at(path)
+    held = kinds.decoded(given)  # cells hold JSON text
     if not isinstance(held, list):
         raise ValueError(f"{_WHAT}: {path} finds no array in the record")
     read = _of_turns if mapping.turns else _of_messages
     conversation = read(held, mapped.fields(mapping), name)
-    return [_with_gaps(conversation, any(map(mapped.states_calls, held)), mapped.unread(mapping))]
+    is_spelt = isinstance(given, str) and read is _of_messages  # as they are
+    states_calls = is_spelt or any(map(mapped.states_calls, held))
+    return [_with_gaps(conversation, states_calls, mapped.unread(mapping))]
 
 
 def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
@@ -220,15 +223,15 @@ def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conve
         given = {key: item for key, item in turn.items() if item is not None}
         if not given:
             raise ValueError(f"{_WHAT}: turns.{index}: nothing is found in it")
-        for key in _CALLS:
-            if key in given:
-                calls = [endings.call_fields(call) for call in kinds.objects(given[key], key)]
-                given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
+        for key in given.keys() & {*_CALLS, "tool_responses"}:  # cells hold JSON text
+            given[key] = list(kinds.objects(kinds.decoded(given[key] or []), key))
+        agents, users = ([endings.own_result(call) for call in given.get(key, ())] for key in _CALLS)
+        for key in given.keys() & _CALLS:
+            given[key] = [canonical(ToolCall, endings.call_fields(call), _WHAT) for call in given[key]]
         if "tool_responses" in given:
-            answers = kinds.objects(given["tool_responses"], "tool_responses")
+            answers = given["tool_responses"]
             given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
         made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
-        agents, users = ([endings.own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
         endings.add_own_results(made, agents, users, unread)
         turns.append(unread.add_to(made))
     check_calls(turns)
@@ -464,7 +467,7 @@ def _is_chat(record: JsonObject) -> bool:
     """Returns whether a record holds a list of messages, and is in no other format."""
     if dialects_of(record) or registry.foreign_format(record):
         return False
-    messages = record.get("messages", record.get("traj"))
+    messages = kinds.decoded(record.get("messages", record.get("traj")))
     if messages == [] and "task_id" in record:  # a run of a task that failed before its first message
         return bool(kinds.as_object(record.get("info")).get("error"))
     return isinstance(messages, list) and any(map(_is_message, messages))

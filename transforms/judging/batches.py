@@ -230,6 +230,7 @@ class Batches:
             while not record.job:  # made once: before it is tried again, it is looked for
                 try:
                     record.job = await self._sent(job, lambda to: to.submit(record.name, requests), 1)
+                    break
                 except CallError as error:
                     if not error.may_pass or time.monotonic() + pause > self._deadline:
                         raise

@@ -103,7 +103,8 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
 
 
 _OF_THE_USER = ", user"
-_SPOKEN = (", agent", ", agent shows", _OF_THE_USER)
+_OF_THE_AGENT = ", agent"
+_SPOKEN = (_OF_THE_AGENT, ", agent shows", _OF_THE_USER)
 _NO_EVIDENCE = (*_SPOKEN, ", searched for")
 MAX_REFERENCES = 100
 """Maximum number of sources, of attributed texts and of queries, per turn or message."""
@@ -215,16 +216,19 @@ class EvidenceTexts(NamedTuple):
     evidence: list[str]  # all but messages, failed calls and the agent's queries
     asked: list[str]  # messages of the user
     failed: list[str]  # calls that failed
+    earlier: list[str]  # messages of the agent
 
 
 def evidence_texts(sections: Iterable[Section]) -> EvidenceTexts:
     """Returns the texts of sections that an answer may stand on."""
-    held = EvidenceTexts([], [], [])
+    held = EvidenceTexts([], [], [], [])
     for section in sections:
         if section.text and isinstance(section, _FailedCall):
             held.failed.append(section.text)
         elif section.text and section.name.endswith(_OF_THE_USER):
             held.asked.append(section.text)
+        elif section.text and section.name.endswith(_OF_THE_AGENT):
+            held.earlier.append(section.text)
         elif section.text and not section.name.endswith(_NO_EVIDENCE):
             held.evidence.append(section.text)
     return held

@@ -4,10 +4,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
-from itertools import combinations, dropwhile
+from itertools import accumulate, chain, combinations, dropwhile
 from math import fsum
+from operator import itemgetter
 from typing import NamedTuple
 
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.effects.failures import reports_failure
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.text.words import Keys, Word, dates_in_words, is_run_of_characters, weigh, word_set
@@ -45,7 +47,8 @@ _MOST_TERMS = 60
 
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
     """Returns the numbers, dates and identifiers of a claim that none of some sets of keys holds."""
-    return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
+    missing = (word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known))
+    return [number.rstrip(".,") for number in missing]  # `12.50.` at the end of a sentence
 
 
 def plain_numbers(claim: Claim, *known: Set[str]) -> dict[float, str]:
@@ -61,20 +64,15 @@ def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
     numbers may be factors wherever they come from.
     """
     computed: set[str] = set()
-    open_numbers, terms, factors = dict[float, str](), list[float](), set[float]()
-    totals = set[float]()
+    open_numbers, factors = dict[float, str](), set[float]()
     for claim in claims:
-        beside: list[float] = []
-        for _, keys in claim.demands:
-            values = [(float(key[1:]), key) for key in keys if PLAIN_NUMBER.fullmatch(key)]
-            factors |= {value for value, _ in values if value in _FACTORS}
-            if any(not held.isdisjoint(keys) for held in known):
-                beside += [value for value, _ in values]
-            else:
-                open_numbers |= dict(values)
-        terms += beside
-        totals.add(round(fsum(beside), 2))
-    terms = list(dict.fromkeys(terms))[:_MOST_TERMS]
+        values = {float(key[1:]) for _, keys in claim.demands for key in keys if PLAIN_NUMBER.fullmatch(key)}
+        factors |= values & _FACTORS
+        open_numbers |= plain_numbers(claim, *known)
+    lines = _known_numbers(claims, known)
+    terms = list(dict.fromkeys(chain.from_iterable(lines)))[:_MOST_TERMS]
+    totals = {round(fsum(line), 2) for line in lines}
+    totals |= {round(fsum(number for number in line if number not in _FACTORS), 2) for line in lines}
     while open_numbers:
         results = totals | {round(left + right, 2) for left, right in combinations(terms, 2)}
         results |= {round(abs(left - right), 2) for left, right in combinations(terms, 2)}
@@ -86,6 +84,32 @@ def computed_numbers(claims: Sequence[Claim], *known: Set[str]) -> set[str]:
         terms = [*terms, *following][:_MOST_TERMS]
         totals = set()
     return computed
+
+
+def totals_of_lines(claims: Sequence[Claim], *known: Set[str]) -> set[float]:
+    """Returns sums of one known number each of sentences one after another, as of the lines of a bill.
+
+    Between those that begin with the same word, such as `Price:`, others may stand.
+    """
+    numbers = zip(claims, _known_numbers(claims, known), strict=True)
+    lines = [(claim.words[0].lower, line) for claim, line in numbers if line][:_MOST_TERMS]
+    columns = [[of_line(line) for _, line in lines] for of_line in (max, itemgetter(0), itemgetter(-1))]
+    columns += grouped((label, line[-1]) for label, line in lines).values()
+    runs = (column[first:] for column in columns for first in range(len(column)))
+    return {round(total, 2) for run in runs for total in accumulate(run)}
+
+
+def _known_numbers(claims: Sequence[Claim], known: Sequence[Set[str]]) -> list[list[float]]:
+    return [
+        [
+            float(key[1:])
+            for _, keys in claim.demands
+            if any(not held.isdisjoint(keys) for held in known)
+            for key in keys
+            if PLAIN_NUMBER.fullmatch(key)
+        ]
+        for claim in claims
+    ]
 
 
 def missing_words(claim: Claim, known: Set[str]) -> list[str]:

@@ -6,7 +6,7 @@ differ in one number. Longer texts do if all their words are aligned but one neg
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from itertools import takewhile
 from math import fsum
@@ -68,8 +68,14 @@ _ALIKE = 0.75
 _MARGIN = 40
 
 
-def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
-    """Returns one sentence on how a span of a source contradicts a claim; None: no clear contradiction."""
+def contradiction(
+    claim: Claim, span: EvidenceSpan, source: str, following: Set[str] = frozenset()
+) -> str | None:
+    """Returns one sentence on how a span of a source contradicts a claim; None: no clear contradiction.
+
+    Of numbers that the source does not state, but that may be `following` from it, by their keys, those
+    contradict nothing that may be the source's number, in another unit or rounded.
+    """
     answer = _ANSWER.match(claim.text)
     stated_text = claim.text[answer.end() if answer else 0 :]
     clause = stated_text.strip(" .!。！\n*")
@@ -95,7 +101,7 @@ def contradiction(claim: Claim, span: EvidenceSpan, source: str) -> str | None:
             len(mine) == len(others) == 1
             and _KIND.findall(mine[0].keys[0]) == _KIND.findall(others[0].keys[0])
             and _is_same_content(*([word for word in side if not word.demands] for side in (ours, theirs)))
-            and not _restates(mine[0], others[0], claim.text)
+            and (following.isdisjoint(mine[0].keys) or not _restates(mine[0], others[0], claim.text))
         ):
             return f"{source} says {quoted_names([others[0].lower])}, not {quoted_names([mine[0].lower])}."
     if is_limited:
@@ -118,7 +124,7 @@ def _restates(mine: Word, other: Word, text: str) -> bool:
     values, stated = (
         [float(key[1:]) for key in word.keys if PLAIN_NUMBER.fullmatch(key)] for word in (mine, other)
     )
-    return bool(may_follow(claimed_numbers(text, values), [DerivedNumbers({*stated} - {0.0, 1.0})]))
+    return bool(may_follow(claimed_numbers(text, values), DerivedNumbers({*stated} - {0.0, 1.0})))
 
 
 def overstated(claimed: str, span: EvidenceSpan) -> str | None:

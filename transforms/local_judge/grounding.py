@@ -11,7 +11,7 @@ the content that the evidence and one passage hold, with a credit of two words.
 
 import re
 from collections.abc import Container, Sequence, Set
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from math import exp, fsum
 from typing import Literal, NamedTuple
 
@@ -29,11 +29,12 @@ from turnwise.transforms.local_judge.claims import (
     quoted_names,
     read_claim,
     says_absence,
+    totals_of_lines,
     why_no_claim,
     without_talk,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
-from turnwise.transforms.local_judge.derived import claimed_numbers, may_follow
+from turnwise.transforms.local_judge.derived import claimed_numbers, may_follow, taken_together
 from turnwise.transforms.local_judge.evidence import (
     UNKNOWN,
     WINDOW,
@@ -95,7 +96,11 @@ class GroundingVerdict(NamedTuple):
 
 
 def ground(
-    sentences: Sequence[str], evidence: Sequence[str], asked: Sequence[str] = (), failed: Sequence[str] = ()
+    sentences: Sequence[str],
+    evidence: Sequence[str],
+    asked: Sequence[str] = (),
+    failed: Sequence[str] = (),
+    earlier: Sequence[str] = (),
 ) -> list[GroundingVerdict]:
     """Compares sentences of an answer, in any language, with evidence; returns one verdict each, in order.
 
@@ -103,6 +108,7 @@ def ground(
     order does not matter. What the user `asked` supports nothing, but a number in it is not invented, and
     neither is one that follows from others of the answer, such as their sum. Calls that `failed` support only
     what denies something: of another sentence that they hold it is open whether it says that it was done.
+    A number that may have followed in an `earlier` answer may do so where it is repeated.
     """
     known, mentioned = Evidence(evidence), Evidence([*asked, *failed])
     # What only numbers the sentences of one answer, as `Option 1:` and `Option 2:`, claims nothing.
@@ -115,6 +121,13 @@ def ground(
     ]
     computed = computed_numbers(claims, known.keys, mentioned.keys)
     following = _following_numbers(claims, known, mentioned, computed)
+    known_keys = known.keys | mentioned.keys | computed | following
+    repeated = {word for claim in claims for word in missing_numbers(claim, known_keys)}
+    holding = (text for text in earlier if any(word in text.lower() for word in repeated))
+    for text in islice(holding, _MOST_EARLIER):
+        before = [read_claim(sentence) for sentence in _SENTENCE_END.split(text)]
+        stated = computed_numbers(before, known.keys, mentioned.keys, following)
+        following |= stated | _following_numbers(before, known, mentioned, stated | following)
     verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
     if failed and any(verdict.label == "unsupported" for verdict in verdicts):
         with_failed = Evidence([*evidence, *failed])
@@ -133,21 +146,29 @@ def probable_range(claims: Sequence[GroundingVerdict]) -> tuple[float, float]:
     return probability(parts), probability(best)
 
 
+_MOST_EARLIER = 10
 _SMALL = frozenset(f"#{number}" for number in range(2, 13))
 
 
 def _following_numbers(
     claims: Sequence[Claim], known: Evidence, mentioned: Evidence, computed: Set[str]
-) -> Set[str]:
+) -> set[str]:
     """Returns the keys of missing numbers that may follow from evidence, or from others that may."""
-    following, pieces = set[str](), [*known.pieces, *mentioned.pieces]
+    held = (known.keys, mentioned.keys, computed)
+    demanded = {keys for claim in claims for _, keys in claim.demands if all(map(set(keys).isdisjoint, held))}
+    if not demanded:
+        return set()
+    evidence = taken_together([piece.derived for piece in (*known.pieces, *mentioned.pieces)])
+    following = set[str]().union(*map(evidence.of_moment, demanded))
     for claim in claims:
-        keys = plain_numbers(claim, known.keys, mentioned.keys, computed)
-        if keys:
+        if keys := plain_numbers(claim, *held):
             factors = {float(key[1:]) for word in claim.words for key in word.keys if key in _SMALL}
             numbers = claimed_numbers(claim.text, [*keys], factors)
-            following |= {keys[value] for value in may_follow(numbers, [piece.derived for piece in pieces])}
-    return following and following | computed_numbers(claims, known.keys, mentioned.keys, following)
+            following |= {keys[value] for value in may_follow(numbers, evidence)}
+    totals = totals_of_lines(claims, *held, following)
+    open_numbers = chain.from_iterable(plain_numbers(claim, *held).items() for claim in claims)
+    following |= {key for value, key in open_numbers if value in totals}
+    return following | computed_numbers(claims, *held, following)
 
 
 def _verdict(
@@ -164,9 +185,9 @@ def _verdict(
     best = passages[0] if passages else None
     quote = best.span.quote if best else ""
     flag = denying_flag(claim, known.flags, known.stated)
-    # A number that may follow from one of the evidence does not contradict it.
-    follows = not following.isdisjoint(plain_numbers(claim, known.keys).values())
-    if reason := _refuting(claim, known, best, flag, follows):
+    # A number that may follow from one of the evidence does not contradict it, unless it stands somewhere.
+    unstated = following & set(plain_numbers(claim, known.keys, mentioned.keys, computed).values())
+    if reason := _refuting(claim, known, best, flag, unstated):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     is_absence, is_contrary = says_absence(whole.text), False
     if is_absence and claim.demands:
@@ -224,15 +245,15 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
 
 
 def _refuting(
-    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None, follows: bool
+    claim: Claim, known: Evidence, best: EvidencePassage | None, flag: RecordFlag | None, following: Set[str]
 ) -> str | None:
-    if best and (reason := contradiction(claim, best.span, "The evidence")):
+    if best and (reason := contradiction(claim, best.span, "The evidence", following)):
         return reason
     if flag is not None and flag.value != UNKNOWN:
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
         return f"The evidence says “{status.name}”: {status.value}."
-    if best and not follows and (reason := replaced_number(claim, best)):
+    if best and not following and (reason := replaced_number(claim, best)):
         return reason
     texts = (piece.text for piece in known.pieces)
     if currencies := named_values.other_currency(claim.text, known.currencies, texts):

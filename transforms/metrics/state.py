@@ -19,7 +19,7 @@ from turnwise.schemas.rows import (
     MetricsBySliceRow,
     MetricsByTurnRow,
 )
-from turnwise.schemas.score import Failure, Outcome, Score
+from turnwise.schemas.score import LARGEST_VALUE, Failure, Outcome, Score
 from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, JudgedCriterion
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
@@ -215,7 +215,6 @@ def value_at(bins: Bins, rank: int) -> float:
     return copysign(size, number) if number else 0.0
 
 
-_LIMIT = 1e15
 _FLOAT_ONE = 2.0**100
 ONE = 1 << 100
 """Values are summed as whole numbers of 2^-100: such sums are exact in any order, and can be taken back."""
@@ -223,7 +222,7 @@ ONE = 1 << 100
 
 def _whole(value: float) -> int:
     """Returns a value as a number of 2^-100, cut off there; beyond 1e15, as 1e15."""
-    return int((value if -_LIMIT < value < _LIMIT else copysign(_LIMIT, value)) * _FLOAT_ONE)
+    return int(min(max(value, -LARGEST_VALUE), LARGEST_VALUE) * _FLOAT_ONE)
 
 
 class Tally(Struct):
@@ -258,7 +257,7 @@ class Tally(Struct):
         if value is None:
             self.no_score += 1
             return
-        whole = int(value * _FLOAT_ONE) if -_LIMIT < value < _LIMIT else _whole(value)
+        whole = int(value * _FLOAT_ONE) if -LARGEST_VALUE < value < LARGEST_VALUE else _whole(value)
         self.scored += 1
         self.total += whole
         self.squares += whole * whole

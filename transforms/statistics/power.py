@@ -81,15 +81,17 @@ def needed_of_groups(difference: float, variance: float, alpha: float = 0.05) ->
 
 
 def needed_cases(difference: float, variance: float, alpha: float = 0.05) -> int | None:
-    """Returns how many cases a mean difference needs to be seen with a power of 80 %; None: there is none.
+    """Returns how many cases a mean difference needs to be seen with a power of 80 %.
 
+    None: there is none but in the last digits, in which means that are equal on paper may differ.
     `variance` is that of the differences over the cases; of two groups, the sum of their variances, and the
     number returned is that of each group.
     """
-    if not difference:
+    deviation = sqrt(variance)
+    if abs(difference) <= 1e-12 * deviation:
         return None
     # The size of one of the smallest groups for which the test is of use.
-    return max(ceil(log2(2 / alpha)), ceil(quantiles(alpha) ** 2 * variance / difference**2))
+    return max(ceil(log2(2 / alpha)), ceil((quantiles(alpha) * deviation / difference) ** 2))
 
 
 def detectable_mean(error: float, alpha: float = 0.05) -> float:

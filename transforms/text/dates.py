@@ -290,8 +290,10 @@ def _read(text: str) -> tuple[DateReading, ...]:
         return ()  # a range
     east = None if offset is None else 0
     if offset and offset[0] in "+-":
-        east = int(offset[1:3]) * 60 + int(offset[-2:])
-        east = None if east >= 24 * 60 else -east if offset[0] == "-" else east
+        minutes = int(offset[1:3]) * 60 + int(offset[-2:])
+        east = minutes if offset[0] == "+" else -minutes
+        if minutes >= 24 * 60:
+            east = None
     readings: tuple[date | None, ...] = _days(rest) if rest else (None,)
     return tuple(DateReading(day, clock, east) for day in readings)
 

@@ -75,18 +75,23 @@ class LinesSource(StreamSource):
                     self._give(splitter.add(chunk))
         except OSError as error:
             self._error = error
-        self._give(splitter.cut())
+        self._give(splitter.cut(), is_last=True)
         self._is_ended = True
 
-    def _give(self, lines: list[bytes]) -> None:
+    def _give(self, lines: list[bytes], is_last: bool = False) -> None:
         with self._changed:
             for line in lines:
                 self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
-                error = score.oversized_error(self._limit) if isinstance(line, _OversizedLine) else None
-                if error is None:
+                error: ValueError | None = None
+                if isinstance(line, _OversizedLine):
+                    error = score.oversized_error(self._limit)
+                else:
                     line = line.removeprefix(BOM).rstrip(b"\r")
                     if not line or line.isspace():
                         continue
+                    if is_last and not may_be_complete(line):
+                        why = f"the input breaks off {len(line)} bytes into this line, without a line end"
+                        error = score.IncompleteReadError(why)
                 self._position += 1
                 self._items.append(SourceRecord(self._name, self._position, bytes(line), error=error))
                 self._held += _ITEM_BYTES + len(line)
@@ -225,9 +230,9 @@ class _LineFile(_WatchedFile):
             ):
                 self._give_rest()
                 self._rename()
-        if not self.source and not self._begin(file, is_quiet):
+        # What is left of a text that was replaced goes first: the new one may not be whole, or no text.
+        if not self.source and (self._items or not self._begin(file, is_quiet)):
             self._is_tried = is_quiet
-            # What is left may be the rest of the text that was replaced.
             taken, self._items = self._items[:limit], self._items[limit:]
             return taken, 0
         cost = self._fill(file, limit)

@@ -2,12 +2,14 @@
 
 A step of a line of `compared.jsonl` may `put` a run of logs of a `version` into a store (of some `numbers`,
 some of them `bad`, and others `then`), run SQL, make an evaluation, or be a command (see test_commands.py).
-One that does `both` asks the tool about v1 and v2 and runs the command: of what they say, `verdict` and
-`document` are parts, and `says` stands in both, `never` in none; `refused` stands in both refusals.
+One that does `both` asks the tool about two `sides` (v1 and v2) and runs the command: of what they say,
+`verdict` and `document` are parts, and `says` stands in both, `never` in none; `refused` stands in both
+refusals.
 """
 
 import contextlib
 import json
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -40,7 +42,7 @@ def logs(version, numbers=range(SIZE), bad=(), expected="Hello", fields=(), with
             record["conversation_id"] = record.pop("eval_id")
             del turn["expected"]
         found.append(record)
-    return found + (logs(version, **then) if then else [])
+    return found + (logs(**{"version": version} | then) if then else [])
 
 
 def put(turnwise, run, version=None, *, criteria=TWO, options=(), more=(), unknown_case=False, **of):
@@ -108,12 +110,12 @@ def check_same(verdict, document):
 
 
 def ask_both(turnwise, service, step):
-    """Asks the tool and the command about v1 and v2, and checks that they say the same."""
-    done = turnwise(*f"compare --baseline v1 --candidate v2 --format json --store {STORE}".split())
+    """Asks the tool and the command about two versions, and checks that they say the same."""
+    sides = dict(zip(("--baseline", "--candidate"), step.get("sides", ("v1", "v2")), strict=True))
+    done = turnwise("compare", *chain(*sides.items()), "--format", "json", "--store", STORE)
     fields = {
         "parent": LOCAL_APP,
-        "baselineVersion": "v1",
-        "candidateVersion": "v2",
+        **dict(zip(("baselineVersion", "candidateVersion"), sides.values(), strict=True)),
         **step.get("fields", {}),
     }
     if "error" in step:

@@ -68,7 +68,7 @@ def test_references_are_evidence(matched):
         ("turn 2, user", "Grenze?"),
         ("turn 2, source 0", 'Grenzen\nDie Grenze ist 1.131 SZR.\n{"lang":"de"}'),
     ]
-    assert evidence_texts(sections) == ([sections[1][1]], ["Grenze?"], [])
+    assert evidence_texts(sections) == ([sections[1][1]], ["Grenze?"], [], [])
 
 
 def test_there_are_only_so_many_sections(matched):

@@ -157,6 +157,19 @@ def negative_tokens(usage):
     assert result.overall.outcome is None
 
 
+def tokens_that_no_counter_reaches(tokens):
+    """They have no score, in no criterion; the other turn keeps its own."""
+    usages = Usage(1, 0, model="m"), Usage(int(tokens) * 10**7, 0, model="m")
+    turns = [Turn(user="a", agent="b", usage=usage) for usage in usages]
+    for threshold in (None, 5):
+        assert values(result_of("token_usage_v1", turns, threshold=threshold)) == [(0, 1.0), (1, None)]
+    log = Conversation("c", turns=turns)
+    config = turnwise.EvalConfig.model_validate({"criteria": {"agent_cost": 5.0}, "prices": PRICES})
+    run = turnwise.evaluate(log, config=config)
+    assert [row["value"] for row in run.scores] == [2e-6, None, None]
+    assert run.results[0]["verdict"] is None
+
+
 def parts_of_tokens(parts):
     """They are read in any spelling."""
     own = {"input_tokens": 100, "output_tokens": 5, "model": "m"}

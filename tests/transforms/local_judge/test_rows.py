@@ -76,9 +76,10 @@ def said_and_why(sentence, evidence, label, reason):
         assert verdict(evidence[0], evidence).label == "supported"
 
 
-def may_follow(sentence, evidence, is_open):
+def may_follow(sentence, evidence, is_open, earlier=()):
     """A number that may follow from the evidence refutes nothing, and nothing supports it."""
-    found = verdict(sentence, [evidence])
+    sentences, pieces = ([item] if isinstance(item, str) else item for item in (sentence, evidence))
+    *_, found = ground(sentences, pieces, earlier=earlier)
     assert found.label != "supported" and (found.unsure == FOLLOWING) == (not found.is_certain) == is_open
 
 

@@ -360,7 +360,8 @@ def test_draws_depend_on_seed_and_case_alone():
 def test_what_a_mean_needs():
     """Connor's formula for shares is that of a mean with the variance of the outcomes' differences."""
     assert power.needed_cases(0.022, 157 / 500 - 0.022**2) == 5085
-    assert power.needed_cases(0.0, 1.0) is None and power.needed_cases(1.0, 0.0) == 6
+    assert power.needed_cases(0.0, 1.0) is None is power.needed_cases(-1.9e-17, 0.7)
+    assert power.needed_cases(1.0, 0.0) == 6 == power.needed_cases(1e-200, 0.0)
     assert power.detectable_mean(0.1) == pytest.approx(0.2802, abs=1e-4)
     assert tests.standardised(1.0, 4.0) == 0.5 and tests.standardised(1.0, 0.0) is None
 

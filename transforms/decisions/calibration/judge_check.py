@@ -98,8 +98,9 @@ async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, 
     for name, samples in zip(forms, answers, strict=True):
         reason = next((sample.reason or "no answer" for sample in samples if sample.reply is None), None)
         replies = [sample.reply for sample in samples if sample.reply is not None]
-        votes[name] = Votes([], reason or UNKNOWN_VERDICTS)
-        if question.verdicts is not None:
+        if question.verdicts is None:
+            votes[name] = Votes([], reason or UNKNOWN_VERDICTS)
+        else:
             votes[name] = Votes(votes_by_item(replies, question.verdicts), reason)
     return votes
 

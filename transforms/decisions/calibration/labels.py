@@ -230,7 +230,7 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
         step = "only labels of a random sample speak for all conversations"
         raise ValueError(f"the labels are hand-picked; {step}")
     # The order of drawing ends with the last label.
-    last = max((judged.number for judged in drawn if judged.number and judged.answers), default=None)
+    last = max((s.number for s in drawn if s.number is not None and s.answers), default=None)
     draws = {judged.draw for judged in drawn if judged.draw is not None}
     if len(draws) > 1:
         raise ValueError(f"the labels are of {len(draws)} random samples; give those of one")
@@ -420,7 +420,8 @@ def people_agreement(labels: Sequence[HumanLabel]) -> list[PeopleAgreement]:
         for group in scores:
             by_rater = grouped((label.rater or "", label_number(label.label)) for label in group)
             answers = {rater: values[0] for rater, values in by_rater.items() if len({*values}) == 1}
-            shared += [answers] if len(answers) > 1 else []
+            if len(answers) > 1:
+                shared.append(answers)
             if len(set(answers.values())) > 1:
                 version = next((label.app_version for label in group if label.app_version), None)
                 stated: dict[str, str | float] = {}

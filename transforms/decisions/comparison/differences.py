@@ -53,11 +53,14 @@ def compare(a: ComparedSide, b: ComparedSide, options: estimates.CompareOptions)
     slices, turns, left_out = _compare_parts(matched, measured, options)
     criteria = []
     for measure, whole in measured:
-        # The words rest on p-values adjusted by Holm within each family: verdicts; with outcomes; without.
-        others = (other for other in measured if other[0] is not measure and measure.criterion != STATUS)
-        alike = (other for other in others if other[0].has_outcomes == measure.has_outcomes)
-        family = (estimated.p for of, estimated in alike if of.criterion != STATUS)
-        result = _compare(matched, measure, whole, [p for p in family if p is not None], options)
+        # The words rest on p-values adjusted by Holm within each family: the verdict alone; criteria with
+        # outcomes; criteria without.
+        other_p: list[float] = []
+        for peer, estimated in measured if measure.criterion != STATUS else ():
+            is_alike = peer.has_outcomes == measure.has_outcomes and peer.criterion != STATUS
+            if is_alike and peer is not measure and estimated.p is not None:
+                other_p.append(estimated.p)
+        result = _compare(matched, measure, whole, other_p, options)
         result = words.with_words(result, a, b, pairing, options.margin)
         result = msgspec.structs.replace(result, turns=turns.get(measure.criterion, []))
         criteria.append(estimates.with_correction(result, a, b))

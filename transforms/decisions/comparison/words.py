@@ -205,6 +205,7 @@ def settings_changes(a: ComparedSide, b: ComparedSide) -> list[SettingsChange]:
     common = sorted(base.criteria.keys() & other.criteria.keys())
     parts: list[tuple[str, JsonValue, JsonValue, list[str]]] = []
     for name in common:
+        # How many conversations are judged does not change how one is scored.
         fields, others = ({**document.criteria[name], SAMPLE_RATE: None} for document in (base, other))
         parts.append((f"criteria.{name}", fields, others, [name]))
     parts.append(("", base.scoring_settings["config"], other.scoring_settings["config"], common))

@@ -118,8 +118,8 @@ def collect(runs: Sequence[Run]) -> CollectedRuns:
             low, high = row["pass_rate_low"], row["pass_rate_high"]
             if row["window_start"] is None and low is not None and high is not None:
                 version = VersionKey(number, row["app_version"] or "")
-                what = row["criterion"], row["level"] == "conversation", version
-                collected.bounds[what] = Bounds(low, high)
+                level = row["level"] == "conversation"
+                collected.bounds[row["criterion"], level, version] = Bounds(low, high)
         # Nobody asked for the criteria of the default config.
         is_asked = bool(joined) and run.document.config.get("criteria") != DEFAULT_CRITERIA
         seen = {row["criterion"] for row in [*rows, *(score for entry in joined for score in entry.scores)]}

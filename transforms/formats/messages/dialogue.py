@@ -108,7 +108,7 @@ class Dialogue:
             self.steps.pop()
             *self.turn.agent_messages, start = self.turn.agent_messages
             self.turn.speakers = self.turn.speakers[: len(self.turn.agent_messages)]
-            text = start + text
+            text = text if text == start else start + text  # a log may repeat the reply in its request
         if text:
             unknown = [""] * (len(self.turn.agent_messages) - len(self.turn.speakers))
             self.turn.agent_messages = [*self.turn.agent_messages, text]
@@ -286,7 +286,8 @@ def read_dialogue(
     What states no role is of `role`; `joint` stands between texts of a message that follow each other.
     """
     for value in objects(messages, "messages"):
-        list(objects(value.get("tool_calls") or None, "tool_calls"))
+        if not isinstance(calls := value.get("tool_calls"), str):  # JSON text, as columns hold it
+            list(objects(calls or None, "tool_calls"))
         if value.get("type") == MEMORY:
             log.turn.unknown_evidence = "what the agent's memory gave it is not read"
         for message in messages_of(value, role):
@@ -314,12 +315,11 @@ def _add(message: parts.SpanMessage, log: Dialogue, joint: str, value: JsonObjec
     # The name of an item that is a call is the tool's.
     is_spoken = message.role == AGENT and not str(value.get("type")).endswith("_call")
     speaker = endings.as_text(first_of(value, ("name", "source"))) if is_spoken else None
-    made = {
-        id(call): ToolCall(
-            call.name, decoded_arguments(call.args), call.id, agent=speaker, resource=call.resource or None
-        )
-        for call in message.calls
-    }
+
+    def tool_call(call: parts.MessageCall) -> ToolCall:
+        args = decoded_arguments(call.args)
+        return ToolCall(call.name, args, call.id, agent=speaker, resource=call.resource or None)
+
     if by_user:
         for result in message.results:
             log.result(result.response, result.id, result.name, result.error, is_own)
@@ -327,7 +327,7 @@ def _add(message: parts.SpanMessage, log: Dialogue, joint: str, value: JsonObjec
         says_more = message.texts or any(part != parts.INTERIM for part in message.parts)
         is_said = message.role == USER and (says_more or not holds_results)
         if is_said and (message.is_users or message.results or not message.texts):
-            log.user(message.text, time, [(made[id(call)], call.result) for call in message.calls])
+            log.user(message.text, time, [(tool_call(call), call.result) for call in message.calls])
     else:
         answered = {result.id for result in message.results} - {None}
         inside = {id(c) for c in message.calls if c.is_hosted or c.is_stated or c.result or c.id in answered}
@@ -339,11 +339,11 @@ def _add(message: parts.SpanMessage, log: Dialogue, joint: str, value: JsonObjec
             if isinstance(step, parts.MessageResult):
                 log.result(step.response, step.id, step.name, step.error, is_own)
             elif id(step) in inside:
-                log.made(made[id(step)], step.result)
+                log.made(tool_call(step), step.result)
         log.agent(joint.join(texts[start:]), speaker or "")
         for call in message.calls:
             if id(call) not in inside:
-                log.made(made[id(call)], call.result)
+                log.made(tool_call(call), call.result)
         if message.hands_to:
             log.turn.transfers = [*log.turn.transfers, message.hands_to]
     message.add_unread(log.unread, not by_user)

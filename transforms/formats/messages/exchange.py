@@ -62,8 +62,8 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     pieces = [reply] if isinstance(reply, dict) else events
     are_known = any(dialect.is_reply(piece) or dialect.is_event(piece) for piece in pieces)
     are_messages = bool(pieces) and not are_known and all("role" in piece for piece in pieces)
-    half = kinds.as_object(value.get("response"))
-    codes = (half.get(key) for key in ("status_code", "statusCode", "status"))
+    holders = kinds.as_object(value.get("response")), value
+    codes = (held.get(key) for held in holders for key in ("status_code", "statusCode", "status"))
     before = len(log.steps)
     if are_messages:
         dialect.read([*pieces], log)
@@ -117,13 +117,14 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
             message = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", message, calls=True)
     # Of a reply that states no tokens, those of its turn are unknown.
-    silent = [held for held in (log, *earlier) if held.turns and held.turn.usage is None and not held.failure]
-    log.uncounted.update(len(held.turns) - 1 for held in silent)
-    for held in earlier:
+    for stage in (log, *earlier):
+        if stage.turns and stage.turn.usage is None and not stage.failure:
+            log.uncounted.add(len(stage.turns) - 1)
+    for stage in earlier:
         # The tokens and the time of earlier replies are of their turns.
-        log.uncounted |= held.uncounted
+        log.uncounted |= stage.uncounted
         log.silent_calls.clear()
-        for turn, its in zip(log.turns, held.turns, strict=False):
+        for turn, its in zip(log.turns, stage.turns, strict=False):
             both = turn.usage and its.usage and turn.usage.plus(its.usage)
             turn.usage = both or turn.usage or its.usage
             if its.model_ms is not None:
@@ -483,15 +484,8 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
     dialects = [d for d in known if any(d.is_event(e) or d.is_reply(e) for e in events[:_TRIED])]
     if len(dialects) != 1:
         raise ValueError("not the reply of a model, or one in several formats")
-    [dialect], log, reply = dialects, Dialogue(), events[0]
-    if dialect.join and dialect.is_event(reply):
-        reply = messages_base.read_stream(dialect, events, log)
-    elif dialect.reply:
-        messages_base.read_half(dialect, reply, log)  # of a record that holds both
-        dialect.reply(reply, log)
-    if not any(step[0] == "user" for step in log.steps):
-        log.general.add(messages_base.MISSING_HISTORY, messages_base.NO_REQUEST)
-    return [messages_base.conversation(dialect, log, reply, registry.record_place(record))]
+    [dialect], reply = dialects, events[0]
+    return messages_base.read_record(dialect, events if dialect.is_event(reply) else reply, record)
 
 
 # For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}

@@ -1,6 +1,6 @@
 """Messages of frameworks: LangChain and LangGraph, Vercel's AI SDK, OpenTelemetry, Azure, Pydantic AI."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
@@ -32,7 +32,7 @@ def _read_langchain(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order, without those that later ones remove; raises ValueError."""
     kept: list[JsonValue] = []
     removed = 0
-    for message in _joined_chunks(list(kinds.objects(messages, "messages"))):
+    for message in _joined_chunks(map(_unwrapped, kinds.objects(messages, "messages"))):
         if str(message.get("type")).lower() in ("remove", "removemessage"):
             before, name = len(kept), message.get("id")
             kept = [m for m in kept if name not in ("__remove_all__", m.get("id"))]
@@ -51,38 +51,44 @@ LANGCHAIN = messages_base.register_dialect(
 )  # fmt: skip
 
 
-def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
-    """Returns the fields of messages in any of the three spellings, with chunks of streamed ones joined."""
-    joined: list[JsonObject] = []
-    for whole in messages:
-        message, kwargs, data, names = whole, *map(whole.get, ("kwargs", "data", "id"))
-        if isinstance(kwargs, dict) and "lc" in whole:
-            name = str(names[-1]) if isinstance(names, list) and names else ""
-            message = {"type": name, **kinds.stated(kwargs)}
-        elif isinstance(data, dict):
-            message = {**data, "type": whole.get("type")}
-        # Chunks follow each other, with one id.
-        last = joined[-1] if joined else {}
-        are_chunks = all(str(held.get("type")).lower() == "aimessagechunk" for held in (message, last))
-        if not are_chunks or message.get("id") not in (None, last.get("id")):
-            joined.append(message)
-            continue
-        content: list[JsonValue] = []
-        pieces: list[JsonObject] = []
-        for held in (last, message):
-            text = held.get("content")
-            content += text if isinstance(text, list) else [text] if text else []
-            pieces += kinds.objects(held.get("tool_call_chunks"), "chunks")
-        # Names, ids and JSON texts of calls come in pieces, by the index of each.
-        calls: dict[JsonValue, JsonObject] = {}
-        for piece in pieces:
-            call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
-            for key in call:
-                call[key] += piece[key] if isinstance(piece.get(key), str) else ""
-        later = {key: value for key, value in message.items() if value not in (None, "", [], {})}
-        steps = {"tool_call_chunks": pieces, "tool_calls": list(calls.values())}
-        joined[-1] = {**last, **later, "content": content, **steps}
-    return joined
+def _unwrapped(message: JsonObject) -> JsonObject:
+    """Returns the fields of a message in any of the three spellings, with its type."""
+    if isinstance(message.get("kwargs"), dict) and "lc" in message:
+        names = message.get("id")
+        name = str(names[-1]) if isinstance(names, list) and names else ""
+        return {"type": name, **kinds.stated(message["kwargs"])}
+    data = message.get("data")
+    return {**data, "type": message.get("type")} if isinstance(data, dict) else message
+
+
+def _joined_chunks(messages: Iterable[JsonObject]) -> list[JsonObject]:
+    """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
+    runs: list[list[JsonObject]] = []
+    for message in messages:
+        first = runs[-1][0] if runs else {}
+        are_chunks = all(str(piece.get("type")).lower() == "aimessagechunk" for piece in (first, message))
+        if are_chunks and message.get("id") in (None, first.get("id")):
+            runs[-1].append(message)
+        else:
+            runs.append([message])
+    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
+
+
+def _joined(chunks: Sequence[JsonObject]) -> JsonObject:
+    """Returns chunks as one message: texts and arguments continued, other keys of the later ones."""
+    whole, content, pieces = dict(chunks[0]), list[JsonValue](), list[JsonObject]()
+    for chunk in chunks:
+        whole |= {key: value for key, value in chunk.items() if value not in (None, "", [], {})}
+        text = chunk.get("content")
+        content += text if isinstance(text, list) else [text] if text else []
+        pieces += kinds.objects(chunk.get("tool_call_chunks"), "chunks")
+    # Names, ids and JSON texts of calls come in pieces, by the index of each; one without is whole.
+    calls: dict[JsonValue, JsonObject] = {}
+    for number, piece in enumerate(pieces):
+        call = calls.setdefault(piece.get("index", f"whole {number}"), {"name": "", "id": "", "args": ""})
+        for key in call:
+            call[key] += piece[key] if isinstance(piece.get(key), str) else ""
+    return {**whole, "content": content, "tool_call_chunks": pieces, "tool_calls": list(calls.values())}
 
 
 _OWN = ("next", "parent_config", "parent_checkpoint")

@@ -87,6 +87,15 @@ def part_kind(name: str) -> str | None:
     return known or (THOUGHT if "reasoning" in plain and not is_work(plain) else None)
 
 
+def typed(part: JsonObject) -> JsonObject:
+    """Returns a part with its type, which .NET's writers and Semantic Kernel state under other keys."""
+    if "type" in part:
+        return part
+    kind, about = first_of(part, ("block_type", "$type")), part.get("content_type")  # or a MIME type
+    kind = about if kind is None and isinstance(about, str) and part_kind(about) else kind
+    return part if kind is None else {**part, "type": kind}
+
+
 def part_types(parts: PartKinds, *kinds: str) -> tuple[str, ...]:
     """Returns the types of a provider's parts that are of some kinds."""
     return tuple(name for kind in kinds for name in parts.get(kind, "").split())

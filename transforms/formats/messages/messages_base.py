@@ -77,7 +77,7 @@ def _add(dialect: Dialect) -> None:
     registry.register_built_in(
         dialect.name, 130, dialect.help, lambda record: dialects_of(record) == {dialect.name},
         dialect.keys[0], other_keys=dialect.keys[1:], is_list=dialect.fits,
-        read_log=lambda value, record, settings: [_conversation(dialect, value, record)],
+        read_log=lambda value, record, settings: read_record(dialect, value, record),
     )  # fmt: skip
 
 
@@ -89,6 +89,8 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
     """Returns the key and the value of the messages of a record; ("", None): there are none."""
     for key in ("messages", "traj", "input", "contents", "items", "input_messages", "inputMessages"):
         value = record.get(key)
+        if isinstance(value, str) and key == "messages":
+            value = decoded(value)  # cells hold JSON text
         if isinstance(value, list) or (isinstance(value, str) and key in ("input", "contents")):
             return key, value
         if key == "contents" and isinstance(value, dict):
@@ -134,20 +136,42 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
     return _last[1]
 
 
-def _conversation(dialect: Dialect, value: JsonValue, record: Record) -> Conversation:
-    """Reads a record: a list of messages, a record that holds them, a reply, or the pieces of one."""
+def read_record(dialect: Dialect, value: JsonValue, record: Record) -> list[Conversation]:
+    """Reads a list of messages, a record that holds them, a reply, or the events of streamed replies."""
     holder = value if isinstance(value, dict) else {"messages": value}
     pieces = [] if isinstance(value, dict) else objects_in(value)
-    log = Dialogue()
-    if pieces and dialect.is_event(pieces[0]):  # the pieces of Gemini's replies are replies
-        holder = read_stream(dialect, pieces, log)
-    else:
-        read_half(dialect, holder, log)
-        if dialect.reply and dialect.is_reply(holder):
-            dialect.reply(holder, log)
-    if dialect.is_reply(holder) and not any(step[0] == "user" for step in log.steps):
-        log.general.add(MISSING_HISTORY, NO_REQUEST)
-    return conversation(dialect, log, holder, registry.record_place(record))
+    is_streamed = bool(pieces) and dialect.is_event(pieces[0])  # the pieces of Gemini's replies are replies
+    streams = _streams(pieces) if is_streamed else [[]]
+    source, made = registry.record_place(record), list[Conversation]()
+    for number, events in enumerate(streams, 1):
+        log = Dialogue()
+        if events:
+            holder = read_stream(dialect, events, log)
+        else:
+            read_half(dialect, holder, log)
+            if dialect.reply and dialect.is_reply(holder):
+                dialect.reply(holder, log)
+        if (events or dialect.is_reply(holder)) and not any(step[0] == "user" for step in log.steps):
+            log.general.add(MISSING_HISTORY, NO_REQUEST)
+        name = source if len(streams) == 1 else f"{source}:{number}"
+        made.append(conversation(dialect, log, holder, name))
+    return made
+
+
+def _streams(events: list[JsonObject]) -> list[list[JsonObject]]:
+    """Returns the events of each reply, by the id that it states in all events or in the first."""
+    streams: dict[JsonValue, list[JsonObject]] = {}
+    last: JsonValue = None
+    for index, event in enumerate(events):
+        holders = event, as_object(event.get("message")), as_object(event.get("response"))
+        stated = (held.get(key) for held in holders for key in ("id", "responseId", "response_id"))
+        # Bedrock's replies have none.
+        name = str(index) if "messageStart" in event else next(filter(None, map(as_text, stated)), None)
+        if last is None and streams:
+            streams[name] = streams.pop(None)
+        last = name or last
+        streams.setdefault(last, []).append(event)
+    return list(streams.values())
 
 
 def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:

@@ -87,7 +87,9 @@ def _joined_bedrock(events: list[JsonObject]) -> JsonObject:
 
 def _bedrock_reply(reply: JsonObject, log: Dialogue) -> None:
     if (message := kinds.as_object(reply.get("output")).get("message")) is not None:
+        log.goes_on = log.last == "agent"
         read_dialogue([message], log)
+        log.goes_on = False
     metrics = reply.get("metrics")
     log.usage(reply.get("usage"))
     if isinstance(metrics, dict) and log.turns:
@@ -155,7 +157,9 @@ def _gemini_reply(reply: JsonObject, log: Dialogue) -> None:
         first = next((candidate for candidate in candidates if candidate.get("index") == 0), candidates[0])
         log.alternatives(len(candidates))
         if isinstance(first.get("content"), dict):
+            log.goes_on = log.last == "agent"
             _read_contents([{"role": "model", **kinds.snaked(first["content"])}], log)
+            log.goes_on = False
         reason = first.get("finish_reason")
         if type(reason) is int:
             # protobuf-Python's `to_dict` writes numbers. From 6 on, the Gemini API and Vertex AI number them
@@ -290,7 +294,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     One without an id is named `fallback_id`. Raises ValueError, too, if there is no list of messages.
     """
     record: JsonObject = value if isinstance(value, dict) else {"messages": value}
-    given = record.get("messages", record.get("traj"))
+    given = kinds.decoded(record.get("messages", record.get("traj")))
     if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
         raise ValueError("not a chat: no list of messages under messages or traj")
     log = Dialogue()
@@ -330,14 +334,16 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
             older = kinds.as_object(delta.get("function_call"))
             pieces = [{"index": "function_call", "function": older}] if older else []
             for piece in (*pieces, *kinds.objects(delta.get("tool_calls") or None, "tool_calls")):
-                # It belongs to the last call of its index, unless it has another id.
-                index, call_id = piece.get("index"), piece.get("id")
+                # It belongs to the last call of its index, unless that has another id, or is whole.
+                index, call_id, part = (piece.get(key) for key in ("index", "id", "function"))
                 call = next((call for call in reversed(calls) if call["index"] == index), None)
-                if call is None or (call_id and call.get("id") not in (None, call_id)):
+                begun = kinds.as_object(call and call.get("function")).get("arguments")
+                is_named = not call_id and bool(kinds.as_object(part).get("name"))
+                is_next = is_named and isinstance(kinds.decoded(begun), dict)
+                if call is None or is_next or (call_id and call.get("id") not in (None, call_id)):
                     call = {"index": index}
                     calls.append(call)
                 call |= {key: piece[key] for key in ("id", "type") if piece.get(key)}
-                part = piece.get("function")
                 if isinstance(part, dict):
                     function = call.setdefault("function", {"name": None, "arguments": ""})
                     function["name"] = part.get("name") or function["name"]
@@ -348,7 +354,7 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
 
 
 def _holds(value: JsonObject, key: str) -> bool:
-
+    """Returns whether the first choice of a reply holds a message, or a piece of one."""
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return isinstance(first, dict) and isinstance(first.get(key), dict)
@@ -360,6 +366,7 @@ CHAT = messages_base.Dialect(
     (("messages",),), reply=_chat_reply,
     is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
     join=_joined_chunks,
-    is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
+    is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta") or (
+        "prompt_filter_results" in value and not value.get("choices")),  # of Azure
 )  # fmt: skip
 messages_base.DIALECTS[CHAT.name] = CHAT

@@ -31,6 +31,7 @@ from turnwise.transforms.formats.messages.kinds import (
     part_types,
     snake,
     stated,
+    typed,
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
 from turnwise.transforms.formats.traces.span import loaded
@@ -234,8 +235,8 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
     if isinstance(part, str):
         add_text(message, part)
     elif isinstance(part, dict):
-        part = stated(part)
-        kind = part.get("type", part.get("block_type"))
+        part = typed(stated(part))
+        kind = part.get("type")
         inner = part.get("message_content")
         if isinstance(inner, dict):
             add_part(message, {**inner, "tool_call": part["tool_call"]} if "tool_call" in part else inner)
@@ -303,7 +304,7 @@ def add_calls(message: SpanMessage, calls: JsonValue) -> None:
     """Adds the calls that stand beside the content of a message, unless the content holds them already."""
     calls = loaded(calls)
     if not isinstance(calls, list):
-        message.keys += [] if calls in (None, "", {}) else ["tool_calls"]
+        message.keys += [] if calls in (None, "", "null", {}) else ["tool_calls"]
         return
     known = {call.id for call in message.calls if call.id}
     for item in calls:

@@ -26,6 +26,7 @@ from turnwise.transforms.formats.messages.kinds import (
     part_types,
     role_of,
     stated,
+    typed,
 )
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
@@ -257,6 +258,8 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     if _is_pydantic(value):
         return _of_pydantic(value)
     outer, value = value, stated(_inner(value))
+    if "items" in value and value.keys().isdisjoint(HOLDERS):  # of Semantic Kernel
+        value = {"contents" if key == "items" else key: item for key, item in value.items()}
     if isinstance(value.get("source"), str) and "role" not in value and _is_of_autogen(value.get("type")):
         return [_of_autogen(value)]
     message = parts.SpanMessage(_role(value, outer, role))
@@ -267,7 +270,7 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     # LlamaIndex holds the content in blocks, and Microsoft's agents in contents.
     kind, content = value.get("type"), first_of(value, ("content", "blocks", "contents"))
     blocks = objects_in(content) if message.role == TOOL else ()
-    names = (name for block in blocks for name in (*block, str(block.get("type"))))
+    names = (name for block in blocks for name in (*block, str(typed(block).get("type"))))
     has_results = any(part_kind(name) == RESULT for name in names)
     if kind in CALL_ITEMS:
         message.role = AGENT
@@ -539,10 +542,17 @@ def read_history(text: str, role: str) -> list[parts.SpanMessage]:
             if rest == "]":
                 read = messages
             elif rest.startswith(",") and messages:
-                read = [*messages, *read_messages(f"[{rest[1:]}", role)]
+                added = read_messages(f"[{rest[1:]}", role)
+                read = None if is_mere_text(added, f"[{rest[1:]}") else [*messages, *added]
             break
     if read is None:
         read = read_messages(text, role)
-    del _histories[:-_KEPT]
-    _histories.append((text[:-1], role, read))
+    if not is_mere_text(read, text):
+        del _histories[:-_KEPT]
+        _histories.append((text[:-1], role, read))
     return read
+
+
+def is_mere_text(messages: list[parts.SpanMessage], text: str) -> bool:
+    """Returns whether a text was read as words: it is no JSON, or JSON that is cut off."""
+    return len(messages) == 1 and messages[0].texts == [text]

@@ -294,8 +294,9 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
 def _join_doubles(node: SpanNode, same: SpanNode) -> None:
     """Reads a double into the span whose call it records; the error of a tool too, if another wrote it."""
     node.is_double = True
-    while same.is_double and same.parent is not None:
-        same = same.parent
+    # A span that says nothing is passed by: all of these share one step, which nobody may fill.
+    while same.is_double and (above := same.known_above()) is not None:
+        same = above
     is_others = bool(node.span.scope) and node.span.scope != same.span.scope
     if node.step.kind == "tool" and is_others and not same.step.error:
         same.step.error = node.step.error

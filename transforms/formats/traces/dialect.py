@@ -12,7 +12,12 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import TOKENS, failure_mark
 from turnwise.transforms.formats.messages.kinds import AGENT, HIDDEN, SYSTEM, key_set, objects_in
 from turnwise.transforms.formats.messages.parts import OBJECT, SpanMessage
-from turnwise.transforms.formats.messages.spellings import only_messages, read_history, read_messages
+from turnwise.transforms.formats.messages.spellings import (
+    is_mere_text,
+    only_messages,
+    read_history,
+    read_messages,
+)
 from turnwise.transforms.formats.traces.span import NULL, TraceSpan, as_count, is_cut, loaded
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]
@@ -118,7 +123,7 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
 def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     """Returns the messages of an attribute that is always JSON; empty: it is cut off, or no JSON."""
     messages = messages_at(value, role)
-    if not isinstance(value, str) or not messages or len(messages) > 1 or messages[0].texts != [value]:
+    if not isinstance(value, str) or not messages or not is_mere_text(messages, value):
         return messages
     return [] if value.lstrip().startswith(("{", "[", '"')) else messages
 

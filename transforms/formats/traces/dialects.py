@@ -722,8 +722,8 @@ def read_span(span: TraceSpan) -> SpanStep:
         step.tags = step.tags or tags_of(span, words)
     if step.kind == "tool" and step.name in _MERGED:
         step.kind = "other"
-    output = step.output or []
     if step.kind == "model":
+        output = step.output or []
         # A span that is marked as a model's is a function around it where its output is the request alone, or
         # where it is a private function without an output.
         is_helper = not output and span.name.rpartition(".")[2].startswith("_")

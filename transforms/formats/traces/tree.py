@@ -104,7 +104,8 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
             else:
                 seen[id(above)] = above
                 above = above.parent
-        for depth, below in enumerate(reversed(seen.values()), 0 if above is None else above.depth + 1):
+        top_depth = 0 if above is None else above.depth + 1
+        for depth, below in enumerate(reversed(seen.values()), top_depth):
             below.depth = depth
         node.order = (node.span.start, node.depth, *node.span.key)
     return sorted(nodes.values(), key=attrgetter("order"))

@@ -110,7 +110,7 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
         names = ", ".join(tool.step.name or "?" for tool in open_[:_MOST_SHOWN])
         message = f"calls that were started, and no record says that they ended: {names}"
         unread.add(OPEN_CALL, message, calls=True)
-    steps = (*models, *line.tools, *line.handoffs, *calls, *(top for top in line.tops if top.step.finish))
+    is_any_seen = any((models, line.tools, line.handoffs, calls)) or any(top.step.finish for top in line.tops)
     if any(call.tool is not None and call.call.args is None for call in calls):
         unread.add(parts.CONTENT_OFF, "the trace records no arguments or results of calls", calls=True)
     elif lacks_calls(line, calls):
@@ -118,7 +118,7 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
         is_last = bool(line.main) and asks(line.main[-1]) and parts.is_spoken(line.main[-1].step.output or ())
         message = "the trace records that calls were asked for, and not which"
         unread.add(parts.CONTENT_OFF, message, calls=True, words=is_last)
-    elif not steps:
+    elif not is_any_seen:
         message = "the trace records no call of a model or a tool; what the agent called is unknown"
         unread.add(parts.CONTENT_OFF, message, calls=True)
     if others := _strangers(line):
@@ -318,7 +318,7 @@ def _asked_text(node: tree.SpanNode) -> str:
 
 
 def _answering(line: tree.TurnLine) -> tree.SpanNode | None:
-
+    """Returns the last model call of the main line that said something."""
     return next((node for node in reversed(line.main) if any(_spoken(node.step.output or ())[0])), None)
 
 

@@ -151,14 +151,14 @@ class GeminiBackend(calling.BatchBackend):
         return str(orjson.loads(sent)["name"])
 
     async def find_job(self, name: str) -> str | None:
-        asked = await _prepared(self._client.aio.batches.list(config={"page_size": 100}))
-        jobs: list[JsonObject] = orjson.loads(await self._sent("GET", asked)).get("operations") or []
+        listing = await _prepared(self._client.aio.batches.list(config={"page_size": 100}))
+        jobs: list[JsonObject] = orjson.loads(await self._sent("GET", listing)).get("operations") or []
         return next((job["name"] for job in jobs if job["metadata"].get("displayName") == name), None)
 
     async def job(self, job: str, ids: Sequence[str]) -> base.BatchState:
         """Responses are in the order of the requests, and do not always bring along the key of theirs."""
-        asked = await _prepared(self._client.aio.batches.get(name=job))
-        stated = orjson.loads(await self._sent("GET", asked))
+        state = await _prepared(self._client.aio.batches.get(name=job))
+        stated = orjson.loads(await self._sent("GET", state))
         known, error = stated.get("metadata") or {}, stated.get("error") or {}
         status = str(known.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
         if status not in _ENDED and not stated.get("done"):

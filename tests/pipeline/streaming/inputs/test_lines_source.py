@@ -72,12 +72,17 @@ def test_a_writer_waits_for_a_full_source(pipe, checkpoints):
     source.close()
 
 
-def test_what_was_read_is_given_in_the_end(pipe, checkpoints):
+@pytest.mark.parametrize("last, error", [(b'{"a":2}', None), (b'{"a":', "IncompleteReadError"), (b" ", "")])
+def test_what_was_read_is_given_in_the_end(pipe, checkpoints, last, error):
     reader, writer = pipe
     source = LinesSource(reader, "stdin", checkpoints, 100)
-    writer.write(b'{"a":1}\n{"a":2}')
+    writer.write(b'{"a":1}\n' + last)
     until(lambda: source.backlog() == 1)
-    assert [item.data for item in source.last_items()] == [b'{"a":1}', b'{"a":2}']
+    whole, *rest = source.last_items()
+    assert whole.data == b'{"a":1}' and whole.error is None
+    assert [(item.data, item.error and type(item.error).__name__) for item in rest] == (
+        [(last, error)] if last.strip() else []
+    )
     assert not writer.closed
     source.close()
 

@@ -172,6 +172,8 @@ def test_no_attribute_of_any_type_raises(drawn):
         assert "none is a call of a model or a tool" in str(error)
     else:
         assert turnwise.read_conversations(msgspec.to_builtins(found)) != []
+    with pytest.raises(ValueError, match="none is a call"):  # nothing of the others is read in it
+        join_spans("c", [TraceSpan("t", "1", name="GET /health")])
 
 
 def odd_body(odd):
