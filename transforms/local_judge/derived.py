@@ -95,7 +95,7 @@ class DerivedNumbers:
         times = (value, value * 60, value / 60, value * 1_440)
         if value in self.computed or any(time in self.minutes for time in times):
             return True
-        if any(value * f in self.stated or round(value / f, 9) in self.stated for f in _FACTORS):
+        if any({round(value * f, 9), round(value / f, 9)} & self.stated for f in _FACTORS):
             return True
         parts = (round(value / f, 9) for f in claim.factors - {value})
         if any(part in self.stated or part in self.computed for part in parts):
