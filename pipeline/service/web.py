@@ -242,10 +242,14 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
     ids = [*map(version_key, versions.values())]
     if ids[0] == ids[1]:
         raise invalid("candidate", "is the same as baseline; there is nothing to compare")
+    names = [name.rsplit("/", 1)[-1] or NO_VERSION for name in ids]  # as the report shows versions
+    if names[0] == names[1]:
+        raise invalid("candidate", "ends as baseline does; compare both with turnwise compare --store")
 
     def read(connection: Connection) -> tuple[list[Run], Compared]:
         stored = StoredRuns(connection, app, with_details=True)
         sides = stored.sides([name or NO_VERSION for name in ids], service.store.url, kind="version")
+        sides.baseline.name, sides.candidate.name = names
         runs = stored.compared_runs(sides, MOST_CONVERSATIONS)
         comparison = compare_sides(sides.baseline, sides.candidate)
         if not isinstance(comparison, Comparison):

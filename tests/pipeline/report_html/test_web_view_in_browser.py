@@ -51,7 +51,7 @@ def test_a_person_gives_the_token_picks_and_reads_down_to_a_conversation(browser
         browser.driver.back()
         browser.wait(lambda: browser.find("main").get_attribute("data-view") == "runs")
         browser.choose("baseline", "v1")
-        browser.choose("candidate", SCRIPT.rpartition("/")[2])
+        browser.choose("candidate", f"v2{SCRIPT}")
         browser.click("Compare")
         shows("overview")
         browser.wait(lambda: browser.texts(".counts li")[:2] == ["2 regressed", "0 fixed"])
