@@ -79,6 +79,7 @@ def test_two_versions_are_compared_as_the_command_does_with_their_conversations(
         ("v1", "v1"): "nothing to compare",
         ("v1", ""): "required",
         ("v1", "v9"): "no result",
+        ("team-a/v1", "team-b/v1"): "ends as baseline does",
     }.items():
         with pytest.raises(ServiceError, match=why):
             compare_page(service, LOCAL_APP, *names)
