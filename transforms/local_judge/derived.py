@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -264,7 +265,9 @@ def _moments_in(text: str) -> dict[str, Set[str]]:
         if seconds is not None:
             moment = datetime.fromtimestamp(seconds, UTC)
             hours |= {moment.minute, (moment.hour * 60 + moment.minute + _INDIA) % 1_440}
-            days |= {moment + timedelta(days=shift) for shift in (-1, 0, 1)}
+            for shift in (-1, 0, 1):
+                with suppress(OverflowError):  # beside the first and the last day that there is
+                    days.add(moment + timedelta(days=shift))
     for minute in hours:
         whole = range(minute, 1_440, 60) if minute < 60 else (minute,)
         moments |= {f"#t{minutes}": {f"#t{minutes}"} for minutes in whole}
