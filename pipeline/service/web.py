@@ -26,7 +26,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
-from turnwise.transforms.decisions.report.figures import Compared
+from turnwise.transforms.decisions.report.figures import Compared, VersionKey, run_names, short_names
 from turnwise.transforms.decisions.run import Run
 
 # A page states its own policy for scripts and styles; a policy for frames counts in a header only.
@@ -242,15 +242,15 @@ def compare_page(service: Service, app: str, baseline: str, candidate: str) -> R
     ids = [*map(version_key, versions.values())]
     if ids[0] == ids[1]:
         raise invalid("candidate", "is the same as baseline; there is nothing to compare")
-    names = [name.rsplit("/", 1)[-1] or NO_VERSION for name in ids]  # as the report shows versions
-    if names[0] == names[1]:
-        raise invalid("candidate", "ends as baseline does; compare both with turnwise compare --store")
 
     def read(connection: Connection) -> tuple[list[Run], Compared]:
         stored = StoredRuns(connection, app, with_details=True)
         sides = stored.sides([name or NO_VERSION for name in ids], service.store.url, kind="version")
-        sides.baseline.name, sides.candidate.name = names
         runs = stored.compared_runs(sides, MOST_CONVERSATIONS)
+        versions = [records.versions.used()[0] or "" for records in sides.records]
+        keys = [VersionKey(0, versions[0]), VersionKey(len(runs) - 1, versions[1])]
+        # The page finds them by the names that the report gives them.
+        sides.baseline.name, sides.candidate.name = short_names(keys, run_names(runs))
         comparison = compare_sides(sides.baseline, sides.candidate)
         if not isinstance(comparison, Comparison):
             return runs, Compared([], [comparison])

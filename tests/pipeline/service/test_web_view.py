@@ -79,10 +79,22 @@ def test_two_versions_are_compared_as_the_command_does_with_their_conversations(
         ("v1", "v1"): "nothing to compare",
         ("v1", ""): "required",
         ("v1", "v9"): "no result",
-        ("team-a/v1", "team-b/v1"): "ends as baseline does",
     }.items():
         with pytest.raises(ServiceError, match=why):
             compare_page(service, LOCAL_APP, *names)
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["two runs", "one run"])
+def test_versions_with_slashes_are_named_as_in_the_report(store, service, apart):
+    first, second = talks("team-a/v1", 16, 4), talks("team-b/v1", 18, 2)
+    put_run(store, first if apart else [*first, *second], run_id="first")
+    if apart:
+        put_run(store, second, 1, run_id="second")
+    report = shown(compare_page(service, LOCAL_APP, "team-a/v1", "team-b/v1"), "report")
+    (page,) = report["first_pages"]
+    named = [version["name"] for version in report["versions"]]
+    assert [page["baseline"], page["candidate"]] == named and len({*named}) == 2
+    assert [version["app_version"] for version in report["versions"]] == ["team-a/v1", "team-b/v1"]
 
 
 def test_a_side_of_two_runs_has_the_interval_of_its_value_and_is_named_once(store, service):
