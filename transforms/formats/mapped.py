@@ -55,15 +55,16 @@ class MappedRecord:
     def _ids(self) -> frozenset[int]:
         return frozenset(_ids(self._record))
 
-    def states_calls(self, held: JsonValue) -> bool:
+    def states_calls(self, held: JsonValue, is_spelt: bool = False) -> bool:
         """Returns whether a turn or message can hold calls.
 
-        It can if it has a place for them, or if it is an object of the record that no expression made.
+        It can if it has a place for them, or if it is an object of the record, also one that a text
+        spells, that no expression made.
         """
         if not isinstance(held, dict):
             return False
         has_place = not held.keys() <= _PLAIN or isinstance(held.get("content"), list)
-        is_whole = id(held) in self._ids
+        is_whole = is_spelt or id(held) in self._ids
         holds_parts = is_whole and not held.keys().isdisjoint(("parts", "type"))
         return "tool_calls" in held or holds_parts or ("content" in held and (has_place or is_whole))
 
@@ -203,8 +204,7 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
         raise ValueError(f"{_WHAT}: {path} finds no array in the record")
     read = _of_turns if mapping.turns else _of_messages
     conversation = read(held, mapped.fields(mapping), name)
-    is_spelt = isinstance(given, str) and read is _of_messages  # as they are
-    states_calls = is_spelt or any(map(mapped.states_calls, held))
+    states_calls = any(mapped.states_calls(item, isinstance(given, str)) for item in held)
     return [_with_gaps(conversation, states_calls, mapped.unread(mapping))]
 
 
