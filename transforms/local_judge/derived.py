@@ -64,6 +64,18 @@ _MOST_BROKEN = 20
 _RULE = re.compile(r"[\s:+-]*")
 
 
+class ClaimedNumbers(NamedTuple):
+    """Missing numbers of a claim, in their order, and what may stand between them and those of evidence.
+
+    `factors` are its small numbers, as in `two tickets`.
+    """
+
+    values: Sequence[float]
+    factors: Set[float]
+    has_unit: bool
+    has_share: bool
+
+
 @dataclass(frozen=True, eq=False)
 class DerivedNumbers:
     """Numbers that evidence states, those computed of its records, and minutes of its times.
@@ -91,10 +103,10 @@ class DerivedNumbers:
     def _shares(self) -> list[float]:
         return sorted(self.shares)
 
-    def may_hold(self, value: float, claim: "ClaimedNumbers") -> bool:
+    def may_hold(self, value: float, claim: ClaimedNumbers) -> bool:
         """Returns whether a number may be one of these: converted, times a small number, or rounded."""
-        times = (value, value * 60, value / 60, value * 1_440)
-        if value in self.computed or any(time in self.minutes for time in times):
+        times = {round(value * minutes, 9) for minutes in (1, 60, 1 / 60, 1_440)}
+        if value in self.computed or not times.isdisjoint(self.minutes):
             return True
         if any({round(value * f, 9), round(value / f, 9)} & self.stated for f in _FACTORS):
             return True
@@ -120,12 +132,8 @@ class DerivedNumbers:
         """Returns whether two numbers may be one of these together, as hours and minutes are."""
         for radix in _RADICES:
             whole, share = value * radix + less, round(value + less / radix, 4)
-            if (
-                whole in self.minutes
-                or whole in self.stated
-                or whole in self.computed
-                or share in self.stated
-            ):
+            held = (self.minutes, self.stated, self.computed)
+            if share in self.stated or any(whole in numbers for numbers in held):
                 return True
         return (value * 60 + less) * 60 in self.stated
 
@@ -148,18 +156,6 @@ def _is_rounded(value: float, numbers: list[float]) -> bool:
     decimals = len(f"{value:.15g}".partition(".")[2])
     half = 0.5 * 10.0**-decimals
     return any(number != round(number, decimals) for number in _between(numbers, value - half, value + half))
-
-
-class ClaimedNumbers(NamedTuple):
-    """Missing numbers of a claim, in their order, and what may stand between them and those of evidence.
-
-    `factors` are its small numbers, as in `two tickets`.
-    """
-
-    values: Sequence[float]
-    factors: Set[float]
-    has_unit: bool
-    has_share: bool
 
 
 def claimed_numbers(text: str, values: Sequence[float], factors: Set[float] = frozenset()) -> ClaimedNumbers:
@@ -258,17 +254,19 @@ def _records_in(text: str) -> list[JsonValue]:
 
 
 def _moments_in(text: str) -> dict[str, Set[str]]:
-    moments, days, hours = dict[str, Set[str]](), set[datetime](), set[int]()
+    """Returns the keys of the days and times of day that moments of a text may have in some time zone."""
+    moments, days, times = dict[str, Set[str]](), set[datetime](), set[int]()
     for match in list(_MOMENT.finditer(text))[:_MOST_MOMENTS]:
         day, clock, epoch = match.groups()
         seconds = time_seconds(float(epoch) if epoch else f"{day}T{clock}:00Z")
         if seconds is not None:
             moment = datetime.fromtimestamp(seconds, UTC)
-            hours |= {moment.minute, (moment.hour * 60 + moment.minute + _INDIA) % 1_440}
+            # Zones differ by whole hours, so that each hour with these minutes is one, India's by a half.
+            times |= {moment.minute, (moment.hour * 60 + moment.minute + _INDIA) % 1_440}
             for shift in (-1, 0, 1):
                 with suppress(OverflowError):  # beside the first and the last day that there is
                     days.add(moment + timedelta(days=shift))
-    for minute in hours:
+    for minute in times:
         whole = range(minute, 1_440, 60) if minute < 60 else (minute,)
         moments |= {f"#t{minutes}": {f"#t{minutes}"} for minutes in whole}
     for moment in days:

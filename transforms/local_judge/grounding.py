@@ -253,7 +253,7 @@ def _refuting(
         return f"The evidence says “{flag.name}”: {flag.value}."
     if status := denying_status(claim, known.statuses, known.keys):
         return f"The evidence says “{status.name}”: {status.value}."
-    if best and not following and (reason := replaced_number(claim, best)):
+    if best and (reason := replaced_number(claim, best, following)):
         return reason
     texts = (piece.text for piece in known.pieces)
     if currencies := named_values.other_currency(claim.text, known.currencies, texts):
@@ -345,15 +345,17 @@ _MOST_WORDS_A_SIDE = 4
 _MOST_PLACES = 20
 
 
-def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
+def replaced_number(claim: Claim, passage: EvidencePassage, following: Set[str] = frozenset()) -> str | None:
     """Returns one sentence on a number in whose place the evidence has another one; None: there is none.
 
     At least three words around both numbers must be the same, one of them on either side, and more than
-    around the number of the claim wherever it stands.
+    around the number of the claim wherever it stands. One of the keys `following` replaces none.
     """
     for position, word in enumerate(claim.words[1:-1], 1):
         is_number = word.demands or (spoken_number(word.lower) is not None and word.lower not in ORDINALS)
-        if is_number and (other := _in_place_of(claim.words, position, passage)):
+        if not is_number or not following.isdisjoint(word.keys):
+            continue
+        if other := _in_place_of(claim.words, position, passage):
             return f"The evidence says {quoted_names([other])}, not {quoted_names([word.lower])}."
     return None
 
