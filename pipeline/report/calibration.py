@@ -59,7 +59,7 @@ _LONGEST = 32
 _MEANINGS = {
     "unknown": "the run has no such score",
     "ambiguous": "several scores fit; score_id or app_version says which",
-    "contradiction": "one rater gave a score different labels",
+    "contradiction": "one rater gave a score different labels (of several people: turnwise labels merge)",
     "mixed": "numbers and PASS or FAIL for one criterion",
     "off_scale": "not on the scale of the criterion",
     "repeated": "the same label again, counted once",
