@@ -110,6 +110,9 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
         numbers = calibrated.numbers
         yield f"value minus label: {_number(numbers.bias)}; distance: {_number(numbers.distance)}"
         yield f"correlation {_number(numbers.correlation)}; Krippendorff's alpha {_number(numbers.alpha)}"
+    if calibrated.outcomes is None and calibrated.numbers is None:
+        lacking = "a value" if calibrated.kind == "numbers" else "an outcome and a majority of raters"
+        yield f"agreement: not measured: no labelled score has {lacking}"
     if calibrated.between_people is not None:
         yield f"between raters: Krippendorff's alpha {_number(calibrated.between_people)}"
     if advice := calibrated.threshold:
