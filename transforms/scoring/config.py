@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from turnwise.schemas.config import STATUS, AlertRule, ConfigError, EvalConfig, TokenPrices, snake_case
 from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, unique_pairs
+from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.criteria import base
 from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
@@ -105,10 +107,15 @@ def build_criteria(config: EvalConfig) -> tuple[base.Criterion, ...]:
                 raise ConfigError(f"{where}: `{key}` stands beside `criteria`, for all of them")
             if key in kind.model_fields:
                 fields[key] = shared
-        try:
-            criteria.append(kind.model_validate(fields))
-        except ValidationError as error:
-            raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+        with hook_errors(f"config: criteria.{name}", modules=[kind.__module__]):
+            try:
+                criteria.append(kind.model_validate(fields))
+                criteria[-1].model_dump_json()
+            except ValidationError as error:
+                raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+            except PydanticSerializationError as error:
+                step = "write ClassVar in the annotation of a field that is no setting"
+                raise ConfigError(f"config: criteria.{name}: {error}; {step}") from None
     return tuple(criteria)
 
 
