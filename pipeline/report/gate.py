@@ -152,9 +152,9 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
             else GateConfig.model_validate(run.document.config.get("gate") or {})
         )
     except ValidationError as error:
-        fault = error.errors()[0]
-        path = ".".join(map(str, ("gate", *fault["loc"])))
-        raise ConfigError(f"{where}: {path}: {fault_text(fault)}") from None
+        first = error.errors()[0]
+        path = ".".join(map(str, ("gate", *first["loc"])))
+        raise ConfigError(f"{where}: {path}: {fault_text(first)}") from None
     if rules.primary and not rules.rules:
         primary = ", ".join(map(terminal.printable, rules.primary))
         step = 'add `rules`, such as "rules": [{"rule": "not_worse", "margin": 0.02}]'
