@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from turnwise.schemas.config import STATUS, AlertRule, ConfigError, EvalConfig, TokenPrices, snake_case
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, unique_pairs
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, short_repr, unique_pairs
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.criteria import base
 from turnwise.transforms.judging.batches import BATCH_JOB
@@ -121,7 +121,8 @@ def build_criteria(config: EvalConfig) -> tuple[base.Criterion, ...]:
 
 def _threshold(name: str, value: JsonValue) -> JsonObject:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"config: criteria.{name}: {value!r} is neither a threshold nor an object")
+        shown = "null" if value is None else short_repr(value)
+        raise ConfigError(f"config: criteria.{name}: {shown} is neither a threshold nor an object")
     return {"threshold": value}
 
 
@@ -154,10 +155,7 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
                 break
         known = [*choices[0].model_fields] if choices else []
         return f"{path}: unknown field{did_you_mean(str(first['loc'][-1]), known)}"
-    message = str(first["msg"]).removeprefix("Value error, ")
-    if first["type"] in ("model_type", "dict_type", "model_attributes_type"):
-        message = f"a JSON object is needed, not {type(first['input']).__name__}"
-    return f"{path}: {message}" if path else message
+    return f"{path}: {fault_text(first)}" if path else fault_text(first)
 
 
 def _classes(annotation: Any) -> list[type]:
