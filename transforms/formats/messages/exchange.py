@@ -48,11 +48,13 @@ class _Exchange(NamedTuple):
 
 
 def _is_exchange(value: JsonObject) -> bool:
-    if not value.keys() >= {"request", "response"}:
+    if "response" not in value:
         return False
     request, reply, events = _halves(value)
     has_messages = bool(messages_base.messages_in(request)[0])
-    return has_messages and len(_dialects_of_halves(request, reply, events)) < 2
+    is_reply = isinstance(reply, dict) and any(d.is_reply(reply) for d in messages_base.DIALECTS.values())
+    is_one = len(_dialects_of_halves(request, reply, events)) < 2
+    return has_messages and is_one and ("request" in value or is_reply)
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
@@ -474,7 +476,9 @@ def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[Json
 
 def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
     """Returns a record's request, its reply, and the events of the reply if it is a stream."""
-    request, reply = _body(value.get("request")), _body(value.get("response"))
+    # The messages of the request may stand beside the reply.
+    asked = value["request"] if "request" in value else {k: v for k, v in value.items() if k not in _APART}
+    request, reply = _body(asked), _body(value.get("response"))
     return request if isinstance(request, dict) else {}, reply, kinds.events_of(reply)
 
 
