@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from turnwise.pipeline.batch.execution import FIRST_RUN, Again, BeamOptions, why_again, why_empty
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files
+from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files, reads_output
 from turnwise.pipeline.io.sinks import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.report.terminal import divided_text
@@ -89,6 +89,11 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     settings = fit_processes(settings, raw.workers)
     settings = remote_workers.fit_limits(settings, options, runner)
     _check_extras(settings)
+    for option, paths in (("--input", settings.input), ("--eval_cases", settings.eval_cases)):
+        for path in paths if settings.output else ():
+            if reads_output(path, settings.output):
+                what = f": lies in {option} {path}, so a run would read the tables of an earlier one"
+                raise ConfigError(f"--output {settings.output}{what}; name a directory outside of it")
     remote_workers.check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)
     # Beam passes these to runners, which show them; the settings have them with their passwords.

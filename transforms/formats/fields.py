@@ -1,7 +1,7 @@
 """The fields of canonical models in JSON: which are given, which are none, and errors that name the place."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
@@ -14,6 +14,7 @@ from pydantic_core import from_json, to_json
 from turnwise.schemas.conversation import Conversation, Problem, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, key_twice
 from turnwise.schemas.proto.scalars import shown
+from turnwise.schemas.registry import raised_at
 from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, key_set, part_kind, snake
 
@@ -308,14 +309,16 @@ def is_foreseen(error: BaseException) -> bool:
     return isinstance(error, ValueError) and not _PYTHONS_OWN.search(str(error))
 
 
-def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object], is_added: bool) -> str:
+def unforeseen(
+    error: BaseException, data: bytes, read: Callable[[bytes], object], modules: Collection[str] | None
+) -> str:
     """Returns what is wrong with a JSON text whose reader raised an error that is not meant for people.
 
     The line has the path of the innermost value without which the rest can be read, if one is found; `read`
     reads such a text, and returns something empty if it holds nothing. The author of a reader that a plug-in
-    added (`is_added`) needs the error itself, too.
+    added needs the error itself, too, and its line in `modules`; None: it is built in.
     """
-    added_error = f" ({type(error).__name__}: {error})" if is_added else ""
+    added_error = "" if modules is None else f" ({type(error).__name__}: {error}){raised_at(error, modules)}"
     whole: JsonValue = from_json(data)
     trials = min(_MOST_TRIALS, _MOST_BYTES // len(data))
     path: list[str | int] = []

@@ -101,10 +101,6 @@ def check_stream_directory(settings: RunSettings) -> None:
         what = "a stream in this process writes into a local directory; other runners write to any filesystem"
         raise ConfigError(f"--output {settings.output}: {what}")
     run_writer.check_directory(settings.output, settings.overwrite or _holds_stream(settings))
-    output = Path(settings.output).resolve()
-    for path in settings.input:
-        if is_local(path) and path != "-" and Path(path).resolve() in (output, *output.parents):
-            raise ConfigError(f"--output {settings.output}: lies in the input {path}, which is watched")
 
 
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:

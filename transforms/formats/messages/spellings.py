@@ -179,7 +179,10 @@ def first_of_several(messages: list[parts.SpanMessage]) -> list[parts.SpanMessag
 def _spoken(role: str, texts: list[str]) -> parts.SpanMessage:
     """Returns a message of texts, of which those of Python objects are nobody's words."""
     words = [text for text in texts if not parts.is_object(text)]
-    return parts.SpanMessage(role, words, parts=[parts.OBJECT] if len(words) < len(texts) else [])
+    message = parts.SpanMessage(role, parts=[parts.OBJECT] if len(words) < len(texts) else [])
+    for text in words:
+        parts.add_text(message, text)
+    return message
 
 
 def only_messages(value: JsonValue, role: str) -> list[parts.SpanMessage]:
