@@ -548,7 +548,8 @@ def evaluate_rule(
     windows before that the rule's `drop` needs; `gap` says why there are none. `number` is the position of
     the window among all of its app version, from 1.
     """
-    if not glob_matches(rule.app_version, window.app_version):
+    # A window has none if its conversations are of another version since.
+    if not window.state.conversations or not glob_matches(rule.app_version, window.app_version):
         return OF_NO_VERSION
     level: ScoreLevel = "conversation"
     tally = _level_tally(window.state, rule, level)
