@@ -66,6 +66,8 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
     bounds = [bound for bound in (rule.below, rule.above) if bound is not None]
     if rule.measure == "mean" and scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
         return f"below, above: a mean of {criterion} lies between {scale[0]:g} and {scale[1]:g}"
+    if is_verdict and rule.measure == "count" and rule.below is not None and rule.below <= 1:
+        return "below: a window without a conversation is not tested, and every other one counts 1 or more"
     is_timed = not is_verdict and base.CRITERIA[criterion].unit in base.QUANTILE_UNITS
     if rule.measure in ("p50", "p90", "p99") and not is_timed:
         return f"measure: {rule.measure} is of latencies and costs only, and {criterion} is none"
