@@ -162,6 +162,8 @@ def check_new_file(path: str, target: Target | None = None) -> Path:
     new_path = Path(path)
     if not is_local(path):
         raise ConfigError(f"{path}: only files of this machine are written")
+    if not path:
+        raise ConfigError("the name of the file to write is empty: name a file")
     if new_path.exists():
         raise ConfigError(f"{path}: is there already; remove it, or name another file")
     if not new_path.parent.is_dir():
