@@ -238,7 +238,7 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
             notes["turns whose answer is not in the log, to be written"] += 1
             stated = ExpectedTurn(response=NO_ANSWER, tool_calls=recorded.tool_calls or None)
         else:
-            if any(has_failed(response, response.name) for response in turn.tool_responses):
+            if any(has_failed(response, response.name or "") for response in turn.tool_responses):
                 notes["turns with a call that failed, to be looked at"] += 1
             if recorded.tool_calls is None or (recorded.response is None and turn.unknown_words):
                 notes["turns of which the log may miss something, not stated"] += 1
