@@ -271,12 +271,13 @@ class RunResult(Struct, frozen=True):
         """
         # Imported late: an evaluation does not wait for the page.
         from turnwise.pipeline.report.html import compare_versions, is_report, report_page
+        from turnwise.pipeline.runs.directory import write_whole
 
         file = Path(path)
         if file.exists() and not is_report(file):
             raise ConfigError(f"{file}: is no report of turnwise, and is not overwritten; name another file")
         runs = [self._run("Python")]
-        file.write_text(report_page(runs, compare_versions(runs)), encoding="utf-8")
+        write_whole(file, report_page(runs, compare_versions(runs)))
         return file
 
     def plot(self) -> "Figure":
