@@ -26,6 +26,20 @@ _OVERRIDES = frozenset(
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
 _VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 
+_THOUGHTS = re.compile(
+    r"(?:\s*(?:<(think|thinking|thought|reasoning)>.*?</\1>|\[THINK\].*?\[/THINK\]))+\s*", re.DOTALL
+)
+_UNOPENED = re.compile(r"\s*[^\s{\[`<].*?</think>[^\S\n]*(?:\n\s*|\Z)", re.DOTALL)
+
+
+def without_thoughts(text: str) -> str:
+    """Returns a model's text without the thoughts that some servers leave before it.
+
+    Where the model's template opens them, they only have an end.
+    """
+    thoughts = _THOUGHTS.match(text) or ("</think>" in text and _UNOPENED.match(text))
+    return text[thoughts.end() :] if thoughts else text
+
 
 K = TypeVar("K")
 V = TypeVar("V")

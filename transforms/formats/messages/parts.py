@@ -35,6 +35,7 @@ from turnwise.transforms.formats.messages.kinds import (
 )
 from turnwise.transforms.formats.messages.kinds import HOSTED as HOSTED_PART
 from turnwise.transforms.formats.traces.span import loaded
+from turnwise.transforms.text.cleaning import without_thoughts
 
 UNKNOWN = "unknown"
 """Role of a message that states a role or type which no reader has: it is nobody's."""
@@ -45,9 +46,10 @@ HOSTED = {
 }
 """Type of a call to a tool that the model's service runs -> name of the tool."""
 HIDDEN_TEXT, OBJECT = "text that the writer left out", "object of a program"
-INTERIM, STREAMING = "interim result", "text in pieces"
+INTERIM, STREAMING, CUT_THOUGHT = "interim result", "text in pieces", "thought without an end"
 FURTHER_CHOICE, PERHAPS_CHOICES = "further choice", "texts that are parts of a reply, or alternatives"
 """Types of parts that stand for what a message does not hold, or what is no word of it."""
+_THINKS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "[THINK]")
 _NOT_DONE, _BAD_ARGS = "the call ", "the arguments of a call could not be read"
 """How parts begin that stand for the state of a call without a result, and for arguments that are no JSON."""
 _RUN = "code_execution"
@@ -56,6 +58,7 @@ _MARKS = {
     INTERIM: ("InterimResult", "a result of a call that goes on is left out"),
     FURTHER_CHOICE: (UNREAD, "the reply has alternatives; the first one is read"),
     STREAMING: (UNREAD, "a text was not all there when the message was stored"),
+    CUT_THOUGHT: (UNREAD, "a thought has no end; what the agent said after it is unknown"),
     PERHAPS_CHOICES: (
         "SeveralAnswers",
         "the reply has several texts, and the trace does not say whether they are alternatives",
@@ -339,9 +342,15 @@ def not_done(call: JsonValue, state: JsonValue) -> str:
 
 
 def add_text(message: SpanMessage, text: JsonValue) -> None:
-    """Adds a text that is not empty, or that the writer hid."""
-    if isinstance(text, str) and text:
-        (message.parts if text in HIDDEN else message.texts).append(HIDDEN_TEXT if text in HIDDEN else text)
+    """Adds a text that is not empty, or that the writer hid; of the agent's, what is no thought."""
+    if not isinstance(text, str) or not text:
+        return
+    if text in HIDDEN:
+        message.parts.append(HIDDEN_TEXT)
+    elif message.role != AGENT or not (words := without_thoughts(text)).lstrip().startswith(_THINKS):
+        message.texts += [text] if message.role != AGENT else [words] if words else []
+    else:
+        message.parts.append(CUT_THOUGHT)
 
 
 def call_of(call: JsonObject) -> MessageCall:

@@ -455,7 +455,8 @@ def _read_vercel(span: TraceSpan, step: SpanStep) -> None:
         if not step.input and "ai.prompt" in held:
             step.input = json_messages_at(held["ai.prompt"], USER)
         text = text_at(held, "ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
-        reply = parts.SpanMessage(AGENT, [text] if text else [])
+        reply = parts.SpanMessage(AGENT)
+        parts.add_text(reply, text)
         parts.add_calls(reply, value_at(held, "ai.response.toolCalls", "ai.result.toolCalls"))
         step.output = [reply] if reply.texts or reply.calls or not reply.is_read else None
         step.finish = text_at(held, "ai.response.finishReason", "ai.finishReason")

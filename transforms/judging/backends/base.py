@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, fault_text
 
 FaultKind = Literal[
     "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "batch",
@@ -190,7 +190,7 @@ def wrong_setting(error: ValidationError) -> str:
     """Returns what is wrong with generation settings, in one line that quotes none."""
     first = error.errors(include_input=False, include_url=False)[0]
     path = ".".join(str(part) for part in first["loc"])
-    return one_line(f"generation settings: {path}: {first['msg']}")
+    return one_line(f"generation settings: {path}: {fault_text(first)}")
 
 
 def one_line(text: str, longest: int = 200) -> str:
@@ -199,8 +199,6 @@ def one_line(text: str, longest: int = 200) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_UNOPENED = re.compile(r"\s*[^\s{\[`].*?</think>", re.DOTALL)
 EMPTY = Fault("empty", "the model gave no answer")
 
 
@@ -242,15 +240,6 @@ def failed(error: object, word: str) -> Fault:
 def withheld(word: str) -> Fault:
     """Returns the fault of an answer that the API or the model refuses."""
     return Fault("blocked", one_line(f"the answer was withheld: {word}"))
-
-
-def without_thoughts(text: str) -> str:
-    """Returns an answer without the thoughts that some servers leave before it.
-
-    Where the model's template opens them, they only have an end.
-    """
-    thoughts = _THOUGHTS.match(text) or _UNOPENED.match(text)
-    return text[thoughts.end() :] if thoughts else text
 
 
 OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"

@@ -13,6 +13,7 @@ from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.backends import base, calling
 from turnwise.transforms.judging.judges import Access, Environ, OnRetry, keyed_access, needing, server_access
+from turnwise.transforms.text.cleaning import without_thoughts
 
 _NAME = "openai"
 _RESPONSES = "responses/"
@@ -231,7 +232,7 @@ def _choice(choice: JsonObject) -> str | base.Fault:
     content: str | list[dict[str, Any]] = message.get("content") or ""
     if not isinstance(content, str):  # some servers divide it into parts, thoughts among them
         content = "".join(part["text"] for part in content if part["type"] == "text")
-    return base.without_thoughts(content)
+    return without_thoughts(content)
 
 
 def _output(answer: JsonObject) -> str | base.Fault:
@@ -245,7 +246,7 @@ def _output(answer: JsonObject) -> str | base.Fault:
     parts: list[dict[str, Any]] = [part for message in messages for part in message["content"]]
     if any(part["type"] == "refusal" for part in parts):
         return base.withheld("refusal")
-    return base.without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
+    return without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
 
 
 def _azure_access(config: JudgeConfig, environ: Environ) -> Access:
@@ -363,7 +364,7 @@ class AnthropicBackend(calling.ClientBackend):
                 text = orjson.dumps(tool["input"]).decode()
             else:
                 spoken = "".join(block["text"] for block in blocks if block["type"] == "text")
-                text = base.without_thoughts(spoken)
+                text = without_thoughts(spoken)
         return base.ReadAnswer([text], base.stated_tokens(answer, *_TOKENS), answer.get("model"))
 
 
