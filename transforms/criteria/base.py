@@ -230,7 +230,8 @@ class Criterion(Settings, ABC):
         if value is None:
             return score
         if not abs(value) <= LARGEST_VALUE:
-            score.value, score.outcome, score.reason = None, None, f"the value is {value}"
+            beyond = f", beyond {LARGEST_VALUE:g}" if isfinite(value) else ""
+            score.value, score.outcome, score.reason = None, None, f"the value is {value}{beyond}"
         elif threshold is not None and score.outcome is None:
             score.threshold = threshold
             passed = value >= threshold if self.gate == "at_least" else value <= threshold
