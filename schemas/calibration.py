@@ -297,7 +297,11 @@ def parse_label(line: bytes | str) -> HumanLabel:
             fault += f"; there are {', '.join(HumanLabel.__struct_fields__)}"
         elif fault.endswith("`$.chosen`"):
             fault += "; chosen is hand-picked or random"
+        elif fault.startswith("Expected `object`"):
+            fault += "; each line is one label, a JSON object"
         raise ValueError(fault) from None
+    except msgspec.DecodeError as error:  # a CSV file, or an object over several lines
+        raise ValueError(f"{error}; each line is one label, a JSON object") from None
 
 
 # How stable the verdicts of a judge are: what `judge_check.json` holds. Shares are 0..1.

@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -12,6 +12,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import walk_packages
 from threading import RLock
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -86,7 +87,7 @@ class Registry(Mapping[str, T], Generic[T]):
         known = self._items.get(item.name, item)
         if known is not item:
             # A definition may be executed again: in a notebook, or in a module that is reloaded.
-            again = {"__main__", *getattr(importlib, "_RELOADING", ())} & _modules(item) & _modules(known)
+            again = {"__main__", *getattr(importlib, "_RELOADING", ())} & modules_of(item) & modules_of(known)
             if not again or getattr(item, "__qualname__", "") != getattr(known, "__qualname__", ""):
                 raise TypeError(f"the name {item.name} is taken by another {self.kind}")
         self.changes += known is not item or item.name not in self._items
@@ -131,7 +132,7 @@ class Registry(Mapping[str, T], Generic[T]):
                     import_module(module.name)
             for distribution, installed in _distributions().items():
                 for point in installed.entry_points.select(group=self.group):
-                    with hook_errors(f"plugin {point.name} of {distribution}", ()):
+                    with hook_errors(f"plugin {point.name} of {distribution}", (), [point.module]):
                         item = self.add(point.load())
                         if item.name != point.name:
                             raise TypeError(f"the {self.kind} that it names is called {item.name}")
@@ -143,7 +144,7 @@ class Registry(Mapping[str, T], Generic[T]):
             self._is_loading = False
 
 
-def _modules(item: object) -> set[str]:
+def modules_of(item: object) -> set[str]:
     """Returns the modules of a class, or of the functions that an object holds."""
     parts = asdict(item).values() if isinstance(item, Struct) else [item]
     return {module for part in parts if isinstance(module := getattr(part, "__module__", None), str)}
@@ -158,9 +159,14 @@ def _shown(item: object) -> str:
 
 @contextmanager
 def hook_errors(
-    hook: str, passing: tuple[type[BaseException], ...] = (ConfigError, OSError)
+    hook: str,
+    passing: tuple[type[BaseException], ...] = (ConfigError, OSError),
+    modules: Collection[str] = (),
 ) -> Iterator[None]:
-    """For errors of a plugin or its function, raises ConfigError or OSError that begins with its name."""
+    """For errors of a plugin or its function, raises ConfigError or OSError that begins with its name.
+
+    With `modules` it names the line of theirs, too.
+    """
     try:
         yield
     except RAISED as error:
@@ -169,7 +175,17 @@ def hook_errors(
             if isinstance(error, ConfigError) or type(error).__module__.startswith("turnwise."):
                 raise
             raise OSError(f"{hook}: {error_text(error)}") from error
-        raise ConfigError(f"{hook}: {error_text(error)}") from error
+        raise ConfigError(f"{hook}: {error_text(error)}{raised_at(error, modules)}") from error
+
+
+def raised_at(error: BaseException, modules: Collection[str]) -> str:
+    """Returns ` (FILE:LINE)` of the last line of code in these modules, or in their packages; "": none."""
+    packages, at = {name.partition(".")[0] for name in modules} - {"turnwise"}, ""
+    for frame, line in walk_tb(error.__traceback__):
+        name = str(frame.f_globals.get("__name__"))
+        if name in modules or name.partition(".")[0] in packages:
+            at = f" ({Path(frame.f_code.co_filename).name}:{line})"
+    return at
 
 
 def error_text(error: BaseException) -> str:
@@ -193,6 +209,10 @@ def is_file(plugin: str) -> bool:
     return plugin.endswith(".py") or os.sep in plugin
 
 
+def _module_name(plugin: str) -> str:
+    return f"{_PARENT}.{Path(plugin).stem}" if is_file(plugin) else plugin
+
+
 def load_plugins(plugins: Sequence[str]) -> None:
     """Imports plugins, each once, here and at the first lookup in processes that inherit the environment.
 
@@ -205,7 +225,7 @@ def load_plugins(plugins: Sequence[str]) -> None:
         registry.load()  # all other names are there first, so that one that is taken is the plugin's fault
     whole = [str(Path(plugin).resolve()) if is_file(plugin) else plugin for plugin in plugins]
     for plugin, module in zip(plugins, whole, strict=True):
-        with hook_errors(f"--plugin {plugin}", ()):
+        with hook_errors(f"--plugin {plugin}", (), [_module_name(module)]):
             import_plugin(module)
     os.environ[PLUGINS] = os.pathsep.join(whole)
 
@@ -224,8 +244,7 @@ def import_plugin(plugin: str) -> None:
     if not is_file(plugin):
         _check(import_module(plugin))
         return
-    path = Path(plugin)
-    name = f"{_PARENT}.{path.stem}"
+    path, name = Path(plugin), _module_name(plugin)
     known = sys.modules.get(name)
     if known is not None:
         if known.__file__ != plugin:

@@ -282,7 +282,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
         say(indented_json(whole))
     else:
         say(calibrations.calibration_text(calibration, terminal_width()))
-        say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
+        say(f"\nfile: {path}" if path else "\nnothing is written")
         list(map(say, merge_lines))
     wrong = sum(problem.count for problem in calibration.problems if problem.kind in _WRONG)
     if not calibration.criteria:
@@ -421,8 +421,7 @@ def _write(path: str, lines: Sequence[HumanLabel]) -> None:
 
 
 def _queue(options: Namespace) -> int:
-    random = min(labels.FEWEST_CASES, options.size) if options.random is None else options.random
-    if not 0 <= random <= options.size or options.size < 1:
+    if not 0 <= (options.random or 0) <= options.size or options.size < 1:
         raise ConfigError("--random must be 0 or more, and not more than --size")
     check_new_file(options.output)
     run, criterion = open_run(options.out), options.criterion
@@ -432,12 +431,14 @@ def _queue(options: Namespace) -> int:
     if not rows:
         raise ConfigError(f"--criterion {criterion}: the run has no scores of it (--level {options.level})")
     scores = (cast(JsonObject, row) for row in run.scores() if criterion in (STATUS, row["criterion"]))
-    queue = labels.label_queue(rows, scores, options.size, random, options.seed)
+    queue = labels.label_queue(rows, scores, options.size, options.random, options.seed)
     _write(options.output, queue.lines)
     picked = sum(queue.picked.values())
     use = "by which turnwise calibrate corrects figures"
-    if queue.drawn < labels.FEWEST_CASES:
-        use = f"too few to correct figures by ({labels.FEWEST_CASES})"
+    if queue.needed is None:
+        use = f"too few to correct figures by: the run has fewer than {labels.FEWEST_CASES} cases"
+    elif queue.drawn < queue.needed:
+        use = f"too few to correct figures by: --random {queue.needed} holds {labels.FEWEST_CASES} cases"
     drawn = f"{queue.drawn} drawn at random, {use}"
     say(f"{queue.drawn + picked} of {counted(queue.of, 'conversation')} to label: {drawn}, {picked} picked")
     for (version, outcome), count in sorted(queue.picked.items(), key=str):
@@ -502,8 +503,8 @@ LABEL_COMMANDS = {
              "scores of whole conversations or of turns (default: conversation)"),
             ("--size", {"type": int, "default": 50, "metavar": "N"}, "conversations to label (default: 50)"),
             ("--random", {"type": int, "metavar": "N"},
-             f"those drawn at random (default: {labels.FEWEST_CASES}, what calibrate corrects by, or "
-             "--size)"),
+             f"those drawn at random (default: those of {labels.FEWEST_CASES} cases, what calibrate corrects "
+             "by, or --size)"),
             ("--seed", {"default": "1", "metavar": "TEXT"}, "another one draws another sample (default: 1)"),
         ),
         _queue,

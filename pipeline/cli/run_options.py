@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from turnwise.pipeline.batch.execution import FIRST_RUN, Again, BeamOptions, why_again, why_empty
 from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files
+from turnwise.pipeline.io.files import agent_inputs, content_digest, other_files, reads_output
 from turnwise.pipeline.io.sinks import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.report.terminal import divided_text
@@ -29,7 +29,7 @@ from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions,
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import counted, did_you_mean, is_local, is_store_url, listed
+from turnwise.schemas.jsonio import counted, is_local, is_store_url, listed
 from turnwise.schemas.registry import error_text, is_file
 
 # Beam's DirectRunner would first try to download another engine.
@@ -89,6 +89,11 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     settings = fit_processes(settings, raw.workers)
     settings = remote_workers.fit_limits(settings, options, runner)
     _check_extras(settings)
+    for option, paths in (("--input", settings.input), ("--eval_cases", settings.eval_cases)):
+        for path in paths if settings.output else ():
+            if reads_output(path, settings.output):
+                what = f": lies in {option} {path}, so a run would read the tables of an earlier one"
+                raise ConfigError(f"--output {settings.output}{what}; name a directory outside of it")
     remote_workers.check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)
     # Beam passes these to runners, which show them; the settings have them with their passwords.
@@ -155,16 +160,13 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:
-    parser = OptionParser(add_help=False, conflict_handler="resolve")
+    form = "turnwise run --input PATH [PATH ...] --output DIR [options]"
+    parser = OptionParser(add_help=False, conflict_handler="resolve", usage=form)
     groups: list[type[PipelineOptions]] = PipelineOptions.__subclasses__()
     for group in groups:  # which grows by the subclasses of each
         groups += group.__subclasses__()
         group._add_argparse_args(parser)  # type: ignore[arg-type]
-    unknown = parser.parse_known_args(list(argv))[1]
-    if unknown:
-        known = [name for action in parser._actions for name in action.option_strings]
-        hint = did_you_mean(unknown[0].split("=")[0], known)
-        raise ConfigError(f"unknown option {unknown[0]}{hint}")
+    parser.parse_args(list(argv))
 
 
 Command = Callable[[Sequence[str]], int]

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b, file_digest
@@ -23,7 +24,8 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, MatchCasesBy, RedactConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
-from turnwise.schemas.run import InputFile, InputFiles, input_files
+from turnwise.schemas.rows import TABLES
+from turnwise.schemas.run import RUN_FILE, InputFile, InputFiles, input_files
 from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
 from turnwise.transforms.formats import reading
 from turnwise.transforms.formats.events import ConversationEvent, named_events
@@ -89,13 +91,16 @@ def _beside(path: str) -> str:
     others = other_files([path])
     if not others:
         return ""
-    try:
-        with open(others[0], "rb") as file:
-            is_json = file.read(containers.KIND_BYTES).lstrip()[:1] in (b"{", b"[")
-    except OSError:
-        is_json = False
-    kind = "begins with JSON: name the file itself" if is_json else "holds no JSON"
-    return f"; {others[0]}" + (f" and {len(others) - 1} more" if others[1:] else "") + f" {kind}"
+    kind = "holds no JSON"
+    with suppress(OSError), open(others[0], "rb") as file:
+        head = file.read(containers.KIND_BYTES)
+        kind = "begins with JSON: name the file itself" if head.lstrip()[:1] in (b"{", b"[") else kind
+        try:
+            containers.check_text(head)
+        except containers.NotTextError as error:
+            kind = str(error)
+    more = f"; there are {len(others) - 1} more" if others[1:] else ""
+    return f"; {others[0]} {kind}{more}"
 
 
 def check_file(path: str) -> None:
@@ -178,6 +183,21 @@ def content_digest(path: str) -> str:
 
 def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+
+
+def reads_output(path: str, output: str) -> bool:
+    """Returns whether a directory or glob would name what a run writes into an output directory."""
+    if is_local(path) != is_local(output) or is_store_url(path):
+        return False
+    read, written = (os.path.realpath(name) if is_local(name) else name for name in (path, output))
+    if os.path.isdir(path) or (not is_local(path) and path.endswith("/")) or read == written:
+        return f"{written}/".startswith(f"{read.rstrip('/')}/")
+    pattern, directory = (os.path.abspath(name) if is_local(name) else name for name in (path, output))
+    tables = (f"run-1/{table}{part}.jsonl" for table in TABLES for part in ("", "-00000-of-00001"))
+    files = (containers.join_path(directory, name) for name in (RUN_FILE, *tables))
+    with suppress(ValueError):  # a wrong range in the glob, of which reading it says what is wrong
+        return any(path_glob_matches(pattern, name) for name in files)
+    return False
 
 
 def names_nothing(path: str) -> bool:

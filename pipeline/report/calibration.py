@@ -59,7 +59,7 @@ _LONGEST = 32
 _MEANINGS = {
     "unknown": "the run has no such score",
     "ambiguous": "several scores fit; score_id or app_version says which",
-    "contradiction": "one rater gave a score different labels",
+    "contradiction": "one rater gave a score different labels (of several people: turnwise labels merge)",
     "mixed": "numbers and PASS or FAIL for one criterion",
     "off_scale": "not on the scale of the criterion",
     "repeated": "the same label again, counted once",
@@ -110,6 +110,9 @@ def _criterion(calibrated: CriterionCalibration, calibration: Calibration) -> It
         numbers = calibrated.numbers
         yield f"value minus label: {_number(numbers.bias)}; distance: {_number(numbers.distance)}"
         yield f"correlation {_number(numbers.correlation)}; Krippendorff's alpha {_number(numbers.alpha)}"
+    if calibrated.outcomes is None and calibrated.numbers is None:
+        lacking = "a value" if calibrated.kind == "numbers" else "an outcome and a majority of raters"
+        yield f"agreement: not measured: no labelled score has {lacking}"
     if calibrated.between_people is not None:
         yield f"between raters: Krippendorff's alpha {_number(calibrated.between_people)}"
     if advice := calibrated.threshold:

@@ -202,6 +202,7 @@ def failure_examples(counts: RunCounts, run: Run) -> dict[str, str]:
     examples: dict[str, str] = {}
     for row in first_rows:
         where = f"{row['source']}:{row['position']}: " if row["source"] else ""
+        where += f"{row['criterion']}: " if row["criterion"] else ""
         text = f"such as {where}{_RESOURCE.sub('.../', row['message'])}"
         examples.setdefault(f"{row['stage']}: {row['error_type']}", printable(text, _LONGEST_MESSAGE))
     return {kind: examples[kind] for kind in kinds if kind in examples}

@@ -22,3 +22,9 @@ def read(more, name, value):
 def refused(more, message):
     with pytest.raises(ValueError, match=message):
         label_of(more)
+
+
+@pytest.mark.parametrize("line", ["conversation_id;criterion;label", "[]", '{"conversation_id": "c1",'])
+def test_a_line_that_is_no_object_is_told_what_one_is(line):
+    with pytest.raises(ValueError, match="each line is one label, a JSON object"):
+        parse_label(line)

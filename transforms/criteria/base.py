@@ -9,11 +9,11 @@ from inspect import isawaitable, iscoroutine
 from math import inf, isclose, isfinite, isnan
 from numbers import Real
 from operator import add
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 from unicodedata import normalize
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from pydantic import Field, StrictBool, field_validator
 from pydantic_core import from_json, to_json
 
@@ -26,6 +26,7 @@ from turnwise.schemas.score import (
     CRITERION_SEVERITY_REASONS,
     LARGEST_VALUE,
     CriterionSeverityReason,
+    JudgeUse,
     Outcome,
     Score,
 )
@@ -182,11 +183,8 @@ class Criterion(Settings, ABC):
     @cached_property
     def digest(self) -> str:
         """Digest of the name and the parameters, 8 hexadecimal digits."""
-        try:
-            fields = self.model_dump_json()
-        except ValueError:  # a field of an addition that has no JSON
-            fields = repr(self)
-        return blake2b(f"{self.name}\0{fields}".encode("utf-8", "replace"), digest_size=4).hexdigest()
+        fields = f"{self.name}\0{self.model_dump_json()}"
+        return blake2b(fields.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
     def _with(self, **fields: object) -> Self:
         copy = self.model_copy(update=fields)
@@ -221,7 +219,7 @@ class Criterion(Settings, ABC):
         return score.value is None or self.scale is None or score.value >= self.scale[0]
 
     def gated(self, score: Score) -> Score:
-        """Sets the outcome of a score that has none yet, by the criterion's threshold.
+        """Sets the outcome of a score that has none yet, by its own threshold or else the criterion's.
 
         A value that is not finite, or of which no figure can be computed (a broken clock or counter in the
         log), leaves the score without a value.
@@ -232,9 +230,8 @@ class Criterion(Settings, ABC):
         if not abs(value) <= LARGEST_VALUE:
             score.value, score.outcome, score.reason = None, None, f"the value is {value}"
         elif threshold is not None and score.outcome is None:
-            score.threshold = threshold
-            passed = value >= threshold if self.gate == "at_least" else value <= threshold
-            score.outcome = "PASS" if passed else "FAIL"
+            score.threshold = threshold if score.threshold is None else score.threshold
+            score.outcome = "PASS" if self.reaches(score) else "FAIL"
         return score
 
     def reaches(self, score: Score) -> bool:
@@ -431,6 +428,11 @@ def turn_mismatch(pair: TurnPair) -> Score | None:
 
 NO_REASON = "the criterion gave no value and no reason"
 _OUTCOMES = (None, *get_args(Outcome))
+_PARTS_OF_SCORE: Final = (
+    *((name, str, "a text") for name in ("reason", "label", "explanation")),
+    ("threshold", Real, "a number"),
+    ("judge", JudgeUse, "the `use` of the judge's answers"),
+)
 _ROUNDING = 1e-9
 _SHOWN = 40
 
@@ -449,9 +451,9 @@ def listed_scores(returned: object) -> Sequence[Score]:
 
 def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
     """Returns the summary of the turns (index, score); raises TypeError, or what `check_score` raises."""
-    overall = criterion.overall([score for _, score in turns])
-    if not isinstance(overall, Score):
-        return one_score("overall", overall)
+    overall = one_score("overall", criterion.overall([score for _, score in turns]))
+    if overall is None:
+        return None
     check_score(criterion, overall)
     if overall.explanation is None and overall.outcome is not None:
         if overall.outcome == "FAIL":
@@ -483,9 +485,9 @@ def _explain_pass(criterion: Criterion, score: Score) -> None:
 
 
 def one_score(method: str, returned: object) -> Score | None:
-    """Returns what a method returned; raises what it raised, or TypeError if it is neither Score nor None."""
+    """Copies what a method returned; raises what it raised, or TypeError if it is neither Score nor None."""
     if returned is None or isinstance(returned, Score):
-        return returned
+        return returned and replace(returned)
     if isinstance(returned, BaseException):
         raise returned
     raise _wrong(method, returned, "a Score or None")
@@ -502,15 +504,22 @@ def check_score(criterion: Criterion, score: Score) -> None:
     """Makes the value of a score a plain float, and gives a score without a value a reason.
 
     A value that is not finite is left as it is. The details of a plugin's score become plain JSON values.
-    Raises TypeError for a value that is no number, or details that JSON cannot hold; ValueError for a value
-    outside the criterion's scale, or an impossible outcome.
+    Raises TypeError for a value that is no number, details that JSON cannot hold, or a text that is none;
+    ValueError for a value outside the criterion's scale, or an impossible outcome.
     """
     value: Any = score.value
     is_plain = value.__class__ is float and score.outcome is None and criterion._is_built_in
     if is_plain and (criterion.scale is None or criterion.scale[0] <= value <= criterion.scale[1]):
         return
-    if score.details is not None and not criterion._is_built_in:
-        score.details = _json_object(score.details)
+    if not criterion._is_built_in:
+        score.details = None if score.details is None else _json_object(score.details)
+        for name, kind, needed in _PARTS_OF_SCORE:
+            part: Any = getattr(score, name)
+            if part is not None and (not isinstance(part, kind) or isinstance(part, bool)):
+                raise TypeError(f"the {name} is {_kind_of(part)}; it must be {needed} or None")
+            if isinstance(part, str):  # half a character, which no file can hold, is marked
+                part = part.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            setattr(score, name, float(part) if isinstance(part, Real) else part)
     if score.outcome not in _OUTCOMES:
         outcome = short_repr(score.outcome, _SHOWN)
         raise ValueError(f"the outcome is {outcome}; it must be PASS, FAIL, SKIPPED or None")

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.registry import modules_of
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.fields import UNREAD, checked, gaps, is_foreseen, unforeseen, with_turns
@@ -158,7 +159,8 @@ def _unforeseen_event(
     """Returns the error of events of a format whose reader raised an error that is not meant for people."""
     name = events[0].kind
     data = b'{"events":[%b]}' % b",".join(event.record.data for event in events)
-    message = unforeseen(error, data, lambda text: read(from_json(text)["events"]), not FORMATS[name].rank)
+    modules = None if FORMATS[name].rank else modules_of(FORMATS[name])
+    message = unforeseen(error, data, lambda text: read(from_json(text)["events"]), modules)
     return ValueError(f"not events of the format {name}: {message}")
 
 

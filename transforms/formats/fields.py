@@ -1,7 +1,7 @@
 """The fields of canonical models in JSON: which are given, which are none, and errors that name the place."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.conversation import Conversation, Problem, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, key_twice
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, key_twice
 from turnwise.schemas.proto.scalars import shown
+from turnwise.schemas.registry import raised_at
 from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, key_set, part_kind, snake
 
@@ -287,11 +288,8 @@ def one_line_problems(what: str) -> Iterator[None]:
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         path = ".".join(map(str, problems[0]["loc"]))
-        message = problems[0]["msg"].removeprefix("Value error, ")
-        if problems[0]["type"] == "model_type":  # pydantic names a class, which nobody knows
-            message = "a JSON object is needed"
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise ValueError(f"{what}: {path}{': ' if path else ''}{message}{more}") from None
+        raise ValueError(f"{what}: {path}{': ' if path else ''}{fault_text(problems[0])}{more}") from None
 
 
 _PYTHONS_OWN = re.compile(
@@ -308,14 +306,16 @@ def is_foreseen(error: BaseException) -> bool:
     return isinstance(error, ValueError) and not _PYTHONS_OWN.search(str(error))
 
 
-def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object], is_added: bool) -> str:
+def unforeseen(
+    error: BaseException, data: bytes, read: Callable[[bytes], object], modules: Collection[str] | None
+) -> str:
     """Returns what is wrong with a JSON text whose reader raised an error that is not meant for people.
 
     The line has the path of the innermost value without which the rest can be read, if one is found; `read`
     reads such a text, and returns something empty if it holds nothing. The author of a reader that a plug-in
-    added (`is_added`) needs the error itself, too.
+    added needs the error itself, too, and its line in `modules`; None: it is built in.
     """
-    added_error = f" ({type(error).__name__}: {error})" if is_added else ""
+    added_error = "" if modules is None else f" ({type(error).__name__}: {error}){raised_at(error, modules)}"
     whole: JsonValue = from_json(data)
     trials = min(_MOST_TRIALS, _MOST_BYTES // len(data))
     path: list[str | int] = []

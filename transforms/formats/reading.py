@@ -15,6 +15,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
+from turnwise.schemas.registry import modules_of
 from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats import fields
 from turnwise.transforms.formats.events import (
@@ -249,8 +250,8 @@ def _unforeseen(
         kind = chosen or FORMATS[recognise(_parsed(record)[0])]
     except RAISED:  # the format is not known yet, or its own test raised
         kind = None
-    is_added = kind is None or not kind.rank
-    message = fields.unforeseen(error, record.data, lambda data: read(record._replace(data=data)), is_added)
+    modules = None if kind and kind.rank else modules_of(kind)
+    message = fields.unforeseen(error, record.data, lambda data: read(record._replace(data=data)), modules)
     return ValueError(f"not a record of the format {kind.name}: {message}" if kind else message)
 
 

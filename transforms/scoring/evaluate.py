@@ -6,9 +6,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import FAILED, turn_name
+from turnwise.schemas.registry import raised_at
 from turnwise.schemas.score import RAISED, Failure, Outcome, Score, record_failure
 from turnwise.transforms.criteria.base import (
     Criterion,
@@ -199,7 +201,7 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
     for pair in sample.evaluable:
         try:
             returned = criterion.score(sample, pair)
-            if returned.__class__ is Score:
+            if returned.__class__ is Score and criterion._is_built_in:
                 decide_score(criterion, sample, pair, returned)
                 result.turns.append((pair.index, returned))
             elif returned is not None:
@@ -217,6 +219,7 @@ def _add_turn(result: CriterionScores, sample: Sample, pair: TurnPair, returned:
     """Adds what a criterion returned or raised for a turn, checked and decided."""
     if returned is not None:
         scores = [returned] if isinstance(returned, Score) else listed_scores(returned)
+        scores = [*map(replace, scores)]  # a plugin may return one object for several turns or criteria
         for score in scores:
             decide_score(result.criterion, sample, pair, score)
         result.turns += [(pair.index, score) for score in scores]
@@ -319,6 +322,7 @@ def _note(
 ) -> None:
     failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
     failure.criterion = result.criterion.name
+    failure.message += raised_at(error, [type(result.criterion).__module__])
     failure.app_version = sample.conversation.app_version
     failure.turn_index = turn
     failures.append(failure)

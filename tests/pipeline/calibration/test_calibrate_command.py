@@ -77,6 +77,12 @@ def test_the_text_fits_the_terminal(calibrated, monkeypatch, width):
     assert "corrected by 40 labels" in " ".join(out.split())
 
 
+def test_labels_that_say_nothing_of_agreement_are_told(calibrated):
+    divided = [label(1, answer, rater=answer) for answer in ("PASS", "FAIL")]
+    out = " ".join(calibrated(divided)[1].split())
+    assert "agreement: not measured: no labelled score has an outcome and a majority of raters" in out
+
+
 def test_a_calibration_that_stays_in_place_is_named(calibrated, run, tmp_path, capsys):
     calibrated(sample())
     before = (run / "calibration.json").read_bytes()

@@ -78,8 +78,7 @@ def test_every_screen_is_shown_without_a_message_on_the_console(browser, report,
     assert browser.texts("[role=alert]") == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     browser.emulate(width=width, theme=theme)

@@ -292,6 +292,14 @@ def test_a_conversation_is_picked_by_the_worst_of_its_turns(outcomes, outcome):
     assert label_queue(rows, (), 5, 0, "1").picked == {("v1", outcome): 1}
 
 
+def test_as_many_are_drawn_as_a_correction_needs_cases():
+    pairs = [queue_row(f"{n}-{v}", "PASS") | {"eval_id": f"e{n}"} for n in range(35) for v in (1, 2)]
+    queue = label_queue(pairs, (), 70, None, "1")
+    cases = {line.conversation_id.partition("-")[0] for line in queue.lines[: queue.drawn]}
+    assert queue.drawn == queue.needed > len(cases) == 30
+    assert label_queue(pairs[:50], (), 50, None, "1").needed is None
+
+
 def test_what_was_drawn_is_not_picked_again_and_disputed_ones_are_picked_first():
     rows = [queue_row(str(number), "PASS") for number in range(40)]
     scores = [row | {"details": None, "judge": {"flipped": number >= 30}} for number, row in enumerate(rows)]

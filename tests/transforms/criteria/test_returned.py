@@ -97,6 +97,11 @@ IMPOSSIBLE = [
     (lambda: Score(1.0, details={"of": object()}), "the details cannot be written as JSON"),
     (lambda: Score(1.0, details={"text": "\ud800"}), "the details cannot be written as JSON"),
     (lambda: Score(1.0, details=[1]), "the details are [1], a list; needed is a dict"),
+    (lambda: Score(None, reason=3), "the reason is 3, a int; it must be a text or None"),
+    (lambda: Score(0.0, explanation=["rude"]), "the explanation is ['rude'], a list; it must be a text"),
+    (lambda: Score(1.0, label=5), "the label is 5, a int; it must be a text or None"),
+    (lambda: Score(1.0, threshold="0.9"), "the threshold is '0.9', a str; it must be a number or None"),
+    (lambda: Score(1.0, judge="me"), "the judge is 'me', a str; it must be the `use` of the judge's answers"),
     (lambda: 0, "returned 0, a int; needed is a Score"),
     (lambda: (1.0, "PASS"), "a tuple"),
     (lambda: later, "a coroutine"),
@@ -165,6 +170,16 @@ def test_a_failure_without_a_value_has_an_explanation(kind):
     assert (score.explanation, found.failures) == ("it was rude", [])
 
 
+@each_kind
+def test_a_score_that_is_returned_again_is_decided_again(kind):
+    again = Score(0.4, "half \ud83d of it")
+    for threshold, outcome in ((None, "FAIL"), (0.3, "PASS"), (0.9, "FAIL")):
+        again.threshold = threshold
+        score, found, _ = given_score(kind, again)
+        assert (score.outcome, score.threshold, found.failures) == (outcome, threshold or 0.5, [])
+        assert (score.reason, again.outcome) == ("half \ufffd of it", None)
+
+
 def test_a_judge_method_must_be_async():
     _, found = scored(NotAsync, None)
     assert {failure.message.partition(", a Score; ")[2] for failure in found.failures} == {
@@ -185,6 +200,7 @@ def test_other_criteria_count_in_evaluate():
     done = turnwise.evaluate(log, criteria={"odd": 0.5, "turn_latency": 2.0})
     assert not done.passed
     assert [(row["criterion"], row["turn_index"]) for row in done.failures] == [("odd", 1)]
+    assert "needed is a Score" in done.failures[0]["message"] and "odd: " in str(done)
     measured = [(row["criterion"], row["turn_index"]) for row in done.scores]
     assert {("odd", 0), ("turn_latency", 0), ("turn_latency", 1)} <= {*measured}
     assert ("odd", 1) not in measured

@@ -44,5 +44,7 @@ def test_the_smallest_part_that_is_wrong_is_named():
     ):
         with pytest.raises(TypeError) as error:
             read(text)
-        assert unforeseen(error.value, text, read, is_added=False).partition(":")[0] == part
-        assert "TypeError" in unforeseen(error.value, text, read, is_added=True)
+        assert unforeseen(error.value, text, read, None).partition(":")[0] == part
+        line = read.__code__.co_firstlineno + 2
+        message = unforeseen(error.value, text, read, [__name__])
+        assert "TypeError" in message and message.endswith(f" (test_faults.py:{line})")

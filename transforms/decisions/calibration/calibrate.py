@@ -156,7 +156,7 @@ def _threshold_advice(
     """Returns the threshold to take, or why none can be suggested."""
     valued = [judged for judged in group if judged.answers and judged.score.value is not None]
     if not valued:
-        return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
+        return "the labelled scores have no value to hold against a threshold (verdicts have none)"
     known = [judged for judged in valued if judged.mean != 0.5]
     sign = 1.0 if scale.passes_from else -1.0
     values = np.asarray([sign * (judged.score.value or 0.0) for judged in known], dtype=float)

@@ -273,11 +273,13 @@ _Unit: TypeAlias = tuple[str, str | None, str]
 class LabelQueue(NamedTuple):
     """What to label next: a random part of the conversations first, then what tells most.
 
+    Figures are corrected by it if `needed` conversations are drawn (None: the run has too few cases).
     `picked` is (app version, outcome) -> number; the judge's votes differ about `disputed` of these.
     """
 
     lines: list[HumanLabel]
     drawn: int
+    needed: int | None
     of: int
     picked: dict[tuple[str | None, str | None], int]
     disputed: int
@@ -290,14 +292,14 @@ def unit_of(row: Mapping[str, object]) -> _Unit:
 
 
 def label_queue(
-    rows: Iterable[JsonObject], scores: Iterable[JsonObject], size: int, random: int, seed: str
+    rows: Iterable[JsonObject], scores: Iterable[JsonObject], size: int, random: int | None, seed: str
 ) -> LabelQueue:
     """Returns which scores of a criterion at a level, of all its `rows` there, to label next.
 
-    Of so many conversations (`size`), `random` are a random sample; the others are picked in turn from every
-    app version and outcome, those first about whose `scores` the votes of the judge, or members of its panel,
-    differ. The order of drawing is that of hashes of the seed and the conversation, so that the same logs
-    give the same queue.
+    Of so many conversations (`size`), `random` are a random sample (None: as many as a correction needs); the
+    others are picked in turn from every app version and outcome, those first about whose `scores` the votes
+    of the judge, or members of its panel, differ. The order of drawing is that of hashes of the seed and the
+    conversation, so that the same logs give the same queue.
     """
     units, disputed = grouped((unit_of(row), row) for row in rows), set[_Unit]()
     for row in scores:
@@ -305,6 +307,11 @@ def label_queue(
         if (row["judge"] or {}).get("flipped") or (panel.get("agreement") or 1) < 1:
             disputed.add(unit_of(row))
     order = sorted(units, key=lambda unit: blake2b("\0".join(map(str, (seed, *unit))).encode()).digest())
+    # A correction counts cases: a further version of one tells nothing new.
+    first = sorted({unit[2]: number for number, unit in reversed([*enumerate(order, 1)])}.values())
+    needed = first[FEWEST_CASES - 1] if len(first) >= FEWEST_CASES else None
+    if random is None:
+        random = needed if needed is not None and needed <= size else min(FEWEST_CASES, size)
     drawn, rest = order[:random], order[random:]
     in_turn = sorted(rest, key=lambda unit: unit not in disputed)
     strata: dict[tuple[str | None, str | None], list[_Unit]] = defaultdict(list)
@@ -318,7 +325,7 @@ def label_queue(
     lines = [_open(row, draw, number) for number, unit in enumerate(drawn, 1) for row in units[unit]]
     lines += [_open(row) for unit in picked for row in units[unit]]
     counts = {key: len(set(members) & set(picked)) for key, members in strata.items()}
-    return LabelQueue(lines, len(drawn), len(order), counts, len(disputed.intersection(picked)))
+    return LabelQueue(lines, len(drawn), needed, len(order), counts, len(disputed.intersection(picked)))
 
 
 def _open(row: JsonObject, draw: LabelDraw | None = None, number: int | None = None) -> HumanLabel:
