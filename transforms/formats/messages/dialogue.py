@@ -293,9 +293,11 @@ _TIMES = ("timestamp", "createdAt", "created_at")
 
 def _oldest_first(messages: list[JsonValue]) -> list[JsonValue]:
     """Returns messages in order; APIs list them from the newest one, as their times tell."""
+    if len(messages) < 2:
+        return messages
     times: list[float] = []
     # Most lists are in order, as the first and the last message tell.
-    for message in (*messages[:1], *messages[-1:], *messages[1:-1]) if len(messages) > 1 else ():
+    for message in (messages[0], messages[-1], *messages[1:-1]):
         time = time_seconds(first_of(as_object(message), _TIMES))
         if time is None or (len(times) == 1 and time >= times[0]):
             return messages
@@ -303,7 +305,7 @@ def _oldest_first(messages: list[JsonValue]) -> list[JsonValue]:
     # A message of the user before an answer may only have the time of another clock.
     is_first = len(set(times)) < 3 and role_of(as_object(messages[0]).get("role")) in (USER, SYSTEM)
     ordered = times[:1] + times[2:] + times[1:2]
-    return messages if not times or is_first or ordered != sorted(times, reverse=True) else messages[::-1]
+    return messages if is_first or ordered != sorted(times, reverse=True) else messages[::-1]
 
 
 def read_dialogue(
