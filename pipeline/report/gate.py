@@ -39,7 +39,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject, grouped
+from turnwise.schemas.jsonio import JsonObject, fault_text, grouped
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions import gate
@@ -146,12 +146,18 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     thresholds = {name: fields.get("threshold") for name, fields in run.document.criteria.items()}
     where = config or run.directory
     try:
-        rules = read_config(config).gate if config else GateConfig(**run.document.config.get("gate") or {})
+        rules = (
+            read_config(config).gate
+            if config
+            else GateConfig.model_validate(run.document.config.get("gate") or {})
+        )
     except ValidationError as error:
-        raise ConfigError(f"{where}: gate: {' '.join(str(error).split())}") from None
+        first = error.errors()[0]
+        path = ".".join(map(str, ("gate", *first["loc"])))
+        raise ConfigError(f"{where}: {path}: {fault_text(first)}") from None
     if rules.primary and not rules.rules:
         primary = ", ".join(map(terminal.printable, rules.primary))
-        step = 'add `rules`, such as "rules": [{"rule": "not_worse"}]'
+        step = 'add `rules`, such as "rules": [{"rule": "not_worse", "margin": 0.02}]'
         raise ConfigError(f"{where}: gate: `primary` ({primary}) alone decides nothing: {step}")
     if not rules.rules:
         raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")

@@ -553,9 +553,8 @@ def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) ->
     has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         kinds = [kind for kind in counts["failures"] if kind.startswith(OF_CASES) and kind in NEXT_STEPS]
-        why = f"{'--eval_cases' if settings.output else 'cases'} holds none"
-        if counts["rejected_cases"]:
-            why = f"{counts['rejected_cases']} rejected; {see}"
+        number = counts["rejected_cases"]
+        why = f"{number} rejected; {see}" if number else "--eval_cases holds none"
         steps = "; ".join(with_step(kind, counts["failures"][kind]) for kind in kinds)
         problems.append(f"no eval case was read: {steps or why}")
     return problems

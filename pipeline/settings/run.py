@@ -16,6 +16,7 @@ from msgspec import field
 from msgspec.structs import replace
 from pydantic import ValidationError
 
+from turnwise.pipeline.io.containers import open_path
 from turnwise.pipeline.settings import options as declared
 from turnwise.pipeline.settings.options import CommonOptions, RawJudgeOptions, RawOptions, SinkPlace
 from turnwise.pipeline.store.urls import absolute_url, shown_place
@@ -29,7 +30,7 @@ from turnwise.schemas.config import (
     RedactConfig,
     TokenPrices,
 )
-from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.jsonio import fault_text, is_store_url
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.judgements import CES_CRITERIA
@@ -208,8 +209,7 @@ def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
     try:
         redact = RedactConfig.model_validate({**known.model_dump(), "kinds": named})
     except ValidationError as error:
-        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise ConfigError(f"--redact: {message}") from None
+        raise ConfigError(f"--redact: {fault_text(error.errors()[0])}") from None
     return config.model_copy(update={"redact": redact})
 
 
@@ -403,24 +403,13 @@ def read_config(path: str | None) -> EvalConfig:
         return EvalConfig()
     declared.check_google(f"--config {path}", path)
     try:
-        text = _content(path).decode("utf-8-sig")
+        with open_path(path) as file:
+            text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"--config {path}: not UTF-8 text") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"--config {path}: {getattr(error, 'strerror', None) or error}") from None
     return parse_config(text, path)
-
-
-def _content(path: str) -> bytes:
-    if is_local(path):
-        return Path(path).read_bytes()
-    from apache_beam.io.filesystems import FileSystems
-
-    try:
-        with FileSystems.open(path) as file:
-            return file.read()
-    except Exception as error:  # services have classes of their own
-        raise OSError(" ".join(str(error).split())) from None
 
 
 # Dates of scheduled runs: `--date`, and `{date}` in places.
