@@ -188,6 +188,14 @@ def raised_at(error: BaseException, modules: Collection[str]) -> str:
     return at
 
 
+def plugin_place(error: BaseException) -> str:
+    """Returns ` (FILE:LINE)` of the last line of any plugin that an error went through, or ""."""
+    items = (item for registry in REGISTRIES for item in registry._items.values())
+    modules = {name for item in items for name in modules_of(item)}
+    built_in = {name for name in modules if name.startswith("turnwise.") and not name.startswith(_PARENT)}
+    return raised_at(error, modules - built_in)
+
+
 def error_text(error: BaseException) -> str:
     """Returns class and message of an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -282,8 +282,7 @@ def SendAlerts(alerts: "PCollection[Alert]", uri: str | None) -> "PCollection[Fa
 class WaitingAlerts:
     """Alerts of a local stream until they are sent. While their sink is away they wait; the stream goes on.
 
-    Attributes:
-        unsent: How many wait, and the last error, in a line; "": none.
+    `unsent` says how many wait, and the last error, in a line; "": none.
     """
 
     pause, longest = 60.0, 5.0
@@ -293,8 +292,7 @@ class WaitingAlerts:
         """Opens the sink of a URI (None: the path); the path holds what was sent."""
         sink = open_alert_sink(uri, path)
         assert isinstance(sink, FileAlertSink)
-        self._sink, self._alerts, self._next = sink, deque[Alert](), 0.0
-        self.unsent = ""
+        self._sink, self._alerts, self._next, self.unsent = sink, deque[Alert](), 0.0, ""
 
     def add(self, alerts: Iterable[Alert]) -> list[str]:
         """Adds alerts that no earlier process has sent; returns what these say."""

@@ -228,7 +228,8 @@ class Criterion(Settings, ABC):
         if value is None:
             return score
         if not abs(value) <= LARGEST_VALUE:
-            score.value, score.outcome, score.reason = None, None, f"the value is {value}"
+            beyond = f", beyond {LARGEST_VALUE:g}" if isfinite(value) else ""
+            score.value, score.outcome, score.reason = None, None, f"the value is {value}{beyond}"
         elif threshold is not None and score.outcome is None:
             score.threshold = threshold if score.threshold is None else score.threshold
             score.outcome = "PASS" if self.reaches(score) else "FAIL"

@@ -111,12 +111,13 @@ def read_conversation(data: bytes) -> Conversation:
 
 _SPELT = "a text spells what may be a call or a result, and is not read as one"
 _SPELT_CALL = re.compile(
-    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
+    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|(python_tag|call)\|>"
     r"|\[/?(AVAILABLE_TOOLS|TOOL_)|```tool_",
     re.IGNORECASE,
 )
 _SPELT_KEY = re.compile(
     r'"type"\s*:\s*"\w*(tool|function|mcp)\w*"'
+    r'|"name"\s*:\s*"[^"]*"\s*,\s*"parameters"\s*:'
     r'|"(tool_?(calls?|uses?|results?|responses?)|function_?(calls?|responses?)|arguments)"\s*:',
     re.IGNORECASE,
 )

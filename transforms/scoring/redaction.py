@@ -48,6 +48,8 @@ _PHONE_KEY = (
     r"|m[óo]vil|celular|cellulare|telem[óo]vel|rufnummer|電話|电话|携帯|手机|手機|전화|휴대폰|핸드폰|телефон|мобил"
 )
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
+_PAIR = r'"([^"\\]{1,60})\\*"\s*:\s*(?:"((?:[^"\\]|\\.)*)|\\+"([^"\\]*)|([^\s",{}\[\]\\]+))'
+"""A key and its value, of JSON within a text, or of a record that breaks off."""
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _SHORTEST, _SHORT = 6, 60
 _SHORTEST_SECRET = 2
@@ -373,6 +375,10 @@ class Redactor:
                 if match[0].isdigit() and _SHARE.search(text[max(match.start() - 20, 0) : match.start()]):
                     continue
                 findings.append(personal.Finding(match.start(), match.end(), name, match[0]))
+        for match in compiled(_PAIR).finditer(readable) if '"' in text and ":" in text else ():
+            start, end = match.span(match.lastindex)
+            if kind := self._kind_of(match[1], text[start:end]):
+                findings.append(personal.Finding(start, end, kind.upper(), text[start:end]))
         # The detectors are asked once, whatever is learnt later.
         options = (plain, cue, self._config.kinds, self._config.regions, hint)
         if len(plain) > _SHORT and options not in self._findings:

@@ -79,7 +79,9 @@ _DATES = re.compile(
     re.ASCII,  # a letter of an alphabet without spaces may stand beside it
 )
 _SEVEN_DIGITS = r"\d(?:[ ().\-/\n]{0,3}\d){6}"
-_DIGITS = re.compile(r"\d(?:[ ().\-/]{0,3}\d)*")
+_DIGITS = re.compile(
+    r"\d(?:(?:[ ).\-/]|\((?=[\d ./-]{1,12}\))){0,3}\d)*"
+)  # `1189 (147 of them)` is no number
 _DIGIT = tuple("0123456789")
 _GROUP = re.compile(r"\d+")
 _SIGN = re.compile(r"[(+][(+ ]{0,2}$")

@@ -86,7 +86,7 @@ def run_stream(settings: RunSettings) -> int:
         try:
             late, loop = _stream(settings, store, source, stop)
             store.compact()
-            return _report(settings, store, late, loop, source.unread(), [*left, *source.refused()])
+            return _report(settings, store, late, loop, source, left)
         except OSError as error:
             raise run_writer.name_full_disk(error, settings.output) from None
 
@@ -152,10 +152,11 @@ def _report(
     store: StreamStorage,
     late: int,
     loop: StreamLoop,
-    ends: Sequence[str],
-    refused: Sequence[str],
+    source: StreamSource,
+    left: list[str],
 ) -> int:
-    unread, problems = [*refused, *ends], store.refused_rows()
+    ends, problems = source.unread(), store.refused_rows()
+    unread = [*left, *source.refused(), *ends]
     if loop.alerts.unsent:
         problems.append(f"{ALERT_PROBLEM}{loop.alerts.unsent}; start again to send them")
     if ends:

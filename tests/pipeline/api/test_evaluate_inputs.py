@@ -210,9 +210,17 @@ def test_unused_cases_and_raised_errors_are_named():
 
     class Broken(Scripted):
         async def generate(self, request, count):
+            await asyncio.sleep(self.pause)
             raise ValueError
 
-    assert api.evaluate(LOG, criteria=MATCH, judge=Broken()).problems[0].endswith("; see result.failures")
+    broken, timeout = Broken(), {"criteria": MATCH, "judge": {"timeout_s": 0.1}}
+    for broken.pause, reason in (
+        (0, "Broken: generate: ValueError: (test_evalu"),
+        (9, "no answer within 0.1 s"),
+    ):
+        result = api.evaluate(LOG, config=timeout, judge=broken)
+        assert result.problems[0].endswith("; see result.scores")
+        assert reason in result.scores[0]["reason"], result.scores[0]["reason"]
 
 
 def test_cases_that_one_version_lacks_are_named():
