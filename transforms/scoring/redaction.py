@@ -786,6 +786,11 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
         if isinstance(address, str) and _ADDRESS.match(address):  # where the tables go, as the user typed it
             redactor.keep(address)
             redactor.keep(urlsplit(address).hostname or re.sub("^//+", "/", urlsplit(address).path))
+    # Of plain digits in its own sentences, counts are no phone numbers; names are rarely as small.
+    most = sum(number for number in _leaves(document.get("counts", {})) if isinstance(number, int))
+    for digits in re.findall(r"\(?\d{7,15}", str(document.get("problems", ""))):
+        if int(digits.strip("(")) <= most:
+            redactor.keep(digits)
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
     marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
     return document | marked
