@@ -7,7 +7,16 @@ rejected where google-adk rejects them. Parts that are not read (media, groundin
 from enum import IntEnum
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.conversation import decoded_arguments
@@ -310,11 +319,15 @@ class EvalMetricResultPerInvocation(AdkModel):
     eval_metric_results: list[EvalMetricResult] = Field(default_factory=no_items)
 
 
-class EventCompaction(AdkModel):
-    """A compaction of the events in a time range, in seconds since the epoch."""
+EventTime = Annotated[float, AfterValidator(lambda time: time / 1000 if 1e11 <= time < 1e14 else time)]
+"""Seconds since the epoch; the libraries for Java and TypeScript write milliseconds."""
 
-    start_timestamp: float | None = None
-    end_timestamp: float | None = None
+
+class EventCompaction(AdkModel):
+    """A compaction of the events in a time range."""
+
+    start_timestamp: EventTime | None = None
+    end_timestamp: EventTime | None = None
 
 
 class EventActions(AdkModel):
@@ -337,7 +350,7 @@ class Transcription(AdkModel):
 
 
 class AdkEvent(AdkModel):
-    """One stored event of a session; `timestamp` is in seconds since the epoch.
+    """One stored event of a session.
 
     Attributes:
         error_code: Error of the model or agent; codes vary by model.
@@ -356,7 +369,7 @@ class AdkEvent(AdkModel):
     grounding_metadata: JsonObject | None = None
     usage_metadata: UsageMetadata | None = None
     model_version: str | None = None
-    timestamp: float | None = None
+    timestamp: EventTime | None = None
     error_code: JsonValue = None
     error_message: JsonValue = None
     finish_reason: JsonValue = None

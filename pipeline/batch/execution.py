@@ -29,6 +29,7 @@ from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import counted
+from turnwise.schemas.registry import plugin_place
 from turnwise.schemas.run import RUN_FILE, InputFiles, files_changed
 from turnwise.transforms.beam.steps import JUDGE_USAGE, NAMESPACE, UNUSABLE
 from turnwise.transforms.judging.backends.base import AuthenticationError, one_line
@@ -61,7 +62,8 @@ def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> Pipeline
             close_judges()  # what is in flight is refused, too: nobody is told to wait for it
         kind = next(kind for kind in (AuthenticationError, ConfigError, OSError) if isinstance(error, kind))
         # Beam appends the step to the message.
-        raise kind(str(error).partition(" [while running")[0]) from None
+        message = str(error).partition(" [while running")[0]
+        raise kind(f"{message}{plugin_place(error)}") from None
     except RuntimeError as error:
         if "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None

@@ -35,7 +35,7 @@ from turnwise.schemas.config import STATUS, Alert, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
 from turnwise.schemas.rows import MetricsByAppVersionRow, ReadAgain
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunAlerts, RunDocument
-from turnwise.transforms.beam.windows import WindowMetrics, evaluate_rule
+from turnwise.transforms.beam.windows import OF_NO_VERSION, WindowMetrics, evaluate_rule
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
@@ -72,7 +72,7 @@ def raise_alerts(
     for rule in settings.config.alerts:
         versions = [version for version in states if glob_matches(rule.app_version, version)]
         if not versions:
-            untested.setdefault("no conversation of such an app version was scored", []).append(rule.name)
+            untested.setdefault(OF_NO_VERSION, []).append(rule.name)
         for version in versions:
             window = WindowMetrics(start, end, version, "ON_TIME", 0, states[version])
             baseline = _state_before(nights[: rule.drop.baseline if rule.drop else 0], version)

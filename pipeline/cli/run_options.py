@@ -29,7 +29,7 @@ from turnwise.pipeline.settings.options import Ending, OptionParser, RawOptions,
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import counted, did_you_mean, is_local, is_store_url, listed
+from turnwise.schemas.jsonio import counted, is_local, is_store_url, listed
 from turnwise.schemas.registry import error_text, is_file
 
 # Beam's DirectRunner would first try to download another engine.
@@ -160,16 +160,13 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:
-    parser = OptionParser(add_help=False, conflict_handler="resolve")
+    form = "turnwise run --input PATH [PATH ...] --output DIR [options]"
+    parser = OptionParser(add_help=False, conflict_handler="resolve", usage=form)
     groups: list[type[PipelineOptions]] = PipelineOptions.__subclasses__()
     for group in groups:  # which grows by the subclasses of each
         groups += group.__subclasses__()
         group._add_argparse_args(parser)  # type: ignore[arg-type]
-    unknown = parser.parse_known_args(list(argv))[1]
-    if unknown:
-        known = [name for action in parser._actions for name in action.option_strings]
-        hint = did_you_mean(unknown[0].split("=")[0], known)
-        raise ConfigError(f"unknown option {unknown[0]}{hint}")
+    parser.parse_args(list(argv))
 
 
 Command = Callable[[Sequence[str]], int]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from turnwise.pipeline.io.terminal import aligned, clipped, complain, names_text, printable, say
 from turnwise.pipeline.settings.options import FLAG, STORE, Subcommand, check_store, run_subcommand
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.schemas.comparison import NO_VERSION
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import counted, is_sqlite_url
 from turnwise.schemas.proto.scalars import nanos_timestamp
@@ -53,7 +54,7 @@ def _list_runs(options: Namespace) -> int:
         for run in (run for run in runs if run.app == app):
             counts = map(str, (run.results, run.passes, run.fails, run.no_verdict, run.rejected))
             cost = "?" if run.cost is None else amount(run.cost, "mean", "money")
-            versions = names_text([version or "draft" for version in run.app_versions])
+            versions = names_text([version or NO_VERSION for version in run.app_versions])
             name = clipped(printable(run.run_id), _LONGEST)
             lines.append((run.state, run.day or "?", name, *counts, cost, versions))
         for line in aligned(lines):

@@ -137,9 +137,6 @@ def make_cases(argv: Sequence[str]) -> int:
     """
     options = cases_parser().parse_args(argv)
     check_log_format(options.input_format)
-    for option, value in (("--from", options.sources), ("--select", options.select), ("--to", options.to)):
-        if not value:
-            raise ConfigError(f"{option} is missing (turnwise cases --help)")
     if options.number is not None and options.number < 1:
         raise ConfigError(f"--number must be 1 or more, not {options.number}")
     target = TARGETS.find(options.format, "--format ")
@@ -166,12 +163,12 @@ def cases_parser() -> OptionParser:
     """Returns the parser of `turnwise cases`."""
     names = ", ".join(sorted(name for name, target in TARGETS.items() if target.case))
     options: OptionRows = (
-        ("--from", {"dest": "sources", "nargs": "+", "metavar": "PATH"},
+        ("--from", {"dest": "sources", "nargs": "+", "required": True, "metavar": "PATH"},
          "output directories of runs, or logs: files, directories or globs (required)"),
-        ("--select", {"metavar": "WHICH"},
+        ("--select", {"required": True, "metavar": "WHICH"},
          f"{FAILED}: conversations of runs that failed; {SAMPLE}: any; or a filter such as "
          "'app_version = v2 AND tool = book_*' (required)"),
-        ("--to", {"metavar": "FILE"}, "the file to write; it must not exist (required)"),
+        ("--to", {"required": True, "metavar": "FILE"}, "the file to write; it must not exist (required)"),
         ("--format", {"default": _CANONICAL, "metavar": "FORMAT"},
          f"form of the cases: {names} (default: {_CANONICAL})"),
         ("--number", {"type": int, "metavar": "N"},
@@ -262,7 +259,9 @@ def list_tools(argv: Sequence[str]) -> int:
         say(f"unknown, set `effect`: {printable(', '.join(sorted(unknown)))}", sys.stderr)
     if problems:
         say(f"{counted(len(problems), 'record')} not read: {printable(problems[0])}", sys.stderr)
-    return 1 if is_cut or (problems and not was_read) else 0
+    elif not was_read:
+        say("no conversation and no eval case: the files hold nothing", sys.stderr)
+    return 1 if is_cut or not was_read else 0
 
 
 def _add_tools(
@@ -333,7 +332,8 @@ def inspect_files(argv: Sequence[str]) -> int:
     else:
         named = options.starter_config or options.config
         has_starter = any(name in starter_config(files, config)["criteria"] for name in DECIDING)
-        say(inspection_text(inspection, options.path, terminal_width(), named, has_starter))
+        named_files = options.path, terminal_width(), named, has_starter, options.plugin
+        say(inspection_text(inspection, *named_files))
     return 0 if inspection.is_read else 1
 
 

@@ -91,13 +91,16 @@ def _beside(path: str) -> str:
     others = other_files([path])
     if not others:
         return ""
-    try:
-        with open(others[0], "rb") as file:
-            is_json = file.read(containers.KIND_BYTES).lstrip()[:1] in (b"{", b"[")
-    except OSError:
-        is_json = False
-    kind = "begins with JSON: name the file itself" if is_json else "holds no JSON"
-    return f"; {others[0]}" + (f" and {len(others) - 1} more" if others[1:] else "") + f" {kind}"
+    kind = "holds no JSON"
+    with suppress(OSError), open(others[0], "rb") as file:
+        head = file.read(containers.KIND_BYTES)
+        kind = "begins with JSON: name the file itself" if head.lstrip()[:1] in (b"{", b"[") else kind
+        try:
+            containers.check_text(head)
+        except containers.NotTextError as error:
+            kind = str(error)
+    more = f"; there are {len(others) - 1} more" if others[1:] else ""
+    return f"; {others[0]} {kind}{more}"
 
 
 def check_file(path: str) -> None:

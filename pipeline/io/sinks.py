@@ -426,7 +426,7 @@ def discard_services(places: Sequence[SinkPlace]) -> None:
     for sink_place in places:
         try:
             find_service(sink_place.option, sink_place.url).discard(sink_place)
-        except OSError as error:
+        except RAISED as error:
             _LOG.warning("staged rows of a run cannot be removed: %s", error_text(error))
 
 

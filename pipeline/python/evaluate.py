@@ -24,7 +24,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import STATUS, ConfigError, EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, short_repr
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.rows import FailureRow, plain_rows
 from turnwise.schemas.run import RunDocument
@@ -48,7 +48,8 @@ from turnwise.transforms.scoring.evaluate import evaluate as evaluate_sample
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
 Redact: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 
-_OPTION = re.compile(r"--(?=[a-z])")
+_OPTION = re.compile(r"(?<![\w-])(?<!turnwise inspect )--(?=[a-z])")
+_IN_PYTHON = re.compile(r" \(in Python: \w+\)")
 _NONE = type(None)
 _TYPES: tuple[tuple[str, Any, str], ...] = (
     ("criteria", (Mapping, _NONE), "dict of names and thresholds"),
@@ -113,7 +114,7 @@ def settings_of(options: Options, has_cases: bool) -> RunSettings:
 
 def in_python(message: str) -> str:
     """Returns a message about options of the command in the names of the keywords."""
-    return _OPTION.sub("", message.replace("--eval_cases", "cases"))
+    return _OPTION.sub("", _IN_PYTHON.sub("", message.replace("--eval_cases", "cases")))
 
 
 def _with_section(config: EvalConfig, name: str, **section: JsonObject) -> EvalConfig:
@@ -154,8 +155,16 @@ def read_any_config(config: Config | None) -> EvalConfig:
 
 
 def _json(value: Mapping[str, Any]) -> str:
+
+    def plain(value: object) -> object:
+        if hasattr(value, "tolist"):  # numpy's
+            return value.tolist()
+        raise TypeError(
+            f"{short_repr(value)} is a {type(value).__name__}; needed is a number, text, list or dict"
+        )
+
     try:
-        return json.dumps(value)
+        return json.dumps(value, default=plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"config: {error}") from None
 
@@ -526,7 +535,7 @@ class Collected:
         files: JsonObject = {"files": {}}
         made, chosen = (counted, usage, rows, files, read), to_read(tables["conversations"])
         document = end_run(self._settings, *made, unused=self._unused, to_read=chosen)
-        problems = document["problems"]
+        problems = document["problems"] = [*map(in_python, document["problems"])]
         has_failed = any(row["verdict"] == "FAIL" for row in tables["results"])
         return RunResult(
             run_id=run_id,

@@ -59,6 +59,8 @@ def sort_inputs(name: str, values: object, kind: type[T]) -> Inputs[T]:
     """Separates the paths, records and objects of a parameter; raises TypeError for what is none of these."""
     if isinstance(values, str | os.PathLike | Mapping | kind):
         given: list[object] = [values]
+    elif hasattr(values, "columns") and not isinstance(values, list):  # a data frame yields names of columns
+        raise TypeError(f"{name}: {type(values).__name__}; give a list of dicts, as to_dict('records') does")
     elif isinstance(values, Iterable) and not isinstance(values, bytes):
         given = list(values)
         given = [given] if isinstance(values, list) and reading.is_one_record(given) else given
@@ -269,12 +271,13 @@ class RunResult(Struct, frozen=True):
         """
         # Imported late: an evaluation does not wait for the page.
         from turnwise.pipeline.report.html import compare_versions, is_report, report_page
+        from turnwise.pipeline.runs.directory import write_whole
 
         file = Path(path)
         if file.exists() and not is_report(file):
             raise ConfigError(f"{file}: is no report of turnwise, and is not overwritten; name another file")
         runs = [self._run("Python")]
-        file.write_text(report_page(runs, compare_versions(runs)), encoding="utf-8")
+        write_whole(file, report_page(runs, compare_versions(runs)))
         return file
 
     def plot(self) -> "Figure":
@@ -352,6 +355,8 @@ class RunResult(Struct, frozen=True):
         from turnwise.transforms.decisions.comparison.differences import compare
         from turnwise.transforms.decisions.comparison.estimates import CompareOptions
 
+        if not isinstance(baseline, RunResult):
+            raise TypeError(f"baseline: {type(baseline).__name__} is no RunResult")
         runs = [baseline._run("baseline"), self._run("candidate")]
         arguments = "baseline_version", "candidate_version"
         sides = texts.sides_of_runs(runs, (baseline_version, candidate_version), arguments)

@@ -1,7 +1,7 @@
 """Comparisons of runs and versions: their sides, the text, and why one does not pass."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
@@ -311,10 +311,16 @@ def may_name_version(baseline: str) -> bool:
     return not is_path and not any(map(Path.exists, places))
 
 
-def no_baseline(baseline: str, stated: Iterable[_Version]) -> str:
+def versions_text(stated: Sequence[_Version]) -> str:
+    """Returns the app versions of what was scored, as far as they are stated."""
+    names = ", ".join(filter(None, dict.fromkeys(stated)))
+    return names or ("none is stated" if stated else "no conversation was scored")
+
+
+def no_baseline(baseline: str, stated: Sequence[_Version]) -> str:
     """Returns why a name is no baseline, with the app versions that there are."""
-    names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
-    return f"--baseline {baseline}: is neither an app version of this run ({names}) nor a directory"
+    versions = versions_text(stated)
+    return f"--baseline {baseline}: is neither an app version of this run ({versions}) nor a directory"
 
 
 def compared_runs(run: Run, stated: Sequence[_Version], named: NamedSides) -> tuple[list[Run], NamedSides]:

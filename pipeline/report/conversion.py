@@ -11,7 +11,7 @@ from typing import BinaryIO
 from turnwise.pipeline.io.containers import join_path, path_exists
 from turnwise.pipeline.io.files import read_files, whole_items
 from turnwise.pipeline.io.terminal import printable, wrapped
-from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.runs.directory import open_run, write_whole
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import counted, dump_json, is_local, is_store_url
@@ -162,6 +162,8 @@ def check_new_file(path: str, target: Target | None = None) -> Path:
     new_path = Path(path)
     if not is_local(path):
         raise ConfigError(f"{path}: only files of this machine are written")
+    if not path:
+        raise ConfigError("the name of the file to write is empty: name a file")
     if new_path.exists():
         raise ConfigError(f"{path}: is there already; remove it, or name another file")
     if not new_path.parent.is_dir():
@@ -177,9 +179,8 @@ def check_new_file(path: str, target: Target | None = None) -> Path:
 def write_output(directory: str, texts: Mapping[str, str]) -> None:
     """Writes texts under their names into the directory of `--output`, which is made; raises ConfigError."""
     try:
-        Path(directory).mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (Path(directory) / name).write_text(text, encoding="utf-8")
+            write_whole(Path(directory) / name, text)
     except OSError as error:
         raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
 

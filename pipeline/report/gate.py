@@ -22,6 +22,7 @@ from turnwise.pipeline.report.comparison import (
     no_baseline,
     open_baseline,
     sides_of_runs,
+    versions_text,
 )
 from turnwise.pipeline.runs.directory import versions_named
 from turnwise.pipeline.settings.run import PREVIOUS, RunSettings, filled, names_date, read_config
@@ -39,7 +40,7 @@ from turnwise.schemas.comparison import (
 )
 from turnwise.schemas.config import STATUS, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.conversation import turn_name
-from turnwise.schemas.jsonio import JsonObject, grouped
+from turnwise.schemas.jsonio import JsonObject, fault_text, grouped
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.decisions import gate
@@ -146,12 +147,18 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     thresholds = {name: fields.get("threshold") for name, fields in run.document.criteria.items()}
     where = config or run.directory
     try:
-        rules = read_config(config).gate if config else GateConfig(**run.document.config.get("gate") or {})
+        rules = (
+            read_config(config).gate
+            if config
+            else GateConfig.model_validate(run.document.config.get("gate") or {})
+        )
     except ValidationError as error:
-        raise ConfigError(f"{where}: gate: {' '.join(str(error).split())}") from None
+        first = error.errors()[0]
+        path = ".".join(map(str, ("gate", *first["loc"])))
+        raise ConfigError(f"{where}: {path}: {fault_text(first)}") from None
     if rules.primary and not rules.rules:
         primary = ", ".join(map(terminal.printable, rules.primary))
-        step = 'add `rules`, such as "rules": [{"rule": "not_worse"}]'
+        step = 'add `rules`, such as "rules": [{"rule": "not_worse", "margin": 0.02}]'
         raise ConfigError(f"{where}: gate: `primary` ({primary}) alone decides nothing: {step}")
     if not rules.rules:
         raise ConfigError(f"{where}: holds no rule: add `gate` to the config, or name a file with --config")
@@ -202,15 +209,22 @@ def _own_problems(run: Run) -> list[str]:
 def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterable[str] = ()) -> list[str]:
     """Returns the rules of a run's own config that do not pass, one line each, when its tables are written.
 
-    `read` returns the run, with what is known of its document; `unused`: see `gate_report`.
+    `read` returns the run, with what is known of its document; `unused`: see `gate_report`. The rules that
+    need no baseline are applied also where nothing can be compared with it.
     """
-    try:
-        named = settings.baseline, settings.candidate
-        report = gate_report(read(), settings.config.gate, named, unused)
-    except ConfigError as error:  # what was scored is kept
-        return [f"{GATE_PROBLEM}inconclusive: {error}"]
-    missed = (rule for rule in shown_rules(report.rules) if rule.status != "passed")
-    return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in missed]
+    rules, named = settings.config.gate, (settings.baseline, settings.candidate)
+    alone = [rule for rule in rules.rules if not isinstance(rule, NotWorseRule)]
+    others = rules.model_copy(update={"rules": tuple(alone)})
+    refused: list[str] = []
+    for applied, sides in ((rules, named), (others, named), (others, NOT_NAMED)):
+        try:
+            results = gate_report(read(), applied, sides, unused).rules if applied.rules else []
+        except ConfigError as error:  # what was scored is kept
+            refused = refused or [f"{GATE_PROBLEM}inconclusive: {error}"]
+            continue
+        missed = (rule for rule in shown_rules(results) if rule.status != "passed")
+        return [*refused, *(f"{GATE_PROBLEM}{rule_line(rule)}" for rule in missed)]
+    return refused
 
 
 _NIGHTS = 92
@@ -263,12 +277,11 @@ def check_baseline(settings: RunSettings) -> None:
 def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> list[str]:
     """Returns why the baseline is neither a version of the run nor a run, or the candidate no version."""
     stated = [row["app_version"] or "" for row in rows]
-    names = ", ".join(filter(None, dict.fromkeys(stated))) or "none is stated"
     baseline, candidate, problems = settings.baseline, settings.candidate, []
     if baseline is not None and may_name_version(baseline) and not versions_named(baseline, stated):
         problems = [no_baseline(baseline, stated)]
     if candidate is not None and not versions_named(candidate, stated):
-        problems.append(f"--candidate {candidate}: is no app version of this run ({names})")
+        problems.append(f"--candidate {candidate}: is no app version of this run ({versions_text(stated)})")
     return problems
 
 

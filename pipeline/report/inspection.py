@@ -45,11 +45,12 @@ def inspection_text(
     width: int,
     config: str | None = None,
     has_starter: bool = False,
+    plugins: Sequence[str] = (),
 ) -> str:
     """Returns an inspection of paths, on one screen: what they hold, what for, and what to run next.
 
     `config` is the file of the config that the criteria were tried with (None: none is named); `has_starter`:
-    whether a starter config could be written for the logs.
+    whether a starter config could be written for the logs; `plugins`: the values of `--plugin`.
     """
     files, others = inspection.files, inspection.other_files
     # The folder of all files with its separator; "": there is none, or only one file.
@@ -72,7 +73,7 @@ def inspection_text(
             _examples(files, width, most_lines) if most_lines else (),
             _criteria(files, width, most_names),
             [line for hint in hints for line in wrapped(hint, width)],
-            _next_step(files, paths, width, config, has_starter),
+            _next_step(files, paths, width, config, has_starter, plugins),
             [cut(f"not looked at, by their names: {names}", width)] if others else (),
         ]
         text = "\n\n".join(part for block in blocks if (part := "\n".join(block)))
@@ -182,20 +183,26 @@ def _is_judged(name: str) -> bool:
 
 
 def _next_step(
-    files: Sequence[FileInspection], paths: Sequence[str], width: int, config: str | None, has_starter: bool
+    files: Sequence[FileInspection],
+    paths: Sequence[str],
+    width: int,
+    config: str | None,
+    has_starter: bool,
+    plugins: Sequence[str],
 ) -> list[str]:
     """Returns the command that these files are for, in lines that can be copied."""
     agent = agent_folder(paths[0]) if len(paths) == 1 else None
     logs = [file.path for file in files if file.conversations or file.joined]
     cases = [file.path for file in files if file.cases and file.path not in logs]
     configs = [config] if config else _with_note(files, ConfigInLogsError)
-    command = f"turnwise run --input {_paths(logs if cases or configs else paths)}"
+    run = " --plugin ".join(["turnwise run", *(_paths([plugin]) for plugin in plugins)])
+    command = f"{run} --input {_paths(logs if cases or configs else paths)}"
     if agent is not None:
-        command = f"turnwise run --input {_paths(paths)}"
+        command = f"{run} --input {_paths(paths)}"
         if not agent.logs and agent.cases:
             command = f"adk eval {_paths([*paths, agent.cases[0]])} && {command}"
     elif logs or cases:
-        command = command if logs else "turnwise run --input RECORDINGS_OF_THE_CASES"
+        command = command if logs else f"{run} --input RECORDINGS_OF_THE_CASES"
         command += f" --eval_cases {_paths(cases)}" if cases else ""
         command += f" --config {_paths(configs[:1])}" if configs else ""
     elif _with_note(files, UnknownFormatError) or _with_note(files, UnknownTableError):

@@ -538,13 +538,17 @@ def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) ->
     rejected = counts["rejected_records"] + counts["rejected_conversations"] + unread
     total = counts["rejected_records"] + counts["conversations"] + unread
     limit, see = settings.max_failure_ratio, _see(settings, "failures")
+    parts = [
+        f"{counts['rejected_records']} of {counted(counts['records'], 'record')}",
+        f"{counts['rejected_conversations']} of {counted(counts['conversations'], 'conversation')}",
+        *([f"the ends of {counted(unread, 'input')}"] if unread else []),
+    ]
+    what = f"{rejected} of {total} were rejected ({', '.join(parts)})"
     if limit is not None and total and rejected / total > limit:
-        what = f"{rejected} of {total} records and conversations were rejected, more than --max_failure_ratio"
-        problems.append(f"{what} {limit:g}")
+        problems.append(f"{what}, more than --max_failure_ratio {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        what = f"{rejected} of {total} records and conversations were rejected, more than half"
-        problems.append(f"{what}: {see}{option}")
+        problems.append(f"{what}, more than half: {see}{option}")
     if files := counts.get("unread_files", 0):
         problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
     if broken := cut_inputs(counts):
@@ -553,9 +557,8 @@ def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) ->
     has_given = settings.eval_cases or counts["rejected_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         kinds = [kind for kind in counts["failures"] if kind.startswith(OF_CASES) and kind in NEXT_STEPS]
-        why = f"{'--eval_cases' if settings.output else 'cases'} holds none"
-        if counts["rejected_cases"]:
-            why = f"{counts['rejected_cases']} rejected; {see}"
+        number = counts["rejected_cases"]
+        why = f"{number} rejected; {see}" if number else "--eval_cases holds none"
         steps = "; ".join(with_step(kind, counts["failures"][kind]) for kind in kinds)
         problems.append(f"no eval case was read: {steps or why}")
     return problems

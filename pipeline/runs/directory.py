@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -158,11 +159,17 @@ def written_run(directory: str, document: JsonObject) -> RunDirectory:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a file whole, so that one broken off is none."""
+    """Writes a file whole; of one that cannot be, as on a full disk, nothing stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        with suppress(OSError):  # of a file system that is only read
+            new.unlink(missing_ok=True)
+        error.filename = str(path)  # a full disk names no file
+        raise
 
 
 def is_file_of_run(name: str) -> bool:

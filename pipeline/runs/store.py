@@ -562,8 +562,9 @@ def _add_missing(connection: Connection, app: str, compared: _Side) -> None:
         is_of_version = may_be_of_version and (end or oldest) >= oldest
         if run in side.run_ids if version is None else is_of_version:
             removed = (stored_runs.read_document(content) or {}).get(stored_runs.REMOVED, {})
-            what = "results" if removed.get("results") else "conversations"
-            problem = f"{removed.get(what, '?')} {what} of run {run} were deleted since it ended"
+            what = "result" if removed.get("results") else "conversation"
+            verb = "was" if (number := removed.get(f"{what}s", "?")) == 1 else "were"
+            problem = f"{counted(number, what)} of run {run} {verb} deleted since it ended"
             side.problems = [*side.problems, problem]
             side.run_ids = sorted({*side.run_ids, run})
 

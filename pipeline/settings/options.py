@@ -20,7 +20,7 @@ from msgspec import Struct, convert, field
 
 from turnwise.pipeline.io.terminal import say
 from turnwise.schemas.config import ConfigError, MatchCasesBy
-from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url, shown_url
+from turnwise.schemas.jsonio import did_you_mean, is_local, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.registry import error_text, load_plugins
 from turnwise.schemas.run import StreamRules
 
@@ -217,13 +217,45 @@ class OptionParser(argparse.ArgumentParser):
         load_plugins(getattr(parsed[0], "plugin", ()))  # before a name is looked up
         return parsed
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parses a command line; raises ConfigError also for what no option takes."""
+        parsed, unknown = self.parse_known_args(args, namespace)
+        self.check_known(unknown)
+        return parsed
+
+    def check_known(self, unknown: Sequence[str]) -> None:
+        """Raises ConfigError, with the form of the command, for words that no option takes."""
+        for word in unknown:
+            name = word.partition("=")[0]
+            if word.startswith("-") and word != "--":
+                hint = did_you_mean(name, self._option_string_actions)
+                raise ConfigError(f"unknown option {name}{hint}; {self._form}")
+            raise ConfigError(f"unexpected argument {word}; {self._form}")
+
+    @property
+    def _form(self) -> str:
+        """The form of the command: what it needs, with its arguments first."""
+        if self.usage is not None:
+            return f"the form is {self.usage}"
+        needed = [action for action in self._actions if action.required or not action.option_strings]
+        arguments = self._get_formatter()._format_args
+        texts = [
+            " ".join((*action.option_strings[-1:], arguments(action, action.dest.upper())))
+            for action in sorted(needed, key=lambda action: bool(action.option_strings))
+        ]
+        return f"the form is {' '.join((self.prog, *texts, '[options]'))}"
+
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Ends the command after its help by HelpShown; `error` handles errors."""
         raise HelpShown(status)
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Raises ConfigError."""
-        raise ConfigError(message)
+        needed = message.partition("arguments are required: ")[2]
+        if needed:
+            raise ConfigError(f"missing: {needed}; {self._form}")
+        text = message.removeprefix("argument ").replace("expected one argument", "needs a value")
+        raise ConfigError(text.replace("expected at least one argument", "needs at least one value"))
 
 
 class SinkPlace(NamedTuple):

@@ -30,7 +30,7 @@ from turnwise.schemas.config import (
     RedactConfig,
     TokenPrices,
 )
-from turnwise.schemas.jsonio import is_store_url
+from turnwise.schemas.jsonio import fault_text, is_store_url
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.judgements import CES_CRITERIA
@@ -209,8 +209,7 @@ def with_redaction(config: EvalConfig, kinds: Sequence[str]) -> EvalConfig:
     try:
         redact = RedactConfig.model_validate({**known.model_dump(), "kinds": named})
     except ValidationError as error:
-        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise ConfigError(f"--redact: {message}") from None
+        raise ConfigError(f"--redact: {fault_text(error.errors()[0])}") from None
     return config.model_copy(update={"redact": redact})
 
 

@@ -7,11 +7,14 @@ import os
 import re
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -21,10 +24,11 @@ from msgspec.structs import asdict
 
 from turnwise.pipeline.batch.build import METRIC_ROWS
 from turnwise.pipeline.io.sinks import StreamChange
+from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.options import HOW_TO, check_extra
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.schemas.config import Alert, ConfigError
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import counted, dump_json
 from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.windows import Contribution, RecordOutcome, WindowMetrics
@@ -97,16 +101,27 @@ class FileAlertSink:
         self._path, self._sink = path, sink
         self._names: set[str] | None = None
 
+    def holds(self, alert: Alert) -> bool:
+        """Returns whether an alert is in the file; False if that cannot be read."""
+        with suppress(OSError):
+            return alert.name in self._sent()
+        return False
+
+    def _sent(self) -> set[str]:
+        if self._names is None:
+            lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+            self._names = set(filter(None, map(_name, lines)))
+        return self._names
+
     def send(self, alert: Alert) -> None:
         """Sends an alert that is not in the file, and appends it; raises AlertError."""
         try:
-            if self._names is None:
-                lines = self._path.read_bytes().splitlines() if self._path.exists() else []
-                self._names = set(filter(None, map(_name, lines)))
-            if alert.name in self._names:
+            sent = self._sent()
+            if alert.name in sent:
                 return
             if self._sink is not None:
                 self._sink.send(alert)
+                sent.add(alert.name)  # not once more because the disk is full
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a+b") as file:
                 end = file.seek(0, os.SEEK_END)
@@ -117,7 +132,7 @@ class FileAlertSink:
                 file.write(dump_json(asdict(alert)) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-            self._names.add(alert.name)
+            sent.add(alert.name)
         except OSError as error:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
 
@@ -247,10 +262,9 @@ def _shared_sink(uri: str | None) -> AlertSink:
     return open_alert_sink(uri, None)
 
 
-def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
-    """Sends an alert; returns the failure if it could not be sent."""
+def _send(alert: Alert, uri: str | None) -> list[Failure]:
     try:
-        sink.send(alert)
+        _shared_sink(uri).send(alert)
     except AlertError as error:
         _LOG.warning("an alert was not sent: %s", error)
         failure = Failure("alert", "AlertError", str(error), record=dump_json(asdict(alert)).decode())
@@ -262,4 +276,45 @@ def send_alert(alert: Alert, sink: AlertSink) -> list[Failure]:
 @beam.ptransform_fn
 def SendAlerts(alerts: "PCollection[Alert]", uri: str | None) -> "PCollection[Failure]":
     """Sends alerts, one at a time. One that cannot be sent becomes a failure; the stream continues."""
-    return alerts | "Send" >> beam.FlatMap(lambda alert: send_alert(alert, _shared_sink(uri)))
+    return alerts | "Send" >> beam.FlatMap(_send, uri)
+
+
+class WaitingAlerts:
+    """Alerts of a local stream until they are sent. While their sink is away they wait; the stream goes on.
+
+    `unsent` says how many wait, and the last error, in a line; "": none.
+    """
+
+    pause, longest = 60.0, 5.0
+    """Seconds of the stream until it is tried again; seconds after which a call sends no further alert."""
+
+    def __init__(self, uri: str | None, path: Path) -> None:
+        """Opens the sink of a URI (None: the path); the path holds what was sent."""
+        sink = open_alert_sink(uri, path)
+        assert isinstance(sink, FileAlertSink)
+        self._sink, self._alerts, self._next, self.unsent = sink, deque[Alert](), 0.0, ""
+
+    def add(self, alerts: Iterable[Alert]) -> list[str]:
+        """Adds alerts that no earlier process has sent; returns what these say."""
+        new = [alert for alert in alerts if not self._sink.holds(alert)]
+        self._alerts.extend(new)
+        return [alert.message for alert in new]
+
+    def send(self, clock: float, is_last: bool = False) -> None:
+        """Sends what waits, for a few seconds; `clock`: seconds of the stream; `is_last`: it ends."""
+        if not self._alerts or (clock < self._next and not is_last):
+            return
+        until, problem = monotonic() + self.longest, ""
+        for _ in range(len(self._alerts)):
+            alert = self._alerts.popleft()
+            try:
+                self._sink.send(alert)
+            except AlertError as error:
+                problem = str(error)
+                self._alerts.append(alert)  # behind those that may be sent
+            if monotonic() > until and (problem or not is_last):
+                break
+        self.unsent = f"{counted(len(self._alerts), 'alert')} could not be sent: {problem}" if problem else ""
+        if problem and not is_last:
+            self._next = clock + self.pause
+            complain(f"{self.unsent}; tried again every {self.pause:.0f} s")

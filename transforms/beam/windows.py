@@ -422,6 +422,7 @@ def _keyed_stream(failure: Failure) -> tuple[str, Failure]:
 
 # Alerts, at most one a window and rule.
 
+OF_NO_VERSION = "no conversation of such an app version was scored"
 MAX_WINDOWS = 1000
 """Maximum number of stored windows per app version."""
 
@@ -442,10 +443,15 @@ class RaisedWindows(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AlertRaiser:
-    """Evaluates rules on the panes of windows; what it knows of earlier windows is given and returned."""
+    """Evaluates rules on the panes of windows; what it knows of earlier windows is given and returned.
+
+    Attributes:
+        untested: Names of the rules that were tested on no pane so far -> why not.
+    """
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:
         self._rules = tuple(alert_rules)
+        self.untested = {rule.name: OF_NO_VERSION for rule in self._rules}
         drops = [rule for rule in self._rules if rule.drop]
         self._needed = frozenset(rule.criterion for rule in drops)
         before = max((rule.drop.baseline for rule in drops if rule.drop), default=0)
@@ -471,10 +477,15 @@ class AlertRaiser:
                 if state_before.conversations:
                     baseline.merge(state_before)
                     number += 1
-            alert = evaluate_rule(rule, window, baseline if number else None, known.number)
-            if isinstance(alert, Alert):
+            of_drop = baseline if number else None, known.number, "no window before can be compared with"
+            result = evaluate_rule(rule, window, *of_drop)
+            if isinstance(result, Alert):
                 raised = (*raised, rule.name)
-                alerts.append(alert)
+                alerts.append(result)
+            if isinstance(result, Alert) or not result:
+                self.untested.pop(rule.name, None)
+            elif result != OF_NO_VERSION and rule.name in self.untested:
+                self.untested[rule.name] = result
         state = window.state
         tallies = {key: replace(t, sketch=None) for key, t in state.tallies.items() if key[0] in self._needed}
         # Of a baseline count verdicts and some criteria, without quantiles.
@@ -537,8 +548,9 @@ def evaluate_rule(
     windows before that the rule's `drop` needs; `gap` says why there are none. `number` is the position of
     the window among all of its app version, from 1.
     """
-    if not glob_matches(rule.app_version, window.app_version):
-        return ""
+    # A window has none if its conversations are of another version since.
+    if not window.state.conversations or not glob_matches(rule.app_version, window.app_version):
+        return OF_NO_VERSION
     level: ScoreLevel = "conversation"
     tally = _level_tally(window.state, rule, level)
     # A rule without a level is about whole conversations if they have scores.

@@ -183,11 +183,8 @@ class Criterion(Settings, ABC):
     @cached_property
     def digest(self) -> str:
         """Digest of the name and the parameters, 8 hexadecimal digits."""
-        try:
-            fields = self.model_dump_json()
-        except ValueError:  # a field of an addition that has no JSON
-            fields = repr(self)
-        return blake2b(f"{self.name}\0{fields}".encode("utf-8", "replace"), digest_size=4).hexdigest()
+        fields = f"{self.name}\0{self.model_dump_json()}"
+        return blake2b(fields.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
     def _with(self, **fields: object) -> Self:
         copy = self.model_copy(update=fields)
@@ -231,7 +228,8 @@ class Criterion(Settings, ABC):
         if value is None:
             return score
         if not abs(value) <= LARGEST_VALUE:
-            score.value, score.outcome, score.reason = None, None, f"the value is {value}"
+            beyond = f", beyond {LARGEST_VALUE:g}" if isfinite(value) else ""
+            score.value, score.outcome, score.reason = None, None, f"the value is {value}{beyond}"
         elif threshold is not None and score.outcome is None:
             score.threshold = threshold if score.threshold is None else score.threshold
             score.outcome = "PASS" if self.reaches(score) else "FAIL"

@@ -11,6 +11,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
 from turnwise.transforms.effects.prose_values import PHONE, states_moment
+from turnwise.transforms.local_judge.named_values import SpelledText, mark_named_values
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text import values
@@ -131,6 +132,8 @@ _LONGEST_SEARCHED = 20_000
 _DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D")
 _LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
 _WORD_OF_TEXT = re.compile(r"\w+")
+_TO = re.compile(r"(?<=\d) ?(?:\b(?:to|bis|à|a)\b|[〜～~]) ?(?=\d)")
+_CODE = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]{4,64}|\d{9,64}")
 
 
 class SpokenText:
@@ -149,8 +152,9 @@ class SpokenText:
     def _spellings(self) -> list[str]:
         """The messages, and again those with numbers in words, in digits; but `one` is often no number."""
         marked = [_NUMBER_ONE.sub("#", text) for text in self._texts]
-        pairs = zip(map(values.with_digits, marked), marked, strict=True)
-        return [*self._texts, *(in_digits for in_digits, text in pairs if in_digits != text)]
+        in_digits = [other for text in marked if (other := values.with_digits(text)) != text]
+        texts = [*self._texts, *in_digits]
+        return [*texts, *(other for text in texts if (other := _TO.sub("-", text)) != text)]
 
     def contains(self, wanted: str) -> bool:
         """Returns whether a text was said.
@@ -158,13 +162,20 @@ class SpokenText:
         Words are compared without regard to letter case, bold type, kind of apostrophe and encoding of
         accents. They are whole words, but for endings as in `confirmed` for `confirm`, where there are spaces
         between words. Numbers, amounts, dates and times of day are compared by value, in digits or words,
-        identifiers as a whole (`1` is not in `21`). Negated numbers (`not 5`) and numbers of list entries do
-        not count.
+        units by any of their names, identifiers as a whole (`1` is not in `21`), long ones also in groups.
+        Negated numbers (`not 5`) and numbers of list entries do not count.
         """
         wanted = self._joined(wanted)
         in_digits = values.with_digits(_NUMBER_ONE.sub("#", wanted))
         spellings = [wanted, in_digits] if "#" not in in_digits else [wanted]
-        if any(map(self._contains, dict.fromkeys(spellings))):
+        joined = _TO.sub("-", spellings[-1])
+        if any(self._contains(text, self._spellings) for text in dict.fromkeys((*spellings, joined))):
+            return True
+        marked = mark_named_values(joined, {})  # `2.5 kilograms` as `2.5 kg`
+        if "zqunit" in marked and self._contains(marked, [mark_named_values(t, {}) for t in self._spellings]):
+            return True
+        code = re.sub("[ -]", "", wanted.removeprefix("#"))
+        if _CODE.fullmatch(code) and any(SpelledText(text).find(code) for text in self._texts):
             return True
         phones = (
             [n[0] for text in self._texts for n in PHONE.finditer(text)] if PHONE.fullmatch(wanted) else []
@@ -172,13 +183,13 @@ class SpokenText:
         is_phone = _NO_DIGIT.sub("", wanted) in (_NO_DIGIT.sub("", number) for number in phones)
         return is_phone or any(states_moment(text, wanted, self._language) for text in self._texts)
 
-    def _contains(self, wanted: str) -> bool:
+    def _contains(self, wanted: str, spellings: Sequence[str]) -> bool:
         read, language = values.read_passage, self._language
         passage = read(wanted, language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
             return _has_words(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
-            for text in self._spellings:
+            for text in spellings:
                 numbers = list(map(int, _LIST_NUMBER.findall(text)))
                 is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
                 stated = read(_LIST_NUMBER.sub("", text) if is_list else text, language)
@@ -188,7 +199,7 @@ class SpokenText:
         return any(
             _contains(read(text, language, with_words), read(wanted, language, with_words), self._is_english)
             for with_words in (True, False)
-            for text in self._spellings
+            for text in spellings
         )
 
     def nearest_sentence(self, wanted: str) -> str:

@@ -9,14 +9,15 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import Conversation, Ended, ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.rows import ConversationRow, Transcript, TranscriptTurn
+from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.traces.turns import STRANGER
-from turnwise.transforms.matching.sample import MISSING_TURN, broke_off, recorded_case
+from turnwise.transforms.matching.sample import MISSING_TURN, broke_off, recorded_case, silent_turns
 from turnwise.transforms.text.patterns import glob_matches
 
 _OF_ROWS = (
@@ -125,7 +126,7 @@ def transcript_conversation(row: ConversationRow) -> Conversation:
         )
         turns.append(made)
     named = {name: cast(JsonObject, row)[name] for name in _NAMED}
-    return Conversation(**named, tags=list(row["tags"]), turns=turns)
+    return Conversation(**named, tags=list(row["tags"]), turns=turns, ended=cast(Ended | None, row["ended"]))
 
 
 def recorded_turns(row: ConversationRow) -> list[TranscriptTurn]:
@@ -202,7 +203,8 @@ def distinct_names(candidates: Iterable[Candidate]) -> list[tuple[str, Candidate
 TO_APPROVE, FROM_FAILED = "to_approve", "from_failed"
 """Tags: nobody has looked at the case; its conversation failed."""
 TO_WRITE = "[to be written: the recorded answer failed]"
-"""Stands in place of an answer that failed, so that the case cannot pass before a person wrote it."""
+NO_ANSWER = "[to be written: the log holds no answer]"
+"""They stand in place of an answer, so that the case cannot pass before a person wrote it."""
 
 _OF_USERS = (STRANGER, MISSING_HISTORY)
 
@@ -211,10 +213,14 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
     """Returns the case that expects what a conversation holds, and what is to be decided -> number of turns.
 
     A turn for which a person stated expectations keeps those. An answer that failed is not expected: a text
-    stands in its place that no agent says, and its calls are not stated. Raises ValueError if the log holds
-    neither answers nor calls that are certain.
+    stands in its place that no agent says, and its calls are not stated. Nor is an answer that is due and not
+    in the log: the turn then states the recorded calls, if there are any. Where the agent says nothing in a
+    whole conversation, the log may be of calls alone. Raises ValueError if the log holds neither answers nor
+    calls that are certain.
     """
     case, notes = recorded_case(candidate.conversation), Counter[str]()
+    silent = () if candidate.verdict == "PASS" else [*silent_turns(candidate.conversation)]
+    has_words = any(turn.agent for turn in candidate.conversation.turns)
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
     for index, turn in enumerate(candidate.conversation.turns):
         expected, recorded = turn.expected, case.turns[index]
@@ -228,7 +234,12 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
         elif turn.turn_index in candidate.failed:
             notes["turns whose answer failed, to be written"] += 1
             stated = ExpectedTurn(response=TO_WRITE)
+        elif turn in silent and (has_words or not recorded.tool_calls):
+            notes["turns whose answer is not in the log, to be written"] += 1
+            stated = ExpectedTurn(response=NO_ANSWER, tool_calls=recorded.tool_calls or None)
         else:
+            if any(has_failed(response, response.name or "") for response in turn.tool_responses):
+                notes["turns with a call that failed, to be looked at"] += 1
             if recorded.tool_calls is None or (recorded.response is None and turn.unknown_words):
                 notes["turns of which the log may miss something, not stated"] += 1
             notes["turns that expect the recorded answer and calls"] += 1

@@ -23,6 +23,7 @@ from turnwise.transforms.decisions.comparison.sides import ComparedSide, Convers
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.matching.sample import NO_CASE
 from turnwise.transforms.review.problems import one_line
+from turnwise.transforms.scoring.redaction import NUMBERED_MARKER
 from turnwise.transforms.text.dates import time_seconds
 
 ReadRows = Callable[[str], Iterable[Any]]
@@ -236,6 +237,8 @@ def unnamed_case(row: ConversationRow) -> str | None:
     if is_named or not row["case_digest"] or not row["transcript"]:
         return None
     words = [turn["user"] for turn in recorded_turns(row)]
+    # Markers are numbered in each conversation, where what the agent calls counts as well.
+    words = [NUMBERED_MARKER.sub(r"<\1>", text) if text else text for text in words]
     digest = blake2b(msgspec.json.encode([row["case_digest"], words]), digest_size=6).hexdigest()
     return f"{one_line(next(filter(None, words), ''), _LONGEST_NAME)} ({digest})"
 

@@ -310,8 +310,9 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
 
 def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
     if is_structured(left, name) or is_structured(right, name):
-        are_codes = any(map(str.isdecimal, left)) and not _NOT_OF_AN_ID.search(left)
-        may_be_one_id = are_codes and left.casefold() == right.casefold()
+        ids = [side.removeprefix("#").casefold() for side in (left, right)]
+        are_codes = any(map(str.isdecimal, left)) and not _NOT_OF_AN_ID.search(ids[0])
+        may_be_one_id = are_codes and ids[0] == ids[1]
         likeness = compare_structured(left, right)
         is_open = likeness == "different" and may_be_one_id and not is_secret_or_pattern(name)
         return "unclear" if is_open else likeness

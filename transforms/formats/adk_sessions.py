@@ -234,6 +234,7 @@ def session_conversation(value: JsonValue) -> Conversation:
     """
     with fields.one_line_problems("not an ADK session"):
         session = adk.read_log(adk.AdkSession, value)
+    session.events = _in_order(session.events)
     events, left_out = _history(whole_events(_stated_once(session.events)))
     given = _invocation_groups(events)
     groups = [group for group in given if any(map(_holds_something, group))]
@@ -276,6 +277,18 @@ def session_conversation(value: JsonValue) -> Conversation:
     whole.start_time, whole.ended, whole.ended_detail = start_time, end.ended, end.detail
     whole.meta = {"app_name": session.app_name, **cases.turn_context(invocations)}
     return whole
+
+
+def _in_order(events: list[adk.AdkEvent]) -> list[adk.AdkEvent]:
+    """Returns events by their times, where a user's message has a later event before it."""
+    # Rows of a query may be in any order. In a live session the times of speech are those of its beginning.
+    times = [event.timestamp for event in events if event.timestamp is not None]
+    if len(times) < len(events) or any(e.input_transcription or e.output_transcription for e in events):
+        return events
+    spoken = (i for i, event in enumerate(events[1:], 1) if by_user(event) and _parts(event))
+    if not any(times[i] < times[i - 1] for i in spoken):
+        return events
+    return [events[i] for i in sorted(range(len(events)), key=times.__getitem__)]
 
 
 def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:

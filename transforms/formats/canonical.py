@@ -23,7 +23,7 @@ from turnwise.schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, json_value
 from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.fields import (
     LONGEST_NAME,
@@ -111,12 +111,13 @@ def read_conversation(data: bytes) -> Conversation:
 
 _SPELT = "a text spells what may be a call or a result, and is not read as one"
 _SPELT_CALL = re.compile(
-    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
+    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|(python_tag|call)\|>"
     r"|\[/?(AVAILABLE_TOOLS|TOOL_)|```tool_",
     re.IGNORECASE,
 )
 _SPELT_KEY = re.compile(
     r'"type"\s*:\s*"\w*(tool|function|mcp)\w*"'
+    r'|"name"\s*:\s*"[^"]*"\s*,\s*"parameters"\s*:'
     r'|"(tool_?(calls?|uses?|results?|responses?)|function_?(calls?|responses?)|arguments)"\s*:',
     re.IGNORECASE,
 )
@@ -286,7 +287,7 @@ def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
 
 
 def _repaired(data: bytes) -> Conversation:
-    value = from_json(data)
+    value = json_value(data)
     if not isinstance(value, dict):
         raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {type(value).__name__}")
     for key in ("turns", "expected", "tools", "tags", "labels", "state"):  # tables keep them as texts

@@ -172,8 +172,8 @@ def _add_trace(turn: canonical.Turn, message: ces.ConversationTurn) -> None:
         if asked is not None and answered is not None:
             elapsed = timestamp_nanos(answered) - timestamp_nanos(asked)
     turn.latency_ms = elapsed / _MS if elapsed is not None and elapsed >= 0 else None
-    if root is None:
-        return
+    if root is None or not root.child_spans:
+        return  # A root alone says nothing of models and tools, not that there were none.
     spans = [span for span in _descendants(root) if span.name in _SPAN_TYPES]
     resources = {call.name: call.resource for call in turn.tool_calls}
     for span in spans:

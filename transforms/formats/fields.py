@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.conversation import Conversation, Problem, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, key_twice
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, key_twice
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.registry import raised_at
 from turnwise.schemas.score import RAISED
@@ -288,11 +288,8 @@ def one_line_problems(what: str) -> Iterator[None]:
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         path = ".".join(map(str, problems[0]["loc"]))
-        message = problems[0]["msg"].removeprefix("Value error, ")
-        if problems[0]["type"] == "model_type":  # pydantic names a class, which nobody knows
-            message = "a JSON object is needed"
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise ValueError(f"{what}: {path}{': ' if path else ''}{message}{more}") from None
+        raise ValueError(f"{what}: {path}{': ' if path else ''}{fault_text(problems[0])}{more}") from None
 
 
 _PYTHONS_OWN = re.compile(

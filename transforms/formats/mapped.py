@@ -22,6 +22,7 @@ from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
+from turnwise.transforms.text.cleaning import without_thoughts
 
 FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
@@ -232,6 +233,8 @@ def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conve
             answers = given["tool_responses"]
             given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
         made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
+        made.agent = made.agent and without_thoughts(made.agent)
+        made.agent_messages = list(map(without_thoughts, made.agent_messages))
         endings.add_own_results(made, agents, users, unread)
         turns.append(unread.add_to(made))
     check_calls(turns)

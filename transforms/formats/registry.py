@@ -373,6 +373,10 @@ NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 SHARE_GPT = "ShareGPT's messages of from and value"
 _OTEL = "an incomplete OpenTelemetry span"
 OF_BRAINTRUST = frozenset(("span_id", "root_span_id"))
+_OF_BATCHES = (
+    *({"custom_id", key} for key in ("body", "params", "response", "result")),
+    {"recordId", "modelInput"},
+)
 _SPAN_KEYS = (
     *((OF_BRAINTRUST, "a span of Braintrust"), ({"op_name", "trace_id", "started_at"}, "a call of Weave")),
     *(({"trace_id", "span_id"}, _OTEL), ({"traceId", "spanId"}, _OTEL), ({"context", "span_kind"}, _OTEL)),
@@ -391,6 +395,8 @@ def foreign_format(record: JsonValue) -> str | None:
         return "an OpenTelemetry export of metrics"
     if "spans" in record:
         return "an incomplete export of spans"
+    if "messages" not in record and any(keys <= record.keys() for keys in _OF_BATCHES):
+        return "a line of a batch (join each request with its result, as request and response)"
     lines = record.get("conversations")
     if isinstance(lines, list) and any(isinstance(m, dict) and {"from", "value"} <= m.keys() for m in lines):
         return SHARE_GPT

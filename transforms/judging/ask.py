@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.config import Cascade, JudgeConfig, Panel
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, fault_text
 from turnwise.schemas.score import JudgeUse
 from turnwise.transforms.judging.backends.base import Fault, one_line
 
@@ -411,4 +411,4 @@ def read_reply(text: str, reply_model: type[R]) -> R | Fault:
     if first["type"] == "json_invalid":
         return Fault("json", "the reply is broken JSON")
     path = ".".join(str(part) for part in first["loc"]) or "the whole"
-    return Fault("schema", one_line(f"the reply is outside the schema: {path}: {first['msg']}"))
+    return Fault("schema", one_line(f"the reply is outside the schema: {path}: {fault_text(first)}"))

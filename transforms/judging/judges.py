@@ -1,5 +1,6 @@
 """The registry of judges, those without a model, what judges of an API share, and which one has a model."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,8 +15,8 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 from turnwise.schemas.config import ConfigError, JudgeConfig, generation_settings
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.registry import Registry, hook_errors
+from turnwise.schemas.jsonio import JsonObject, short_repr
+from turnwise.schemas.registry import Registry, error_text, hook_errors, raised_at
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, NotAsked, Question, R
 from turnwise.transforms.judging.backends import base
 from turnwise.transforms.judging.limits import JudgeUsage
@@ -349,8 +350,30 @@ class Connections:
         self._backends = {run_judge.name: self._connected(run_judge)}
 
     async def generate(self, request: base.Request, count: int) -> list[base.RawReply]:
-        """Makes one call; see Backend; raises AuthenticationError if a judge cannot be connected."""
-        return await self.backend(request.template.judge).generate(request, count)
+        """Makes one call; see Backend; raises AuthenticationError if a judge cannot be connected.
+
+        Where the backend of a plugin raises, hangs or returns something else, the replies say so.
+        """
+        backend, limit_s = self.backend(request.template.judge), self._config.timeout_s
+        module = type(backend).__module__
+        if module.startswith("turnwise.transforms."):
+            return await backend.generate(request, count)
+        text, limit = f"judge {request.template.judge}: generate", asyncio.timeout(limit_s)
+        try:
+            async with limit:
+                replies = await backend.generate(request, count)
+            if isinstance(replies, list) and [*map(_is_reply, replies)] == [True] * count:
+                return replies
+            why = f"returned {short_repr(replies)}; needed: {count} RawReply in a list, with text or fault"
+            fault = base.Fault("other", f"{text} {why}")
+        except (base.AuthenticationError, base.OneCandidateError):
+            raise
+        except Exception as error:
+            why = f"{error_text(error)}{raised_at(error, [module])}"
+            fault = base.Fault("other", base.one_line(f"{text}: {why}"))
+            if limit.expired():
+                fault = base.Fault("timeout", f"no answer within {limit_s:g} s")
+        return [base.RawReply(None, fault, request.template.name)] * count
 
     def backend(self, judge: str) -> base.Backend:
         """Returns the backend of a judge; raises AuthenticationError if it cannot be connected."""
@@ -375,6 +398,13 @@ class Connections:
         if fault:
             raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
         return backend
+
+
+def _is_reply(reply: object) -> bool:
+    """Returns whether it is a reply with either a text or a fault."""
+    if not isinstance(reply, base.RawReply):
+        return False
+    return isinstance(reply.text, str) if reply.fault is None else reply.text is None
 
 
 class JudgeProgress(Struct):

@@ -140,6 +140,11 @@ class _Piece:
         return self.is_negated or is_empty or says_absence(self.text.replace("_", " "))
 
     @cached_property
+    def measures(self) -> set[int]:
+        """Kinds of the measures that it names."""
+        return named_values.kinds_of_measures(self.text)
+
+    @cached_property
     def derived(self) -> DerivedNumbers:
         """What may follow from it."""
         stated = {float(key[1:]) for key in self.keys if PLAIN_NUMBER.fullmatch(key)}

@@ -44,6 +44,7 @@ from turnwise.transforms.local_judge.evidence import (
     alike,
     denying_flag,
     denying_status,
+    keys_of,
     shown_language,
 )
 from turnwise.transforms.local_judge.meanings import LIGHT, words
@@ -70,6 +71,7 @@ IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer
 ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
 OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
 FOLLOWING = f"{_UNSURE}a number may follow from the evidence, which does not state it"
+NO_MEASURE = f"{_UNSURE}the evidence measures nothing of the kind that the answer states"
 FAILED = f"{_UNSURE}only a call that failed holds what the answer says"
 """Why words alone do not refute an answer."""
 
@@ -207,6 +209,8 @@ def _verdict(
             sentence, texts, known.keys, mentioned.keys, computed | following
         )
         unsure = absence or (None if still_missing else FOLLOWING)
+        if not unsure and (known.holds_records or not known.keys):
+            unsure = None if _may_differ(claim, still_missing, known, best) else NO_MEASURE
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not unsure, unsure=unsure)
     if best and (most := overstated(claim.text, best.span)):
         reason = f"The evidence says “{most}” of several."
@@ -229,6 +233,33 @@ def _verdict(
     reason = f"No evidence says {quoted_names(unknown)}." if unknown else together
     unsure = None if is_contrary else absence or _why_incomparable(claim, known)
     return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=unsure)
+
+
+def _may_differ(claim: Claim, missing: Sequence[str], known: Evidence, best: EvidencePassage | None) -> bool:
+    """Returns whether evidence may state another value of a missing number; any may but for measures.
+
+    A measure of a kind that it lacks may be of a policy that is not recorded, as `within 24 hours`.
+    """
+    kinds = named_values.measures_of(claim.text)
+    stated = {kinds.get(number) for number in missing}
+    if None in stated or any(not stated.isdisjoint(piece.measures) for piece in known.pieces):
+        return True
+    is_about = best and best.weight >= _ABOUT * fsum(claim.content.values())
+    if best and is_about and named_values.TIME in stated and len(_CLOCK.findall(best.span.context)) > 1:
+        return True  # a length between two times
+    # A number without a unit that has a name of the claim, as `{"delay": 40}`.
+    for name, values in chain.from_iterable(piece.flags.items() for piece in known.pieces):
+        content = {key for word in words(name) if word.is_content for key in word.keys}
+        if content and content <= claim.content.keys():
+            numbers = {key for value in filter(_BARE.fullmatch, values) for key in keys_of(words(value))}
+            if numbers and numbers.isdisjoint(claim.content):
+                return True
+    return False
+
+
+_ABOUT = 0.3
+_BARE = re.compile(r'\\?"?\d{1,15}(?:\.\d{1,9})?[A-Z]?\\?"?')
+_CLOCK = re.compile(r"\b\d\d?:\d\d\b")
 
 
 def _why_incomparable(claim: Claim, known: Evidence) -> str | None:

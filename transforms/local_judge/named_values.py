@@ -22,25 +22,38 @@ _CURRENCIES = {
     for code, names in {**CURRENCY_NAMES, "chf": "franc francs franken"}.items()
 }
 _CODES = {f"zqunit{number:02}": code for number, code in enumerate(_CURRENCIES)}
-# One unit a line, or between bars.
+# One kind of measure a paragraph, its units between bars, and at its end words for what is measured.
 _UNITS = f"""{" ".join(SHARES)} % ％
+
     s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초
-    min mins minute minutes minuten minuto minutos 分間 분간
-    h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간
-    day days tag tage tagen jour jours día días 日間 일간
-    week weeks woche wochen semaine semaines semana semanas 週間 주간
-    month months monat monate monaten mois mes meses か月 ヶ月 개월
-    year years jahr jahre jahren ans année années año años 年間 년간
+    | min mins minute minutes minuten minuto minutos 分間 분간
+    | h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간
+    | day days tag tage tagen jour jours día días 日間 일간
+    | week weeks woche wochen semaine semaines semana semanas 週間 주간
+    | month months monat monate monaten mois mes meses か月 ヶ月 개월
+    | year years jahr jahre jahren ans année années año años 年間 년간
+    | night nights nacht nächte nächten nuit nuits noche noches | duration dauer durée duración
+
     kg kilo kilos kilogram kilograms kilogramm キロ 킬로 | g gram grams gramm グラム 그램
-    mg milligram milligrams milligramm | ton tons tonne tonnes tonnen トン 톤 | kb kilobyte kilobytes
-    mb megabyte megabytes | gb gigabyte gigabytes | tb terabyte terabytes
+    | mg milligram milligrams milligramm | ton tons tonne tonnes tonnen トン 톤
+    | µg μg mcg microgram micrograms mikrogramm | oz ounce ounces | weight gewicht
+
+    kb kilobyte kilobytes | mb megabyte megabytes | gb gigabyte gigabytes | tb terabyte terabytes
+
     km kilometer kilometers kilometre kilometres kilometern | mile miles meile meilen マイル 마일
-    km/h kmh kph | mph | m/s | m meter meters metre metres metern メートル 미터
-    cm centimeter centimeters centimetre centimetres zentimeter
-    mm millimeter millimeters millimetre millimetres | ft foot feet | inch inches zoll インチ 인치
+    | m meter meters metre metres metern メートル 미터
+    | cm centimeter centimeters centimetre centimetres zentimeter
+    | mm millimeter millimeters millimetre millimetres | ft foot feet | inch inches zoll インチ 인치
+    | distance
+
+    km/h kmh kph | mph | m/s
+
     liter liters litre litres litern リットル 리터 | ml milliliter milliliters millilitre millilitres
-    µg μg mcg microgram micrograms mikrogramm | oz ounce ounces
-    night nights nacht nächte nächten nuit nuits noche noches | celsius °c ℃ | fahrenheit °f ℉"""
+
+    celsius °c ℃ | fahrenheit °f ℉"""
+_KIND_OF = {name: kind for kind, row in enumerate(_UNITS.split("\n\n")) for name in row.split()}
+_SHARE, TIME = _KIND_OF["%"], _KIND_OF["h"]
+"""Kind of measures of time."""
 _HALVES = ("am a.m 午前 上午 오전", "pm p.m 午後 下午 오후")
 
 
@@ -58,7 +71,7 @@ _WORDS = {
 _DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
 _OF_NUMBERS = {
     name: NamedValue(kind, number)
-    for kind, rows in (("unit", (*_CURRENCIES.values(), *re.split(r"[|\n]", _UNITS))), ("half", _HALVES))
+    for kind, rows in (("unit", (*_CURRENCIES.values(), *re.split(r"\||\n\n", _UNITS))), ("half", _HALVES))
     for number, row in enumerate(rows)
     for name in row.split()
 }
@@ -92,12 +105,41 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
 
 
 def measured(text: str) -> tuple[bool, bool]:
-    """Returns whether a text has a unit other than a currency, and whether it has a percentage."""
+    """Returns whether a text has a unit of which other systems have another, and whether it has a share."""
     names = dict[str, str]()
     mark_named_values(text, names)
-    units = {token for token in names if token.startswith("zqunit") and token not in _CODES}
-    share = f"zqunit{_OF_NUMBERS['%'].number:02}"
-    return bool(units - {share}), share in units
+    kinds = {_KIND_OF[name] for token, name in names.items() if name in _KIND_OF}
+    return bool(kinds - {_SHARE, TIME}), _SHARE in kinds
+
+
+_LONG_UNIT = "|".join(name for name in _LONGEST_FIRST if len(name) > 3 and name.isalpha())
+_MEASURE = re.compile(
+    rf"(?i)(?<![A-Za-z\d_.,:/-])(?:(\d[\d.,]{{0,9}})\s?(?:[–~〜-]|(?:to|bis|à|a)\b)\s?)?(\d[\d.,]{{0,9}})[\s-]?"
+    rf"(?:({_UNIT})|(営業日|영업일)|[^\W\d_]{{2,14}}[\s-]?({_LONG_UNIT})(?![A-Za-zÀ-ÿ]))"
+)
+_STANDARD, _STANDARDS = re.compile(r"(?<![\w.,:-])(\d)[A-Z](?![\w-])"), -1
+_NAME_OF_UNIT = re.compile(
+    rf"(?i)(?<![A-Za-zÀ-ÿ])(?:(?<=[\d_])|(?<=\d[\s-])|(?=[^\W\d_]{{3}})|(?=\W))({_UNIT})"
+)
+
+
+def measures_of(text: str) -> dict[str, int]:
+    """Returns the numbers of a text that have a unit, with its kind: both of `5 to 7 business days`.
+
+    Amounts of money and shares, which may be of anything, are none. Standards such as `5G` are a kind of
+    their own, of which no unit tells whether a text has it.
+    """
+    kinds = dict.fromkeys(_STANDARD.findall(text), _STANDARDS)
+    for first, last, unit, days, other_unit in _MEASURE.findall(text):
+        kind = TIME if days else _KIND_OF.get((unit or other_unit).lower(), _SHARE)
+        kinds = {number: kind for number in (first, last) if number and kind != _SHARE} | kinds
+    return kinds
+
+
+def kinds_of_measures(text: str) -> set[int]:
+    """Returns the kinds of measures that a text names, in its words or in keys such as `duration_minutes`."""
+    names = _NAME_OF_UNIT.findall(re.sub("(?<=[a-z])(?=[A-Z])", " ", text))
+    return {_KIND_OF.get(name.lower(), _SHARE) for name in names}
 
 
 def are_other(value: str, other: str) -> bool:

@@ -367,29 +367,33 @@ def played_case(case: EvalCase) -> Conversation:
 def unanswered_turn(sample: Sample) -> str | None:
     """Returns why the log of a conversation may stop too early or lack words: a turn has no answer.
 
-    None: all have one, or none is due. None is due where the log rates the whole conversation
-    (`labels.reward`) or, of the last turn, says how it ended; where nobody asked anything, unless the turn is
-    the last one; and where the case states what it expects of that turn, and no words.
+    None: all have one, or none is due, as where the case states what it expects of that turn, and no words.
     """
-    conversation = sample.conversation
-    if conversation.labels.get("reward") is not None:
-        return None
-    turns = conversation.turns
-    for index, turn in enumerate(turns):
-        is_last = index == len(turns) - 1
-        is_due = not (conversation.ended or conversation.ended_detail) if is_last else _is_asked(turn)
-        if not is_due or not _is_silent(turn):
-            continue
+    for turn in silent_turns(sample.conversation):
         expected = next((pair.expected for pair in sample.pairs if pair.actual is turn), None)
         if expected is not None and not (turn.expected is None and expected == _NOTHING):
             words = expected.response or expected.intermediate_responses or expected.rubrics
             if not words and not any(e.kind == "agent_response" for e in expected.expectations):
                 continue
-        if is_last:
+        if turn is sample.conversation.turns[-1]:
             why = "the last turn has no answer, and the log does not say how the conversation ended"
             return f"{turn_name(turn.turn_index)}: {why}"
         return f"{turn_name(turn.turn_index)}: the turn has no answer: words may be missing in the log"
     return None
+
+
+def silent_turns(conversation: Conversation) -> Iterator[Turn]:
+    """Yields the turns without an answer, where one is due.
+
+    None is due where the log rates the whole conversation (`labels.reward`) or, of the last turn, says how it
+    ended; and where nobody asked anything, unless the turn is the last one.
+    """
+    turns = conversation.turns
+    for turn in turns if conversation.labels.get("reward") is None else ():
+        is_ended = conversation.ended or conversation.ended_detail
+        is_due = not is_ended if turn is turns[-1] else _is_asked(turn)
+        if is_due and _is_silent(turn):
+            yield turn
 
 
 def _is_asked(turn: ExpectedTurn | Turn) -> bool:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from turnwise.schemas.config import STATUS, AlertRule, ConfigError, EvalConfig, TokenPrices, snake_case
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, unique_pairs
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, short_repr, unique_pairs
+from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.criteria import base
 from turnwise.transforms.judging.batches import BATCH_JOB
 from turnwise.transforms.judging.judges import find_judge
@@ -64,6 +66,8 @@ def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
     bounds = [bound for bound in (rule.below, rule.above) if bound is not None]
     if rule.measure == "mean" and scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
         return f"below, above: a mean of {criterion} lies between {scale[0]:g} and {scale[1]:g}"
+    if is_verdict and rule.measure == "count" and rule.below is not None and rule.below <= 1:
+        return "below: a window without a conversation is not tested, and every other one counts 1 or more"
     is_timed = not is_verdict and base.CRITERIA[criterion].unit in base.QUANTILE_UNITS
     if rule.measure in ("p50", "p90", "p99") and not is_timed:
         return f"measure: {rule.measure} is of latencies and costs only, and {criterion} is none"
@@ -105,16 +109,22 @@ def build_criteria(config: EvalConfig) -> tuple[base.Criterion, ...]:
                 raise ConfigError(f"{where}: `{key}` stands beside `criteria`, for all of them")
             if key in kind.model_fields:
                 fields[key] = shared
-        try:
-            criteria.append(kind.model_validate(fields))
-        except ValidationError as error:
-            raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+        with hook_errors(f"config: criteria.{name}", modules=[kind.__module__]):
+            try:
+                criteria.append(kind.model_validate(fields))
+                criteria[-1].model_dump_json()
+            except ValidationError as error:
+                raise ConfigError(f"config: criteria.{name}: {_first_problem(error, kind)}") from None
+            except PydanticSerializationError as error:
+                step = "write ClassVar in the annotation of a field that is no setting"
+                raise ConfigError(f"config: criteria.{name}: {error}; {step}") from None
     return tuple(criteria)
 
 
 def _threshold(name: str, value: JsonValue) -> JsonObject:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"config: criteria.{name}: {value!r} is neither a threshold nor an object")
+        shown = "null" if value is None else short_repr(value)
+        raise ConfigError(f"config: criteria.{name}: {shown} is neither a threshold nor an object")
     return {"threshold": value}
 
 
@@ -147,10 +157,7 @@ def _first_problem(error: ValidationError, model: type[BaseModel]) -> str:
                 break
         known = [*choices[0].model_fields] if choices else []
         return f"{path}: unknown field{did_you_mean(str(first['loc'][-1]), known)}"
-    message = str(first["msg"]).removeprefix("Value error, ")
-    if first["type"] in ("model_type", "dict_type", "model_attributes_type"):
-        message = f"a JSON object is needed, not {type(first['input']).__name__}"
-    return f"{path}: {message}" if path else message
+    return f"{path}: {fault_text(first)}" if path else fault_text(first)
 
 
 def _classes(annotation: Any) -> list[type]:

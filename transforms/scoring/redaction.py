@@ -43,8 +43,13 @@ _CUED = ("SECRET", "NATIONAL_ID")
 _BEFORE_SECRET = re.compile(r"(?i)^(?:(?:bearer|basic|token|digest|api-?key) |[^\s:/]{0,64}:)")
 _WITHIN = re.compile("[A-Za-z0-9]{2}")
 _CUT = re.compile(r"\.\.\.|…|\[")
-_PHONE_KEY = r"(?i)phone|mobile|\bfax|whats_?app|\btel\b|telef|handy|msisdn"
+_PHONE_KEY = (
+    r"(?i)phone|mobile|\bfax|whats_?app|(?:^|[_-])tel(?:$|[_-])|t[ée]l[ée]f|handy|msisdn|contact_?(?:number|no)\b|\bcell$"
+    r"|m[óo]vil|celular|cellulare|telem[óo]vel|rufnummer|電話|电话|携帯|手机|手機|전화|휴대폰|핸드폰|телефон|мобил"
+)
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
+_PAIR = r'"([^"\\]{1,60})\\*"\s*:\s*(?:"((?:[^"\\]|\\.)*)|\\+"([^"\\]*)|([^\s",{}\[\]\\]+))'
+"""A key and its value, of JSON within a text, or of a record that breaks off."""
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _SHORTEST, _SHORT = 6, 60
 _SHORTEST_SECRET = 2
@@ -70,7 +75,7 @@ _ID_COLUMNS = {
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 _OF_VERSION = re.compile(r"[\d._-]+")
 """How versions are written, `1.2.3.4` and `2024-11-29` among them."""
-_NUMBERED = re.compile(r"<([A-Z][A-Z0-9_]*)_\d{1,9}>")
+NUMBERED_MARKER = re.compile(r"<([A-Z][A-Z0-9_]*)_\d{1,9}>")
 
 _AS_WRITTEN = ("",)
 """The path of what has no canonical form: a raw record, or JSON in a text."""
@@ -161,7 +166,7 @@ class Redactor:
         if not is_word and not (isinstance(value, int) and not isinstance(value, bool) and value > 99):
             return None
         if "secret" in self._config.kinds and personal.is_secret_key(key):
-            return "secret"
+            return None if personal.is_no_secret(str(value)) else "secret"
         kind = personal.kind_of_key(key)
         return kind if kind in self._config.kinds and any(map(str.isdigit, str(value))) else None
 
@@ -370,6 +375,10 @@ class Redactor:
                 if match[0].isdigit() and _SHARE.search(text[max(match.start() - 20, 0) : match.start()]):
                     continue
                 findings.append(personal.Finding(match.start(), match.end(), name, match[0]))
+        for match in compiled(_PAIR).finditer(readable) if '"' in text and ":" in text else ():
+            start, end = match.span(match.lastindex)
+            if kind := self._kind_of(match[1], text[start:end]):
+                findings.append(personal.Finding(start, end, kind.upper(), text[start:end]))
         # The detectors are asked once, whatever is learnt later.
         options = (plain, cue, self._config.kinds, self._config.regions, hint)
         if len(plain) > _SHORT and options not in self._findings:
@@ -522,7 +531,7 @@ def _lasting_marker(kind: str, key: str) -> str:
 
 def _lasting(marker: str, raw: str) -> str:
     """Returns the marker that a value has in ids, in place of that of a conversation."""
-    numbered = _NUMBERED.fullmatch(marker)
+    numbered = NUMBERED_MARKER.fullmatch(marker)
     return _lasting_marker(numbered[1], raw) if numbered else marker
 
 

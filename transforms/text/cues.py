@@ -52,8 +52,9 @@ IDENTITY = (
 PASSWORD = (
     r"pass(?:w[oö]r[dt]|wd|phrase|code)s?|pwd|kennw[oö]rt|geheimzahl|mots?[ _]de[ _]passe|\bmdp\b"
     r"|contrase[ñn]a|\b(?:mi|tu|su|la|una|nueva) clave\b|palavra[- ]passe|parola|parol\b|şifre\w*|senha"
-    r"|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpins?\b|\botps?\b|\btan\b(?:-?code)?"
-    r"|one[- ]time[ -](?:code|pin)|(?:verification|security|sms|login)[ -]code"
+    r"|wachtwoord|has[łl]o\b|l[öo]senord|пароль|\bcv[vc]2?\b|\bpins?\b|\botps?\b|\bm?tan\b(?:-?code)?"
+    r"|one[ _-]?time[ _-]?(?:code|pin)"
+    r"|(?:verification|security|sms|login|access|auth(?:entication)?|\b[2m]fa|two[ _-]?factor)[ _-]?code"
     r"|(?:sicherheits|best[äa]tigungs)code"
     r"|c[óo]digo de (?:verificaci[óo]n|seguridad|verifica[çc][ãa]o|seguran[çc]a)|code de (?:v[ée]rification"
     r"|s[ée]curit[ée])|codice di (?:verifica|sicurezza)|verificatiecode|beveiligingscode|kod (?:weryfikacyjny"
@@ -82,8 +83,8 @@ PHRASE = (
 """What says that the words after it are those of a wallet."""
 KIND_KEY = (
     "iban|ssn|sin|nino|dni|nie|nif|cpf|curp|pesel|bsn|aadhaar|(?:credit_?)?card_?(?:number|no)|"
-    "(?:national|tax|personal|identity)_?(?:id|number)(?:_?(?:number|no))?|passport(?:_?(?:number|no|"
-    "id))?|codice_?fiscale|social_?security(?:_?(?:number|no))?"
+    "(?:national|tax|personal|identity|steuer|nhs)_?(?:id|nu(?:mb|mm)er)(?:_?(?:number|no))?|codice_?fiscale|"
+    "(?:passport|id_?card|driv(?:er|ing)s?_?licen[cs]e|social_?security)(?:_?(?:number|no|id))?"
 )
 IN_QUERY = (
     r"(?:access_?|id_?|refresh_?|auth_?|csrf_?|sas_?)?token|sig|signature|x-(?:amz|goog)-(?:signature|"
@@ -106,28 +107,29 @@ AGAIN = (
     "wcześniej|teraz)(?: (?:with|mit|con|avec|com|met|that|it was))?"
 )
 """Words between a secret and the next one: `hunter2, before that hunter1`."""
-STATUS = word_set("""abgelaufen abgelehnt ausstehend benötigt bloccata blocked bloqueada bloqueado bloquée
-    błędna błędne błędny caducada denied desconhecida disabled enabled erforderlich errada errado errata
-    errato erronea erronée expirada expirado expired expiré expirée failed forbidden forgotten geblokkeerd
-    gebloqueerd geweigerd geändert granted inativa incorrect incorreta incorreto invalid invalida invalido
-    inválida inválido missing modificata modifiée nieaktywne niepoprawne nieprawidłowa nieprawidłowe
-    nieprawidłowy nieważne obbligatoria obbligatorio obligatoire obligatoria obrigatória obrigatório onbekend
-    ongeldig onjuist optional pending perdida perdue redefinida refused rejected requerida requerido required
-    richiesta richiesto sbagliata sbagliato scaduta scaduto ungültig unset vencida vencido vereist verlopen
-    verplicht wygasł wygasła wygasło wymagane wymagany zablokowane zmienione""")
+STATUS = word_set("""abgelaufen abgelehnt accepted active approved ausstehend available benötigt bloccata
+    blocked bloqueada bloqueado bloquée błędna błędne błędny caducada changed confirmed declined denied
+    desconhecida disabled enabled erforderlich errada errado errata errato erronea erronée expirada expirado
+    expired expiré expirée failed forbidden forgotten found geblokkeerd gebloqueerd geweigerd geändert
+    granted inactive inativa incorrect incorreta incorreto invalid invalida invalido inválida inválido
+    missing modificata modifiée nieaktywne niepoprawne nieprawidłowa nieprawidłowe nieprawidłowy nieważne no
+    obbligatoria obbligatorio obligatoire obligatoria obrigatória obrigatório ok okay onbekend ongeldig
+    onjuist optional pending perdida perdue provided redefinida refused rejected requerida requerido required
+    reset richiesta richiesto sbagliata sbagliato scaduta scaduto sent set stored unavailable ungültig
+    unknown unset unsupported valid vencida vencido vereist verified verlopen verplicht wygasł wygasła
+    wygasło wymagane wymagany yes zablokowane zmienione""")
 """Words that say of a secret how it is, also after a colon: `password: required`."""
-ORDINARY = STATUS | word_set("""confirmed okay present provided puste pusty segura sicura sûre trop troppo
-    vacía vacío vazia versehentlich vide vuota wachtend weg yes a aber active again also an and are as at auch
-    available bad be because been but by can case changed correct correcta correcto das de dein dem den der
-    des did die different do does du ein eine el empty est et falsch fausse faux fine for from gesperrt good
-    gültig had has have he her here his how i if ihr in inactive incorrecta incorrecte incorrecto instead
-    invalide is ist it its jetzt just kein keine la las le leer les long longer los lost ma mais may me mein
-    mes mi mon must my never new nicht no noch non not now nur o oder of ok old on only or ou oublié our out
-    para pas pero please plus pour que requis reset richtig right safe same secret secure sensitive sent set
-    she short should sicher since sind so sont still stored strong su temporary that the their them then there
-    they this to too try tu un una unavailable unbekannt und une unknown unsupported us valid vergessen very
-    válida válido war was we weak were what when which while who why will wird with working would wrong y you
-    your zu zum zur""")
+ORDINARY = STATUS | word_set("""present puste pusty segura sicura sûre trop troppo vacía vacío vazia
+    versehentlich vide vuota wachtend weg a aber again also an and are as at auch bad be because been but by
+    can case correct correcta correcto das de dein dem den der des did die different do does du ein eine el
+    empty est et falsch fausse faux fine for from gesperrt good gültig had has have he her here his how i if
+    ihr in incorrecta incorrecte incorrecto instead invalide is ist it its jetzt just kein keine la las le
+    leer les long longer los lost ma mais may me mein mes mi mon must my never new nicht noch non not now nur
+    o oder of old on only or ou oublié our out para pas pero please plus pour que requis richtig right safe
+    same secret secure sensitive she short should sicher since sind so sont still strong su temporary that
+    the their them then there they this to too try tu un una unbekannt und une us vergessen very válida
+    válido war was we weak were what when which while who why will wird with working would wrong y you your
+    zu zum zur""")
 """Words that follow a word for a secret and say something about it."""
 NO_PHRASE = word_set("""the and not for are was but has been from your und der die das nicht ist los las que
     para pero les des est pas pour che non per sono uma não com het een van nie jest""")

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
+from turnwise.transforms.text.patterns import compiled, encodable
 
 
 def by_place(*lists: str) -> dict[str, int]:
@@ -62,7 +63,7 @@ TIMES = [
         rf"(?P<half>{HALVES})?"
         r"\s?(?<![\d:.])(?P<h>\d{1,2}):(?P<n>\d\d)(?::00)?(?![:\d])"
         r"(?:\s?(?P<half2>[ap])\.?m\b\.?)?(?:\s?uhr\b)?",
-        r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<half>[ap])\.?m\b\.?",
+        r"(?<![\d:.])(?P<h>\d{1,2})(?:\.(?P<n>\d\d))?\s?(?P<half>[ap])\.?m\b\.?",
         r"(?<![\d:.])(?P<h>\d{1,2})(?:\.(?P<n>\d\d))?\s?uhr\b(?:\s?(?P<n2>\d\d)\b)?",
         r"(?<![\d:.])(?P<h>\d{1,2})\s?h(?:\s?(?P<n>\d\d))?\b",
     )
@@ -186,6 +187,18 @@ _HOURS = by_place(
     "- - due tre quattro cinque sei sette otto nove dieci undici dodici",
     "- uma duas três quatro cinco seis sete oito nove dez onze doze",
 )
+_MINUTES = _HOURS | {
+    word: 5 * fives
+    for word, fives in by_place(
+        "- five ten fifteen twenty twenty-five",
+        "- fünf zehn fünfzehn zwanzig fünfundzwanzig",
+        "- cinq dix quinze vingt vingt-cinq trente trente-cinq quarante quarante-cinq cinquante",
+        "- cinco diez quince veinte veinticinco",
+        "- cinque dieci quindici venti venticinque",
+        "- cinco dez quinze vinte",
+    ).items()
+}
+_MINUTE = rf"(?:{'|'.join(sorted(_MINUTES, key=len, reverse=True))})"
 _PART = (
     r"in the (?:early |late )?(?:morning|afternoon|evening)|at night|in der (?:früh|nacht)"
     r"|(?:morgen|vormittag|nachmittag|abend|nacht)s|am (?:vormittag|nachmittag|abend)"
@@ -203,17 +216,24 @@ _SPOKEN_TIME = re.compile(
     r"|vormittag|nachmittag|abend|matin|soir),? )?"
     r"(?:at|by|from|until|till|before|after|um|ab|bis|gegen|vor|nach|à|vers|dès"
     r"|avant|après|jusqu['’]à|las?|dalle|alle|le|às) )?(?P<time>"
-    r"(?:(?P<past>half|quarter|viertel)[ -](?:past|after|nach) |(?P<to>quarter to|viertel vor|halb"
-    r"|(?:quinze|um quarto) para as) )?"
+    rf"(?:(?P<past>half|quarter|viertel|{_MINUTE})[ -](?:past|after|nach) |(?P<to>(?:quarter|{_MINUTE}) to"
+    rf"|(?:viertel|{_MINUTE}) vor|(?:drei)?viertel|(?:um quarto|{_MINUTE}) para as) )?(?P<halb>halb )?"
     rf"(?P<hour>\d\d?|{'|'.join(_HOURS)})(?:[:.h](?P<n>[0-5]\d))?(?!(?!h\b)[\w%]|[.,:/-]\d|\s?[ap]\.?m\b)"
     r"(?P<mark>\s?(?:h|o['’]?clock|uhr|heures?|horas?|ore)\b)?"
-    r"(?:(?P<more> (?:et|y|e) (?:(?P<half>demie?|media|mezz[ao]|meia)|quart|cuarto|un quarto))\b"
-    r"|(?P<less> (?:moins le quart|menos cuarto|meno un quarto))\b)?"
+    r"(?:(?P<more> (?:et|y|e) (?:(?P<half>demie?|media|mezz[ao]|meia)|quart|cuarto|un quarto"
+    rf"|(?P<add>{_MINUTE})))\b"
+    rf"|(?<=\bheures)(?P<more2> (?P<add2>{_MINUTE}|[0-5]\d))\b(?! min)"
+    r"|(?P<less> (?:moins le quart|menos cuarto|meno un quarto"
+    rf"|(?:moins|menos|meno) (?P<take>{_MINUTE})))\b)?"
     rf"(?:,? (?P<part>{_PART})(?!\w))?)(?P<today>,? (?:{_PART_OF_TODAY})(?!\w))?"
 )
 _SIGNS_OF_TIMES = by_place(
     "half quart halb viertel clock para demi media cuarto mezz meia morn noon evening night mittag abend",
     "nacht früh matin mattin soir après nuit mañana madrugada tarde noche pomeriggio sera notte manhã noite",
+)
+_COUNTED_MINUTES = (
+    rf"\b(?:{_MINUTE}[ -](?:past|after|to|nach|vor) |(?:y|e|menos|moins|meno) {_MINUTE}\b"
+    rf"|heures (?:[0-5]\d|{_MINUTE})\b)"
 )
 _NIGHT = re.compile(r"(?i)night|nacht|nuit|noche|nott|noite")
 _MORNING = re.compile(r"(?i)morn|morgens|vormittag|früh|mat+in|mañana|madrugada|manhã")
@@ -246,16 +266,24 @@ def _spoken(text: str) -> Iterator[tuple[re.Match[str], str]]:
     """Yields times in words, in digits; what may be a number of things is none: `take 2 in the morning`."""
     lower = text.lower()
     may_hold = any(sign in lower for sign in _SIGNS_OF_TIMES)  # as rarely: the pattern is slow
+    may_hold = may_hold or compiled(_COUNTED_MINUTES).search(encodable(lower))
     for match in _SPOKEN_TIME.finditer(text) if may_hold else ():
+        part_of, before, lead = (match[name] or "" for name in ("past", "to", "lead"))
         hour = _HOURS.get(match["hour"].lower()) or int(match["hour"] if match["hour"].isascii() else 99)
-        minutes = hour * 60 + int(match["n"] or 0)
-        if match["past"] or match["more"]:
-            minutes += 30 if match["half"] or (match["past"] or "").lower() == "half" else 15
-        elif match["to"] or match["less"]:
-            minutes -= 30 if (match["to"] or "").lower() == "halb" else 15
+        minutes = hour * 60 + int(match["n"] or 0) - 30 * bool(match["halb"])
+        more, less = (match["more"] or match["more2"]), match["less"]
+        counted = (match["add"] or match["add2"] or match["take"] or part_of or before.split(" ")[0]).lower()
+        if part_of or more:
+            is_half = match["half"] or counted == "half"
+            minutes += 30 if is_half else int(counted) if counted.isdecimal() else _MINUTES.get(counted, 15)
+        elif before or less:
+            minutes -= 45 if before.lower() == "viertel" else _MINUTES.get(counted, 15)
         is_part = bool(match["part"] or match["today"] or match["before"])
+        is_range = lead.lower() != "at " or text[match.end() + 1 : match.end() + 2].isalpha()
+        if is_range and not is_part and before.lower().endswith(" to") and counted in _MINUTES:
+            continue  # `five to seven days`
         is_led = bool(match["lead"]) or not match.start("time")
-        is_time = match["past"] or match["to"] or (is_led and (match["more"] or match["less"] or is_part))
+        is_time = part_of or before or match["halb"] or (is_led and (more or less or is_part))
         if hour > 24 or not (is_time or (match["mark"] and (is_part or "clock" in match["mark"].lower()))):
             continue
         minutes = minutes % 1440 if hour > 12 else (minutes - 60) % 720 + 60

@@ -46,8 +46,8 @@ MAYBE_FORM = "|".join(
 )
 MAYBE_WORD = "".join(
     (
-        f'(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|jwt|bearer)(?:[_-]|\\\\*")'
-        f'|"(?:auth|session|{cues.KIND_KEY})"'
+        f'(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|pin|cv[vc]2?|tan|token|jwt|bearer)(?:[_-]|(?-i:[A-Z])|\\\\*")'
+        f'|"(?:auth|session|\\w*(?:{cues.KIND_KEY}))"'
         rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
         rf"sess(?:ion)?_?id=|thin:[^\s/@]+/|[\[({{<] ?(?:{cues.AT_WORDS}) ?[\])}}>]"
         rf"|\b(?:{cues.RARE_AT_WORDS})\b"
@@ -74,11 +74,14 @@ _DATES = re.compile(
     r"(?:[T ]\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\b"
     r"|\b(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:T?(?:[01]\d|2[0-3])(?:[0-5]\d){1,2}Z?)?\b"
     r"|\bISBN(?:-1[03])?:? ?\d[\d -]{8,15}[\dX]\b|\b97[89]-\d{1,5}-\d{1,7}-\d{1,7}-\d\b"
+    r"|(?<![\d+-])(?<!\d[ ./(])(?:19|20)\d\d[-/](?:19|20)\d\d(?![ ./-]?\d)"
     r"|\b(?:(?:19|20)\d\d[ ,\n]{1,2}){2,20}(?:19|20)\d\d\b|(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}\b)",
     re.ASCII,  # a letter of an alphabet without spaces may stand beside it
 )
 _SEVEN_DIGITS = r"\d(?:[ ().\-/\n]{0,3}\d){6}"
-_DIGITS = re.compile(r"\d(?:[ ().\-/]{0,3}\d)*")
+_DIGITS = re.compile(
+    r"\d(?:(?:[ ).\-/]|\((?=[\d ./-]{1,12}\))){0,3}\d)*"
+)  # `1189 (147 of them)` is no number
 _DIGIT = tuple("0123456789")
 _GROUP = re.compile(r"\d+")
 _SIGN = re.compile(r"[(+][(+ ]{0,2}$")
@@ -107,7 +110,7 @@ _IP6 = re.compile(
 )
 _TOKEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/+=-]{19,}")
 _REST = re.compile(r"\w{0,200}", re.ASCII)
-_NO_VALUE = re.compile(r"(?i)none|null|nil|true|false|n/a|undefined|redacted|hidden|\W+")
+_NO_VALUE = re.compile(r"(?i)none|nothing|null|nil|true|false|n/a|undefined|redacted|hidden|\W+")
 _LONG = re.compile(r"[\w/+=.:@-]{12}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _OF = r"\s(?:for|of|to|für|vom|zum|de|du|del|della|di|da|do|per|para|pour|voor|van|na)"
@@ -184,14 +187,17 @@ _NUMBERED = r"(?:\d{1,2}[.):]\s?)?[^\W\d_]{3,10}"
 _PHRASE_WORDS = re.compile(rf"(?:{_NUMBERED}(?:\s{{1,2}}|,\s?)){{11,23}}{_NUMBERED}(?![^\W\d_])")
 _LINK = re.compile(rf"(?i)\s{{0,3}}(?:{cues.IS})?\b\s{{0,3}}[:=]?")
 _SECRET_KEY = re.compile(
-    rf"(?i)(?:{cues.SECRET}|{cues.EASTERN}|{cues.PHRASE})|(?:^|[_-])(?:pass|pw|otp|cookies?|bearer|jwt|sig)(?:$|[_-])"
+    rf"(?i)(?:{cues.SECRET}|{cues.EASTERN}|{cues.PHRASE})|(?:^|[_-])(?:pass|pw|otp|pin|cv[vc]2?|m?tan|cookies?|bearer|jwt"
+    r"|sig)(?:$|[_-])|(?:^|[_-])(?<!page[_-])(?<!next[_-])token$"
     r"|^(?:auth|session)$"
 )
 _ABOUT_SECRET = re.compile(
-    r"(?i)[_-](?:counts?|expires?|expiry|expiration|type|length|policy|required|id|name|url|uri|changed|enabled|min|max|at|in)$"
+    r"(?i)[_-](?:counts?|expires?|expiry|expiration|type|length|policy|required|id|name|url|uri|changed|enabled|min|max|at|in|status|state"
+    r"|valid|verified|sent|set|attempts|tries|result|message|error|method|format)$"
 )
 """Ends of a key of what is said about a secret: `token_type`, `password_changed_at`."""
-_KIND_KEY = re.compile(rf"(?i)(?:{cues.KIND_KEY})")
+_HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
+_KIND_KEY = re.compile(rf"(?i)(?:\w+_)?(?:{cues.KIND_KEY})")
 _CODES = re.compile(
     r"(?<![A-Za-z0-9])(?<![A-Za-z]-)(?=[A-Za-z]*\d)[A-Za-z0-9][A-Za-z0-9+.-]{6,20}[A-Za-z0-9](?![A-Za-z0-9])"
 )
@@ -220,15 +226,25 @@ is no digit."""
 @lru_cache(maxsize=4096)
 def is_secret_key(key: str) -> bool:
     """Returns whether a key of an object says that its value is a secret."""
-    return _SECRET_KEY.search(key) is not None and _ABOUT_SECRET.search(key) is None
+    words = _HUMP.sub("_", key)
+    return _SECRET_KEY.search(words) is not None and _ABOUT_SECRET.search(words) is None
+
+
+def is_no_secret(value: str) -> bool:
+    """Returns whether words under a key of a secret say how it is: `{"otp": "sent"}`."""
+    words = value.lower().split()
+    is_status = cues.ORDINARY.issuperset(words) and not cues.STATUS.isdisjoint(words)
+    return is_status or _NO_VALUE.fullmatch(value) is not None
 
 
 @lru_cache(maxsize=4096)
 def kind_of_key(key: str) -> str | None:
     """Returns the kind that the values of a key of an object are, if its name says so."""
-    if _KIND_KEY.fullmatch(key) is None:
+    name = _HUMP.sub("_", key).lower()
+    if _KIND_KEY.fullmatch(name) is None:
         return None
-    return "iban" if key.lower() == "iban" else "card" if "card" in key.lower() else "national_id"
+    is_card = "card" in name and not re.search("id_?card", name)
+    return "iban" if name.endswith("iban") else "card" if is_card else "national_id"
 
 
 def folded(text: str) -> str:

@@ -87,6 +87,7 @@ _NOT = re.compile(
 )
 _NOT_AFTER = re.compile(
     r"(?i) ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
+    r"| ?[^\W\d_]{1,4}?(?:では|じゃ|[이가] ?)(?:ありません|ない|아니|아닙)"
     r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct)\b"
     r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b"
 )

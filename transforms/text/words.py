@@ -41,7 +41,8 @@ SCALES = {
     **dict.fromkeys(("兆", "조"), 12),
 }
 """Scale word -> power of ten."""
-TIME_OF_A_HALF = rf"(?:{HALVES})" r"\s?\d{1,2}(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
+_CLOCK = r"[時时点시](?![間间간])(?:\s?(?:\d{1,2}\s?[分분]|[半반](?!드시)))?"
+TIME_OF_A_HALF = rf"(?:{HALVES})\s?\d{{1,2}}(?::\d\d|\s?{_CLOCK})"
 """Regular expression of times such as `午後3時`, which `read_numeral` reads as well."""
 _SCALE_WORDS = "|".join(name for name in SCALES if len(name) > 1)
 _NO_LETTER = r"(?![\dA-Za-zÀ-ÿ_])"  # `5 millionです` has no boundary of words
@@ -50,8 +51,8 @@ NUMERAL = (
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:T(?=\d)|(?![\d-]))"
     r"|\d{1,2}\.\d{1,2}\.(?!\d)"
     r"|\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\b)?"
-    r"|\d{1,2}\s?[AaPp]\.?[Mm]\b"
-    r"|\d{1,2}\s?(?:[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?|Uhr\b(?:\s?\d\d\b)?|h\d\d\b)"
+    r"|\d{1,2}(?:\.\d\d)?\s?(?:[AaPp]\.?[Mm]\b|Uhr\b(?:\s?\d\d\b)?)"
+    rf"|\d{{1,2}}\s?(?:{_CLOCK}|h\d\d\b)"
     r"|\d{1,4}\s?[万萬만]\s?\d{1,4}(?:\s?[千천])?(?![\d,.])"
     r"|(?:\d{4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
     rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS}){_NO_LETTER})|[kK]{_NO_LETTER})?"

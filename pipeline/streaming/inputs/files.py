@@ -16,7 +16,7 @@ from threading import Condition, Thread
 from typing import Any, BinaryIO
 
 from turnwise.pipeline.io import files as local_files
-from turnwise.pipeline.io.containers import KIND_BYTES, check_text
+from turnwise.pipeline.io.containers import KIND_BYTES, NotTextError, check_text
 from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, SUFFIXES, read_records, reading_error
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPositions, SourceRecord, StreamSource
 from turnwise.schemas import score
@@ -66,15 +66,22 @@ class LinesSource(StreamSource):
         return items
 
     def _run(self) -> None:
-        splitter, number = _LineSplitter(self._limit), self._file.fileno()
+        splitter, number, is_first = _LineSplitter(self._limit), self._file.fileno(), True
         try:
             while not self._is_closed:
                 if select.select([number], [], [], _POLL_SECONDS)[0]:
                     if not (chunk := os.read(number, _CHUNK)):
                         break
+                    if is_first:
+                        _check_kind(chunk[:KIND_BYTES])
+                    is_first = False
                     self._give(splitter.add(chunk))
         except OSError as error:
             self._error = error
+        except NotTextError as error:  # once, and not of every line
+            with self._changed:
+                self._position += 1
+                self._items.append(SourceRecord(self._name, self._position, b"", error=reading_error(error)))
         self._give(splitter.cut(), is_last=True)
         self._is_ended = True
 
@@ -109,6 +116,14 @@ class LinesSource(StreamSource):
         with self._changed:
             self._changed.notify()
         self._thread.join()
+
+
+def _check_kind(head: bytes) -> None:
+    """Raises NotTextError for the start of a pipe that holds no text, or not UTF-8; a bad line may be one."""
+    if head.startswith(GZIP_MAGIC):
+        raise NotTextError("is compressed by gzip; unpack it first, with gunzip -c")
+    if b"\0" in head or not head.isascii():
+        check_text(head)
 
 
 QUIET_SECONDS = 1.0

@@ -76,7 +76,7 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
         counts.update(failure_counters(row))
         if row["stage"] == "parse_case":
             counts["rejected_cases"] += 1
-        elif outcome.contribution is None and row["stage"] not in (STAGE, "alert"):
+        elif outcome.contribution is None and row["stage"] != STAGE:
             is_reading = row["stage"] in ("read", "parse")
             counts["rejected_records" if is_reading else "rejected_conversations"] += 1
     if outcome.contribution is not None:

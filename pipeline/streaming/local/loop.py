@@ -18,7 +18,7 @@ from msgspec import Struct
 from turnwise.pipeline.io.run_writer import ALERTS_FILE
 from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.streaming.alerts import open_alert_sink, send_alert
+from turnwise.pipeline.streaming.alerts import WaitingAlerts
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.local.counts import Watermark
 from turnwise.pipeline.streaming.local.storage import Runtime
@@ -130,10 +130,10 @@ class StreamLoop:
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
         self._scorer = windows.ScoreStreamFn(settings.selection, settings.run, settings.judge)
         self._windows = Windows(self._rules, sums)
-        self._raiser = windows.AlertRaiser(self._rules, settings.config.alerts)
+        rules = settings.config.alerts
+        self.raiser = windows.AlertRaiser(self._rules, rules) if rules else None
         self._raised: dict[str, windows.RaisedWindows] = {}
-        sink = settings.stream.alerts, Path(settings.output) / ALERTS_FILE
-        self._alerts = open_alert_sink(*sink) if settings.config.alerts else None
+        self.alerts = WaitingAlerts(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
         self._watermark, self._clock, self._held = -inf, 0.0, 0
         self._outcomes: list[windows.RecordOutcome] = []
 
@@ -144,7 +144,7 @@ class StreamLoop:
             if event.watermark is not None:
                 self._watermark = event.watermark
             self._process(event.values)
-        self._watermark = MAX_TIMESTAMP.micros / 1e6
+        self._watermark, self._clock = MAX_TIMESTAMP.micros / 1e6, inf
         self._process(())
 
     def _process(self, values: Sequence[TimestampedValue[Arrival]]) -> None:
@@ -176,18 +176,16 @@ class StreamLoop:
         outcomes, self._outcomes = self._outcomes, []
         if outcomes:
             self._windows.add(store.commit(outcomes, in_flight))
-        unsent: list[windows.RecordOutcome] = []
-        for pane in self._windows.panes(self._watermark, self._clock):
+        # At the end of the stream, a window that goes on is not over: the next process may add to it.
+        is_last = self._clock == inf
+        over = min(self._watermark, time()) if is_last else self._watermark
+        for pane in self._windows.panes(over, self._clock):
             self._runtime.metrics.put(pane)
-            if self._alerts is None:
-                continue
-            earlier = self._raised.get(pane.app_version)
-            alerts, self._raised[pane.app_version] = self._raiser.raised(pane, earlier)
-            failures = [failure for alert in alerts for failure in send_alert(alert, self._alerts)]
-            self._runtime.alerts.extend(alert.message for alert in alerts)
-            unsent += [windows.failed_outcome(failure, self._run) for failure in failures]
-        if unsent:
-            store.commit(unsent, in_flight)
+            if self.raiser is not None:
+                earlier = self._raised.get(pane.app_version)
+                alerts, self._raised[pane.app_version] = self.raiser.raised(pane, earlier)
+                self._runtime.alerts.extend(self.alerts.add(alerts))
+        self.alerts.send(self._clock, is_last)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
         for content in self._parser.process(arrival):

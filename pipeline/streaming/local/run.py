@@ -13,7 +13,7 @@ from time import monotonic
 from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import calm_collector, drained_by_signal
-from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
+from turnwise.pipeline.batch.run import ALERT_PROBLEM, keep_inputs, open_own_judge
 from turnwise.pipeline.io import run_writer
 from turnwise.pipeline.io.case_book import CaseBook, case_places
 from turnwise.pipeline.io.sinks import open_changes, prepare_service
@@ -30,7 +30,7 @@ from turnwise.pipeline.streaming.local.counts import InFlightRecords, stream_cou
 from turnwise.pipeline.streaming.local.loop import Engine, StreamLoop
 from turnwise.pipeline.streaming.local.storage import MetricsFiles, Runtime, StreamStorage
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, counted, is_local, shown_url
+from turnwise.schemas.jsonio import JsonObject, counted, grouped, is_local, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS, RUN_FILE
 from turnwise.transforms.judging.backends.base import AuthenticationError
@@ -84,9 +84,9 @@ def run_stream(settings: RunSettings) -> int:
         # What an earlier process concluded does not hold any more, also if this one is killed.
         (Path(settings.output) / RUN_FILE).unlink(missing_ok=True)
         try:
-            late = _stream(settings, store, source, stop)
+            late, loop = _stream(settings, store, source, stop)
             store.compact()
-            return _report(settings, store, late, source.unread(), [*left, *source.refused()])
+            return _report(settings, store, late, loop, source, left)
         except OSError as error:
             raise run_writer.name_full_disk(error, settings.output) from None
 
@@ -118,7 +118,9 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     return replace(settings, run=replace(settings.run, run_id=run_id, create_time=create_time))
 
 
-def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> int:
+def _stream(
+    settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event
+) -> tuple[int, StreamLoop]:
     """Runs the stream, or raises what ended it early; returns how many conversations missed their panes."""
     stream, directory = settings.stream, Path(settings.output)
     sums = store.sums.all()
@@ -142,13 +144,21 @@ def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, s
     late = metrics.complete(store.sums.all(), stream.rules.window)
     runtime.write_metrics()
     engine.check()
-    return late
+    return late, loop
 
 
 def _report(
-    settings: RunSettings, store: StreamStorage, late: int, ends: Sequence[str], refused: Sequence[str]
+    settings: RunSettings,
+    store: StreamStorage,
+    late: int,
+    loop: StreamLoop,
+    source: StreamSource,
+    left: list[str],
 ) -> int:
-    unread, problems = [*refused, *ends], store.refused_rows()
+    ends, problems = source.unread(), store.refused_rows()
+    unread = [*left, *source.refused(), *ends]
+    if loop.alerts.unsent:
+        problems.append(f"{ALERT_PROBLEM}{loop.alerts.unsent}; start again to send them")
     if ends:
         lost = f"{counted(len(ends), 'input')} could not be read to the end"
         step = "start again when the rest is there"
@@ -161,7 +171,11 @@ def _report(
     made = store.counts, JUDGING.judged, rows, tables, partial(written_run, settings.output)
     document = end_run(settings, *made, counts=counts, unread=unread, lost=problems)
     run_writer.write_run_file(settings.output, document)
-    return report(settings, rows, document)
+    status = report(settings, rows, document)
+    untested = {} if loop.raiser is None else loop.raiser.untested
+    for why, names in grouped((why, name) for name, why in untested.items()).items():
+        complain(f"alert rules not tested: {', '.join(names)}: {why}")
+    return status
 
 
 _EVERY, _LINE_EVERY = 1.0, 60.0

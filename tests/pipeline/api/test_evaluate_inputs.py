@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import ClassVar
 
+import pyarrow
 import pytest
 
 import turnwise as api
@@ -102,7 +103,9 @@ def test_nothing_scored_is_never_green():
     assert rejected.problems[0] == f"no conversation was scored: {step}"
     no_case = api.evaluate(LOG, cases={"no": "case"}, criteria=ROUGE)
     assert "no eval case was read: 1 rejected; see result.failures" in no_case.problems
-    for result in (api.evaluate([]), unjudged, rejected, no_case):
+    needs_case = api.evaluate({**LOG, "turns": [{"user": "Hi", "agent": "a"}]}, criteria=ROUGE)
+    assert "add cases or criteria that apply" in needs_case.problems[0]
+    for result in (api.evaluate([]), unjudged, rejected, no_case, needs_case):
         assert (result.status, result.passed, bool(result)) == (None, False, False)
         assert result.problems and result.problems[0] in str(result)
 
@@ -116,6 +119,7 @@ def test_nothing_scored_is_never_green():
         ({"judge_concurrency": 0}, "must be 1 or more"),
         ({"sample_rate": 2.0}, "between 0 and 1"),
         ({"cases": "no/such/file"}, "cases no/such/file: no such file"),
+        ({"criteria": {"turn_latency": Scripted()}}, "is a Scripted; needed is a number, text, list or dict"),
     ],
 )
 def test_a_mistake_is_one_clear_line(keywords, message):
@@ -129,6 +133,10 @@ def test_wrong_types_and_unknown_keywords_are_type_errors():
         api.evaluate(LOG, critera=ROUGE)
     with pytest.raises(TypeError, match=r"conversations\[1\]: int is no path, dict or Conversation"):
         api.evaluate([LOG, 3])
+    with pytest.raises(TypeError, match="give a list of dicts, as to_dict"):
+        api.evaluate(pyarrow.Table.from_pylist([LOG]))
+    with pytest.raises(TypeError, match="baseline: str is no RunResult"):
+        api.evaluate(LOG).compare("out/first")
 
 
 class Plain:
@@ -202,9 +210,17 @@ def test_unused_cases_and_raised_errors_are_named():
 
     class Broken(Scripted):
         async def generate(self, request, count):
+            await asyncio.sleep(self.pause)
             raise ValueError
 
-    assert api.evaluate(LOG, criteria=MATCH, judge=Broken()).problems[0].endswith("; see result.failures")
+    broken, timeout = Broken(), {"criteria": MATCH, "judge": {"timeout_s": 0.1}}
+    for broken.pause, reason in (
+        (0, "Broken: generate: ValueError: (test_evalu"),
+        (9, "no answer within 0.1 s"),
+    ):
+        result = api.evaluate(LOG, config=timeout, judge=broken)
+        assert result.problems[0].endswith("; see result.scores")
+        assert reason in result.scores[0]["reason"], result.scores[0]["reason"]
 
 
 def test_cases_that_one_version_lacks_are_named():
@@ -329,6 +345,8 @@ def test_a_criterion_that_raises_is_a_failure_and_gives_no_verdict_and_the_rest_
     assert wholes["response_match_score"] == "PASS" and wholes.get("faulty") is None
     (rejected,) = result.failures
     found = [rejected[key] for key in ("stage", "error_type", "message", "criterion", "turn_index")]
-    assert found == ["score", "ZeroDivisionError", "a fault of its own", "faulty", None if of_whole else 1]
+    raising = Faulty.score_conversation if of_whole else Faulty.score
+    message = f"a fault of its own (test_evaluate_inputs.py:{raising.__code__.co_firstlineno + 2})"
+    assert found == ["score", "ZeroDivisionError", message, "faulty", None if of_whole else 1]
     said = "gate: faulty: every conversation passes: inconclusive: 0 failed, 1 without an outcome: c1"
     assert result.problems[0] == said and result.status is None

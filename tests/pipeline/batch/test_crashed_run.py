@@ -26,7 +26,7 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_writer import RunSink, check_directory, clear_unfinished, earlier_files
 from turnwise.pipeline.io.sources import FileSource
-from turnwise.pipeline.runs.directory import open_run
+from turnwise.pipeline.runs.directory import open_run, write_whole
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.run import RunInfo
@@ -187,6 +187,8 @@ def test_a_full_disk_is_named_and_freed(turnwise, many, small_disk, options):
     command = ["run", "--input", many, "--judge", "none", *options, "--output", out]
     done = turnwise(*command)
     assert (done.status, done.err) == (1, f"turnwise: [Errno 28] No space left on device: '{out}'\n")
+    with pytest.raises(OSError, match=r"report\.html"):
+        write_whole(out / "report.html", "x" * 2**21)
     assert [path.name for path in out.rglob("*")] == []
     subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
     assert turnwise(*command).status == 0 and len(list(open_run(str(out)).results())) == 12_000

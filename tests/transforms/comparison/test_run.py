@@ -41,4 +41,7 @@ def test_of_a_conversation_that_a_stream_scored_again_the_last_revision_counts()
 def test_only_a_golden_without_a_name_is_known_by_its_words(changes):
     row = conversation("c", eval_id="c", case_digest="d")
     assert unnamed_case(row) == unnamed_case({**row}) is not None
+    said = ("to <EMAIL_1>, PIN <SECRET_2>", "to <EMAIL_2>, PIN <SECRET_1>")
+    marked = [row | {"transcript": {"turns": [{"user": user, "label": None}]}} for user in said]
+    assert unnamed_case(marked[0]) == unnamed_case(marked[1]) != unnamed_case(row)
     assert unnamed_case(row | changes) is None

@@ -204,3 +204,11 @@ def test_other_criteria_count_in_evaluate():
     measured = [(row["criterion"], row["turn_index"]) for row in done.scores]
     assert {("odd", 0), ("turn_latency", 0), ("turn_latency", 1)} <= {*measured}
     assert ("odd", 1) not in measured
+
+
+@pytest.mark.parametrize(
+    ("value", "why"), [(1e300, "the value is 1e+300, beyond 1e+15"), (float("inf"), "the value is inf")]
+)
+def test_a_value_of_which_no_figure_can_be_computed_says_why(value, why):
+    score = CRITERIA["turn_latency"](threshold=2).gated(Score(value))
+    assert (score.value, score.outcome, score.reason) == (None, None, why)

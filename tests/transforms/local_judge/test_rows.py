@@ -7,7 +7,13 @@ from tests.tables import rows_test
 from tests.transforms.local_judge.test_coverage import covered
 from tests.transforms.local_judge.test_grounding import EVIDENCE, verdict
 from turnwise.transforms.local_judge import claims
-from turnwise.transforms.local_judge.grounding import FOLLOWING, GroundingVerdict, compare_answers, ground
+from turnwise.transforms.local_judge.grounding import (
+    FOLLOWING,
+    NO_MEASURE,
+    GroundingVerdict,
+    compare_answers,
+    ground,
+)
 
 ACCOUNT = """
     {"card": "4000123412344242", "old_card": "4000 1234 5678 9010", "gift": "gift_card_6276644",
@@ -81,6 +87,11 @@ def may_follow(sentence, evidence, is_open, earlier=()):
     sentences, pieces = ([item] if isinstance(item, str) else item for item in (sentence, evidence))
     *_, found = ground(sentences, pieces, earlier=earlier)
     assert found.label != "supported" and (found.unsure == FOLLOWING) == (not found.is_certain) == is_open
+
+
+def may_be_of_a_policy(sentence, evidence, is_open):
+    found = verdict(sentence, [evidence])
+    assert found.label == "unsupported" and (found.unsure == NO_MEASURE) == (not found.is_certain) == is_open
 
 
 def invented_numbers(sentences, wanted):

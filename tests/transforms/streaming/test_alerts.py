@@ -48,7 +48,7 @@ def state(passes=0, fails=0, conversations=None, tallies=None):
         tally.passes, tally.fails, tally.no_score = (
             stated.get(of, 0) for of in ("passes", "fails", "no_score")
         )
-    total = passes + fails if conversations is None else conversations
+    total = (passes + fails or len(keyed)) if conversations is None else conversations
     return MetricsState(total, total, passes, fails, keyed)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
@@ -47,18 +48,31 @@ class _Exchange(NamedTuple):
 
 
 def _is_exchange(value: JsonObject) -> bool:
-    if not value.keys() >= {"request", "response"}:
+    if "response" not in value:
         return False
     request, reply, events = _halves(value)
     has_messages = bool(messages_base.messages_in(request)[0])
-    return has_messages and len(_dialects_of_halves(request, reply, events)) < 2
+    is_reply = isinstance(reply, dict) and any(d.is_reply(reply) for d in messages_base.DIALECTS.values())
+    is_one = len(_dialects_of_halves(request, reply, events)) < 2
+    return has_messages and is_one and ("request" in value or is_reply)
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     request, reply, events = _halves(value)
     dialect = messages_base.DIALECTS[next(iter(_dialects_of_halves(request, reply, events)), CHAT.name)]
     log = log or Dialogue()
-    messages_base.read_half(dialect, request, log)
+    add_reply = partial(_add_reply, dialect, value)
+    messages_base.read_half(dialect, messages_base.unrepeated(dialect, request, add_reply), log)
+    add_reply(log)
+    if log.turns and (latency := length(value.get(_LATENCY))) is not None:
+        log.turn.model_ms = (log.turn.model_ms or 0.0) + latency
+    beside = {key: item for key, item in value.items() if key not in _APART}
+    log.general.keys({key: item for key, item in beside.items() if key not in request}, _KEYS)
+    return _Exchange(dialect, log, {**request, **beside})
+
+
+def _add_reply(dialect: messages_base.Dialect, value: JsonObject, log: Dialogue) -> None:
+    _, reply, events = _halves(value)
     pieces = [reply] if isinstance(reply, dict) else events
     are_known = any(dialect.is_reply(piece) or dialect.is_event(piece) for piece in pieces)
     are_messages = bool(pieces) and not are_known and all("role" in piece for piece in pieces)
@@ -81,11 +95,6 @@ def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
         log.unread.add(UNREAD, "the reply is in a form that is not read", calls=True, words=True)
     else:
         log.unread.add("NoAnswer", "the reply is not in the log", calls=True, words=True)
-    if log.turns and (latency := length(value.get(_LATENCY))) is not None:
-        log.turn.model_ms = (log.turn.model_ms or 0.0) + latency
-    beside = {key: item for key, item in value.items() if key not in _APART}
-    log.general.keys({key: item for key, item in beside.items() if key not in request}, _KEYS)
-    return _Exchange(dialect, log, {**request, **beside})
 
 
 def _stated_name(value: JsonObject) -> str | None:
@@ -467,7 +476,9 @@ def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[Json
 
 def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
     """Returns a record's request, its reply, and the events of the reply if it is a stream."""
-    request, reply = _body(value.get("request")), _body(value.get("response"))
+    # The messages of the request may stand beside the reply.
+    asked = value["request"] if "request" in value else {k: v for k, v in value.items() if k not in _APART}
+    request, reply = _body(asked), _body(value.get("response"))
     return request if isinstance(request, dict) else {}, reply, kinds.events_of(reply)
 
 

@@ -1,6 +1,7 @@
 """Dialects of messages: what each reader of a list of messages registers."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from msgspec import Struct
 
@@ -10,7 +11,16 @@ from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
 from turnwise.transforms.formats.fields import OPEN_CALL, canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
-from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, listed, objects_in, stated
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    as_object,
+    decoded,
+    key_set,
+    listed,
+    objects_in,
+    role_of,
+    stated,
+)
 
 MISSING_HISTORY = "MissingHistory"
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
@@ -148,9 +158,10 @@ def read_record(dialect: Dialect, value: JsonValue, record: Record) -> list[Conv
         if events:
             holder = read_stream(dialect, events, log)
         else:
-            read_half(dialect, holder, log)
-            if dialect.reply and dialect.is_reply(holder):
-                dialect.reply(holder, log)
+            add_reply = partial(dialect.reply, holder) if dialect.reply and dialect.is_reply(holder) else None
+            read_half(dialect, unrepeated(dialect, holder, add_reply) if add_reply else holder, log)
+            if add_reply:
+                add_reply(log)
         if (events or dialect.is_reply(holder)) and not any(step[0] == "user" for step in log.steps):
             log.general.add(MISSING_HISTORY, NO_REQUEST)
         name = source if len(streams) == 1 else f"{source}:{number}"
@@ -186,6 +197,22 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:
     for name in (name for name in KEPT_BY if is_first and request.get(name) is not None):
         message = f"earlier messages are not in the record, which only names them by {name}"
         log.general.add(MISSING_HISTORY, message, calls=True, words=True)
+
+
+def unrepeated(dialect: Dialect, request: JsonObject, add_reply: Callable[[Dialogue], None]) -> JsonObject:
+    """Returns a request without the reply, which some logs repeat at the end of its messages."""
+    key, messages = messages_in(request)
+    given = messages if isinstance(messages, list) else []
+    if not given or role_of(as_object(given[-1]).get("role")) not in (None, AGENT):
+        return request
+    reply = Dialogue()
+    add_reply(reply)
+    for start in range(len(given) - 1, 0, -1):
+        end = Dialogue()
+        dialect.read(given[start:], end)
+        if len(end.steps) >= len(reply.steps):
+            return {**request, key: given[:start]} if end.steps == reply.steps != [] else request
+    return request
 
 
 def read_stream(dialect: Dialect, events: list[JsonObject], log: Dialogue) -> JsonObject:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.endings import VALUES, failure_mark, finished_end, stated_reason
+from turnwise.transforms.formats.endings import VALUES, as_text, failure_mark, finished_end, stated_reason
 from turnwise.transforms.formats.fields import may_hold_work
 from turnwise.transforms.formats.messages import parts
 from turnwise.transforms.formats.messages.kinds import (
@@ -284,13 +284,15 @@ def messages_of(value: JsonObject, role: str, is_spelt: bool = False) -> list[pa
     elif kind in ("ToolCallExecutionEvent", "FunctionExecutionResultMessage") and isinstance(content, list):
         message.results += map(parts.result_of, objects_in(content))
     elif message.role == TOOL and not isinstance(value.get("parts"), list) and not has_results:
-        # The id of the call may stand beside the content.
         held = {**as_object(value.get("additional_kwargs")), **value, "content": content}
         result, name = parts.result_of(held), held.get("name") or held.get("tool_name")
         result.name = name if isinstance(name, str) else None
         message.results.append(result)
     else:
         _add_content(message, value, is_spelt)
+    if len(message.results) == 1 and message.results[0].id is None:
+        # The id of the call may stand beside the content that is the result.
+        message.results[0].id = as_text(value.get("tool_call_id"))
     known = _ITEM_KEYS if message.role == TOOL or kind in _TYPED else _KEYS
     message.keys += [name for name, item in value.items() if name not in known and may_hold_work(name, item)]
     return [message]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, fault_text
 
 FaultKind = Literal[
     "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "batch",
@@ -190,7 +190,7 @@ def wrong_setting(error: ValidationError) -> str:
     """Returns what is wrong with generation settings, in one line that quotes none."""
     first = error.errors(include_input=False, include_url=False)[0]
     path = ".".join(str(part) for part in first["loc"])
-    return one_line(f"generation settings: {path}: {first['msg']}")
+    return one_line(f"generation settings: {path}: {fault_text(first)}")
 
 
 def one_line(text: str, longest: int = 200) -> str:

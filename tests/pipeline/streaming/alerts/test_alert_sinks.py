@@ -17,6 +17,7 @@ from turnwise.pipeline.streaming.alerts import (
     AlertError,
     FileAlertSink,
     SendAlerts,
+    WaitingAlerts,
     WebhookAlertSink,
     open_alert_sink,
 )
@@ -160,6 +161,27 @@ def test_what_was_sent_is_not_sent_again_after_a_restart(endpoint, tmp_path):
     send_all(open_alert_sink(endpoint.url, path), ALERT, OTHER)
     assert [row["name"] for _, _, row in endpoint.asked] == ["alerts/a-1", "alerts/a-2", "alerts/a-2"]
     assert names(path) == ["alerts/a-1", "alerts/a-2"]
+
+
+def test_alerts_wait_while_their_sink_is_away(endpoint, tmp_path):
+    """One that cannot be sent is tried again a minute later; one that takes long lets the others wait."""
+    path = tmp_path / "alerts.jsonl"
+    waiting = WaitingAlerts(endpoint.url, path)
+    endpoint.answer(404, 404, 404, 200, 404, 200)
+    assert waiting.add([ALERT, OTHER]) == [ALERT.message, OTHER.message]
+    asked = []
+    for clock, longest in ((10, 5), (69, 5), (70, 0), (130, 5), (131, 5), (190, 5)):
+        waiting.longest = longest
+        waiting.send(clock)
+        asked.append((len(endpoint.asked), waiting.unsent.partition(" could")[0]))
+    both, one = "2 alerts", "1 alert"
+    assert asked == [(2, both), (2, both), (3, both), (5, one), (5, one), (6, "")]
+    assert sorted(names(path)) == ["alerts/a-1", "alerts/a-2"]
+    assert WaitingAlerts(endpoint.url, path).add([ALERT, OTHER]) == []
+    endpoint.answer(404)
+    waiting.add([replace(ALERT, name="alerts/a-3")])
+    waiting.send(190.0, is_last=True)
+    assert waiting.unsent.startswith("1 alert could not be sent: webhook http://127.0.0.1:")
 
 
 def test_what_a_kill_left_unnoted_is_sent_again_under_its_name(endpoint, tmp_path):

@@ -41,6 +41,24 @@ def test_lines_come_as_they_are_written(pipe, checkpoints):
     source.close()
 
 
+@pytest.mark.parametrize(
+    ("start", "why"),
+    [
+        ("{}\n".encode("utf-16"), "is UTF-16 text; only UTF-8 is read: convert it, with iconv"),
+        ("{}\n".encode("utf-16-le"), "is UTF-16LE text"),
+        (b"BZh91AY&SY\0\n\n", "is compressed by bzip2, which is not read; unpack it first, with bunzip2"),
+        (b"\x1f\x8b\x08\0\n", "is compressed by gzip; unpack it first, with gunzip -c"),
+    ],
+)
+def test_what_is_no_text_is_said_once(pipe, checkpoints, start, why):
+    reader, writer = pipe
+    source = LinesSource(reader, "stdin", checkpoints, 100)
+    writer.write(start * 3)
+    [item] = wait_for(source, 1)
+    assert str(item.error).startswith(why) and item.position == 1
+    until(lambda: source.is_finished)
+
+
 def test_positions_go_on(pipe, checkpoints):
     reader, writer = pipe
     checkpoints.settled["stdin"] = {1, 2, 4}
