@@ -272,9 +272,7 @@ class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.chosen != "random" and (self.draw or self.number or self.weight) is not None:
             raise ValueError("draw, number and weight are of random labels")
         if self.weight is not None and not 1 / _LARGEST_WEIGHT <= self.weight <= _LARGEST_WEIGHT:
-            raise ValueError(
-                "weight is 1 divided by the probability of being drawn, a number from 1e-9 to 1e9"
-            )
+            raise ValueError("weight is 1 divided by the probability of being drawn, from 1e-9 to 1e9")
         if isinstance(self.label, float) and not abs(self.label) <= _LARGEST_NUMBER:
             raise ValueError(_LABELS)
         if self.number is not None and self.number < 1:

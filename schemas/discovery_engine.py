@@ -271,9 +271,7 @@ class SessionTurn(Message, proto="Session.Turn"):
 
     query: Query | None = field()
     answer: Text = field("Name of the Answer.")
-    detailed_answer: Answer | None = field(
-        "The Answer itself; only where the session was read with its answers."
-    )
+    detailed_answer: Answer | None = field("The Answer itself; only in a session read with its answers.")
     detailed_assist_answer: Struct | None = field("An AssistAnswer, kept as an object.")
     query_config: dict[Text, Text] = field()
     live: proto.Bool = field()

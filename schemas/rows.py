@@ -25,16 +25,12 @@ class Added(msgspec.Struct, frozen=True):
 class TranscriptCall(TypedDict):
     """A call of a tool; a key that is not required is left out where it would say nothing."""
 
-    inside: Annotated[
-        NotRequired[str], "Tool that stands for the agent that made the call, where another one called it."
-    ]
+    inside: Annotated[NotRequired[str], "Tool that stands for the agent that called, if another called it."]
     name: Annotated[str | None, "Name of the tool; null: the log states none."]
     args: Annotated[JsonValue, "Arguments; null: the log states none, or there are none."]
     result: Annotated[JsonValue, "Response of the tool; null: not logged."]
     error: Annotated[bool | str | None, "Error message, or true; null: the call did not fail."]
-    effect: Annotated[
-        str, "`read`, `write`, `handoff`, `destructive` (a write that cannot be undone) or `unknown`."
-    ]
+    effect: Annotated[str, "`read`, `write`, `handoff`, `destructive` (cannot be undone) or `unknown`."]
     seconds: Annotated[float | None, "Duration; null: not logged."]
 
 
@@ -71,9 +67,7 @@ class TranscriptTurn(TypedDict):
         NotRequired[list[str]],
         "All texts of the agent in order, where there are others beside the final response.",
     ]
-    user_tool_calls: Annotated[
-        NotRequired[list[TranscriptCall]], "Calls that the user made with their own tools."
-    ]
+    user_tool_calls: Annotated[NotRequired[list[TranscriptCall]], "Calls of the user with their own tools."]
     transfers: Annotated[NotRequired[list[str]], "Agents that took over."]
     agents: Annotated[NotRequired[list[str]], "Agents that spoke, called or took over."]
     unknown: Annotated[NotRequired[list[str]], "What the log may miss of this turn, one line each."]
@@ -98,9 +92,7 @@ class Transcript(TypedDict):
     """What was said and called in a conversation, and what was expected beside it."""
 
     turns: Annotated[list[TranscriptTurn], "The turns in order."]
-    expected: Annotated[
-        ExpectedPart | None, "What is expected of the conversation as a whole; null: nothing."
-    ]
+    expected: Annotated[ExpectedPart | None, "What is expected of the whole conversation; null: nothing."]
     cut: Annotated[bool, "Whether anything was left out."]
     left_out: Annotated[LeftOut | None, "How much; null: nothing."]
 
@@ -147,9 +139,7 @@ class ConversationRow(TypedDict):
         "How it ended: `normally`, `agent_error`, `limit`, `user_left`, `hand_off` or `environment_error`; "
         "null: the log does not say.",
     ]
-    worst_criterion: Annotated[
-        str | None, "Criterion of the failed score that is most severe; null: none failed."
-    ]
+    worst_criterion: Annotated[str | None, "Criterion of the most severe failed score; null: none failed."]
     worst_turn: Annotated[int | None, "0-based turn of that score; null: the whole conversation."]
     why: Annotated[
         str | None,
@@ -191,9 +181,7 @@ class ConversationRow(TypedDict):
         list[str],
         "Tools that the agent called and whose effect is guessed from the name or unknown. At most 100.",
     ]
-    unknown_calls: Annotated[
-        str | None, "Why calls of the agent may be missing in the log; null: it states all."
-    ]
+    unknown_calls: Annotated[str | None, "Why calls of the agent may be missing in it; null: it states all."]
     latency_seconds: Annotated[float | None, "Sum over the turns; null: not logged of every turn."]
     tokens_in: Annotated[int | None, "Tokens read by the agent's models; null: not logged of every turn."]
     tokens_out: Annotated[int | None, "Tokens written by the agent's models; null: not logged of every turn."]
@@ -202,9 +190,7 @@ class ConversationRow(TypedDict):
     ]
     source: Annotated[str | None, "File or topic of the record."]
     position: Annotated[int | None, "1-based line or index in the source."]
-    revision: Annotated[
-        int, "In a stream, the revision of the conversation; the row with the highest one counts."
-    ]
+    revision: Annotated[int, "In a stream, the conversation's revision; the row with the highest one counts."]
     transcript: Annotated[
         JsonObject | None,
         "What was said and called, with what was expected beside it, at most 64 KiB: "
@@ -233,9 +219,7 @@ class ScoreRow(TypedDict):
     threshold: Annotated[float | None, "The applied threshold; null: there is none."]
     label: Annotated[str | None, "A short result (`MISSING_TURN`), or the measured item (a tool, a model)."]
     reason: Annotated[str | None, "Why there is no value or no outcome."]
-    explanation: Annotated[
-        str | None, "Why the score fails: what was expected, and what was said or called instead."
-    ]
+    explanation: Annotated[str | None, "Why it fails: what was expected, and what was said or called."]
     details: Annotated[JsonObject | None, "Evidence of the criterion, in a form of its own."]
     judge: Annotated[
         JsonObject | None,
@@ -243,14 +227,10 @@ class ScoreRow(TypedDict):
         "`voted`, `flipped` (verdicts with two votes or more, and those whose votes differ); null: the "
         "score was measured, or no judge was asked.",
     ]
-    event_time: Annotated[
-        str | None, "Time of the turn or, without it, start of the conversation, in RFC 3339."
-    ]
+    event_time: Annotated[str | None, "Time of the turn or else start of the conversation, in RFC 3339."]
     language: Annotated[str | None, "Language of the conversation (BCP 47)."]
     tags: Annotated[list[str], "Tags of the conversation and of its case."]
-    revision: Annotated[
-        int, "In a stream, the revision of the conversation; the row with the highest one counts."
-    ]
+    revision: Annotated[int, "In a stream, the conversation's revision; the row with the highest one counts."]
     score_id: Annotated[
         str,
         "Key of the score: the same in every run for the same conversation, app version, case, turn and "
@@ -307,13 +287,9 @@ class MetricRow(TypedDict):
 
     run_id: Annotated[str, "Id of the run."]
     app_version: Annotated[str | None, "Version of the agent; null: the logs do not state it."]
-    criterion: Annotated[
-        str, "Name of the criterion. `verdict` counts the verdicts; its PASS is 1, its FAIL 0."
-    ]
+    criterion: Annotated[str, "Name of the criterion. `verdict` counts verdicts; its PASS is 1, its FAIL 0."]
     level: Annotated[str, "`turn`, or `conversation`: scores of whole conversations."]
-    unit: Annotated[
-        str, "Unit of the values: `score`, `seconds`, `count`, or `money` in the currency of the prices."
-    ]
+    unit: Annotated[str, "Unit of the values: `score`, `seconds`, `count`, or `money` (as of the prices)."]
     count: Annotated[int, "Number of scores, those without a value included."]
     scored: Annotated[int, "Scores with a value."]
     no_score: Annotated[int, "Scores without a value."]
@@ -340,12 +316,8 @@ class MetricRow(TypedDict):
     p50: Annotated[float | None, "Median, of latencies only. Quantiles are within 0.1 % of the value."]
     p90: Annotated[float | None, "90th percentile, of latencies only."]
     p99: Annotated[float | None, "99th percentile, of latencies only."]
-    voted: Annotated[
-        int, "Verdicts of a judge with two votes or more: of a rubric, a sentence, an aspect or an answer."
-    ]
-    flipped: Annotated[
-        int | None, "Those of them whose votes are not all the same; null: no verdict has two votes."
-    ]
+    voted: Annotated[int, "Verdicts (on a rubric, sentence, aspect, answer) with two votes or more."]
+    flipped: Annotated[int | None, "Those of them whose votes differ; null: no verdict has two votes."]
     flip_rate: Annotated[float | None, "Their share, 0 to 1; null: no verdict has two votes."]
     window_start: Annotated[
         str | None, "In a stream, start of the window in RFC 3339; null in a batch, as in the next three."
@@ -353,7 +325,7 @@ class MetricRow(TypedDict):
     window_end: Annotated[str | None, "End of the window, exclusive."]
     pane: Annotated[str | None, "`EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`."]
     revision: Annotated[
-        int | None, "How many rows the window had before, from 0; the row with the highest one counts."
+        int | None, "Number of earlier rows of the window; the row with the highest one counts."
     ]
 
 
@@ -432,9 +404,7 @@ class FailureRow(TypedDict):
     conversation_id: Annotated[str | None, "Id of the conversation, if known."]
     criterion: Annotated[str | None, "Criterion that failed with an error (stage `score` only)."]
     app_version: Annotated[str | None, "Version of the agent, if known."]
-    turn_index: Annotated[
-        int | None, "0-based turn (stages `score` and `check` only); null: the whole conversation."
-    ]
+    turn_index: Annotated[int | None, "0-based turn (stages `score`, `check`); null: the whole conversation."]
 
 
 TABLES: dict[str, type] = {

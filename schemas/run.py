@@ -151,11 +151,8 @@ _CHANGE_NO_SCORE = {
 def scoring_settings(config: JsonObject, criteria: Mapping[str, JsonObject], judge: JsonObject) -> JsonObject:
     """Returns what decides the scores of a run, by what its `run.json` states."""
     deciding = {key: value for key, value in config.items() if key not in _CHANGE_NO_SCORE}
-    return {
-        "config": deciding,
-        "criteria": dict(criteria),
-        "judge": {key: judge.get(key) for key in ("backend", "model")},
-    }
+    asked = {key: judge.get(key) for key in ("backend", "model")}
+    return {"config": deciding, "criteria": dict(criteria), "judge": asked}
 
 
 def settings_digest(settings: JsonObject) -> str:

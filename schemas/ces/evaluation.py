@@ -58,9 +58,7 @@ class GoldenEvaluationMetricsThresholds(Message, inside="EvaluationMetricsThresh
     """Thresholds of golden cases."""
 
     turn_level_metrics_thresholds: TurnLevelMetricsThresholds | None = field("Per turn.")
-    expectation_level_metrics_thresholds: ExpectationLevelMetricsThresholds | None = field(
-        "Per expected call."
-    )
+    expectation_level_metrics_thresholds: ExpectationLevelMetricsThresholds | None = field("Per call.")
     tool_matching_settings: ToolMatchingSettings | None = field("Effect of unexpected calls.")
 
 
@@ -73,18 +71,12 @@ class HallucinationMetricBehavior(OpenEnum):
 class EvaluationMetricsThresholds(Message):
     """Thresholds of an app; every result has a copy."""
 
-    golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field(
-        "Thresholds of goldens."
-    )
+    golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = field("Of goldens.")
     hallucination_metric_behavior: HallucinationMetricBehavior = field(
         "Older form of goldenHallucinationMetricBehavior.", deprecated=True
     )
-    golden_hallucination_metric_behavior: HallucinationMetricBehavior = field(
-        "Whether a hallucination fails a golden."
-    )
-    scenario_hallucination_metric_behavior: HallucinationMetricBehavior = field(
-        "Whether a hallucination fails a scenario."
-    )
+    golden_hallucination_metric_behavior: HallucinationMetricBehavior = field("If one fails a golden.")
+    scenario_hallucination_metric_behavior: HallucinationMetricBehavior = field("If one fails a scenario.")
 
 
 class SemanticSimilarityMetricsConfig(Message, inside="EvaluationMetricsConfig"):
@@ -103,12 +95,8 @@ class GoldenMetricsConfig(Message, inside="EvaluationMetricsConfig"):
     """Metrics of golden cases."""
 
     semantic_similarity_metrics_config: SemanticSimilarityMetricsConfig | None = field("Semantic similarity.")
-    tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field(
-        "Correctness of calls per turn."
-    )
-    step_tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field(
-        "Correctness of calls per step."
-    )
+    tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field("Correct per turn.")
+    step_tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = field("Correct per step.")
 
 
 class UserGoalMetMetricsConfig(Message, inside="EvaluationMetricsConfig"):
@@ -190,9 +178,7 @@ class GoldenTurn(Message, inside="Evaluation"):
         "Inputs and expectations, in the expected order of calls.", required=True, bounds=(1, None)
     )
     root_span: ces.Span | None = field("Span with the audio of the turn.")
-    turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field(
-        "Thresholds of this turn."
-    )
+    turn_level_metrics_thresholds_override: TurnLevelMetricsThresholds | None = field("Those of this turn.")
     hallucination_metric_behavior_override: HallucinationMetricBehavior = field(
         "Whether a hallucination in this turn fails the evaluation."
     )
@@ -215,9 +201,7 @@ class CesUserFact(Message, proto="Evaluation.Scenario.UserFact"):
 class ToolExpectation(Message, inside="Evaluation.ScenarioExpectation"):
     """A call and its mocked answer."""
 
-    expected_tool_call: ces.CesToolCall | None = field(
-        "The call; only the given parameters are checked.", required=True
-    )
+    expected_tool_call: ces.CesToolCall | None = field("The call; given parameters count.", required=True)
     mock_tool_response: ces.CesToolResponse | None = field("What the tool answers.", required=True)
 
 
@@ -255,9 +239,7 @@ class Scenario(Message, inside="Evaluation"):
     rubrics: list[Text] = field("Statements that the whole conversation is scored against.")
     scenario_expectations: list[ScenarioExpectation] = field("Calls and responses that must occur somewhere.")
     variable_overrides: Struct | None = field("Session variables that the agent knows and the user does not.")
-    task_completion_behavior: TaskCompletionBehavior = field(
-        "Older form of userGoalBehavior.", deprecated=True
-    )
+    task_completion_behavior: TaskCompletionBehavior = field("Older userGoalBehavior.", deprecated=True)
     user_goal_behavior: UserGoalBehavior = field("Whether the goal is to be satisfied, rejected or ignored.")
     evaluation_expectations: list[Text] = field("Names of the expectations on the whole conversation.")
     scenario_execution_mode: ScenarioExecutionMode = field("Quality or speed of the simulation.")
@@ -275,17 +257,13 @@ class CaseContent(Message):
     display_name: Text = field("Name for people, unique in the app.", required=True)
     description: Text = field("Free text.")
     tags: list[Text] = field("Labels to select evaluations by.", bounds=(0, 100))
-    evaluation_datasets: list[Text] = field(
-        "Names of the datasets that hold the evaluation.", output_only=True
-    )
+    evaluation_datasets: list[Text] = field("Names of the datasets that hold it.", output_only=True)
     create_time: proto.Timestamp | None = field("When it was created.", output_only=True)
     created_by: Text = field("Who created it.", output_only=True)
     update_time: proto.Timestamp | None = field("When it was last changed.", output_only=True)
     last_updated_by: Text = field("Who last changed it.", output_only=True)
     evaluation_runs: list[Text] = field("Names of the runs that have a result of it.", output_only=True)
-    etag: Text = field(
-        "Version of the content. An update that sends an older one is refused.", output_only=True
-    )
+    etag: Text = field("Version of the content. An update with an older one is refused.", output_only=True)
     invalid: proto.Bool = field("Whether it refers to a deleted tool, toolset or agent.", output_only=True)
     evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = field(
         "Thresholds of this evaluation in place of the app's."

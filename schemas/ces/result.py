@@ -31,9 +31,7 @@ class EvaluationOutcome(OpenEnum):
 class SemanticSimilarityResult(Message, inside="EvaluationResult"):
     """Judgement of semantic similarity."""
 
-    score: Int32 | None = field(
-        "4: same meaning, 0: contradiction.", bounds=(0, evaluation.HIGHEST_SIMILARITY)
-    )
+    score: Int32 | None = field("4: same meaning, 0: contrary.", bounds=(0, evaluation.HIGHEST_SIMILARITY))
     label: Text = field("Label of the score.")
     explanation: Text = field("Reason of the judge.")
     outcome: EvaluationOutcome = field("Score against its threshold.")
@@ -50,9 +48,7 @@ class HallucinationResult(Message, inside="EvaluationResult"):
 class OverallToolInvocationResult(Message, inside="EvaluationResult"):
     """The tool check of a turn."""
 
-    tool_invocation_score: proto.Float32 | None = field(
-        "Share of expected tools that were called.", bounds=(0, 1)
-    )
+    tool_invocation_score: proto.Float32 | None = field("Share of expected tools called.", bounds=(0, 1))
     outcome: EvaluationOutcome = field("Score against its threshold.")
 
 
@@ -273,9 +269,7 @@ class GoldenExpectationOutcome(Message, inside="EvaluationResult"):
     observed_agent_response: OneOf[ces.ConversationMessage] = field("The observed response of the agent.")
     observed_agent_transfer: OneOf[ces.AgentTransfer] = field("The observed hand-over.")
     observed_payload: OneOf[Struct] = field("A custom payload; never expected, always SKIPPED.")
-    expectation: evaluation.GoldenExpectation | None = field(
-        "The expectation; absent: this was observed and not expected."
-    )
+    expectation: evaluation.GoldenExpectation | None = field("Absent: this was observed and not expected.")
     outcome: EvaluationOutcome = field("Whether the expectation is met.")
     semantic_similarity_result: SemanticSimilarityResult | None = field(
         "Older form of the turn's semanticSimilarityResult.", deprecated=True
@@ -302,9 +296,7 @@ class TurnReplayResult(Message, inside="EvaluationResult.GoldenResult"):
     semantic_similarity_result: SemanticSimilarityResult | None = field(
         "Similarity of the agent's responses with the expected ones."
     )
-    overall_tool_invocation_result: OverallToolInvocationResult | None = field(
-        "Share of expected tools that were called."
-    )
+    overall_tool_invocation_result: OverallToolInvocationResult | None = field("Share of expected tools.")
     error_info: EvaluationErrorInfo | None = field("Error in this turn.")
     span_latencies: list[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
 
@@ -355,13 +347,9 @@ class ScenarioResult(Message, inside="EvaluationResult"):
         "Older form of userGoalSatisfactionResult.", deprecated=True
     )
     tool_call_latencies: list[CesToolCallLatency] = field("One per executed call.")
-    user_goal_satisfaction_result: UserGoalSatisfactionResult | None = field(
-        "Whether the user got what it wanted."
-    )
+    user_goal_satisfaction_result: UserGoalSatisfactionResult | None = field("If the user got what it asked.")
     all_expectations_satisfied: proto.Bool | None = field("Whether every expectation of the scenario is met.")
-    task_completed: proto.Bool | None = field(
-        "Whether goal and expectations are met without a hallucination."
-    )
+    task_completed: proto.Bool | None = field("Whether all is met without a hallucination.")
     span_latencies: list[CesSpanLatency] = field("One per span of a tool, callback, guardrail or model.")
     evaluation_expectation_results: list[EvaluationExpectationResult] = field(
         "One per expectation on the whole conversation."
@@ -393,9 +381,7 @@ class EvaluationResult(Message):
     changelog: Text = field("Changelog entry of the draft.")
     changelog_create_time: proto.Timestamp | None = field("Time of that entry.")
     execution_state: ExecutionState = field("How far the execution is.")
-    evaluation_metrics_thresholds: evaluation.EvaluationMetricsThresholds | None = field(
-        "Thresholds that applied."
-    )
+    evaluation_metrics_thresholds: evaluation.EvaluationMetricsThresholds | None = field("Those applied.")
     config: EvaluationConfig | None = field("Settings that applied.")
     golden_run_method: GoldenRunMethod = field("How the golden was replayed.")
 
@@ -407,6 +393,4 @@ class Evaluation(evaluation.CaseContent):
         "Averages and counts over all its results, by app version.", output_only=True
     )
     last_completed_result: EvaluationResult | None = field("The newest completed result.", output_only=True)
-    last_ten_results: list[EvaluationResult] = field(
-        "The ten newest results; only if requested.", output_only=True
-    )
+    last_ten_results: list[EvaluationResult] = field("The ten newest; only if requested.", output_only=True)

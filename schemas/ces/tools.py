@@ -14,12 +14,8 @@ _REJECTED = field(
 class UpdateEvaluationRequest(Message):
     """Change a case."""
 
-    evaluation: Evaluation | None = field(
-        "The new values; its name says which evaluation changes.", required=True
-    )
-    update_mask: proto.FieldMask | None = field(
-        "Comma-separated paths of the fields to change; absent: all fields."
-    )
+    evaluation: Evaluation | None = field("The new values; its name says which one changes.", required=True)
+    update_mask: proto.FieldMask | None = field("Comma-separated paths of what is to change; absent: all.")
 
 
 class CreateEvaluationRequest(Message):
@@ -74,9 +70,7 @@ class GetEvaluationRequest(Message):
 class GetEvaluationResultRequest(Message):
     """Read a result."""
 
-    name: Text = field(
-        "Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R.", required=True
-    )
+    name: Text = field("Its name: projects/P/locations/L/apps/A/evaluations/E/results/R.", required=True)
 
 
 class ListEvaluationResultsRequest(PageRequest):
@@ -107,9 +101,7 @@ class UpdateEvaluationTool(Message):
     """Change a case. The mask may contain either spelling of a name."""
 
     evaluation: Evaluation | None = field()
-    update_mask: Text = field(
-        "Comma-separated paths of the fields to change, in either spelling; absent: all fields."
-    )
+    update_mask: Text = field("Comma-separated paths of what is to change, in either spelling; absent: all.")
 
 
 class GetEvaluationWithResults(GetEvaluationRequest):
@@ -222,9 +214,7 @@ class GetCriterionTrendRequest(PageRequest):
 
     criterion: Text = field("Name of the criterion; verdict: the verdicts; absent: all.")
     app_version: Text = field("Name or id of the only app version wanted; absent: all.")
-    filter: Text = field(
-        "Of the runs: by name, display_name (the run id), state, create_time and update_time."
-    )
+    filter: Text = field("Of runs: by name, display_name (the run id), state, create_time and update_time.")
     page_size: Int32 = field("Number of runs, at most 200.", bounds=(0, None))
 
 
@@ -242,9 +232,7 @@ class TrendPoint(Message):
     error_count: Int32 = field("How often the criterion failed with an error.")
     pass_count: Int32 = field("Scores with the outcome PASS.")
     fail_count: Int32 = field("Scores with the outcome FAIL.")
-    pass_rate: proto.Double | None = field(
-        "Share of PASS in all outcomes; absent: there is no outcome.", bounds=(0, 1)
-    )
+    pass_rate: proto.Double | None = field("Share of PASS in all outcomes; absent: none.", bounds=(0, 1))
     pass_rate_low: proto.Double | None = field(
         "Lower bound with 95 % confidence (Wilson), as of independent scores.", bounds=(0, 1)
     )
@@ -271,12 +259,8 @@ class TrendPoint(Message):
 class TrendRun(Message):
     """A run, and what it measured."""
 
-    run: RunSummary | None = field(
-        "The run. With another configDigest or judgeModel, it measured in another way."
-    )
-    gap: Text = field(
-        "Why the run has no points: it has not ended, broke off, or kept no metrics; it is not 0."
-    )
+    run: RunSummary | None = field("With another configDigest or judgeModel, it measured in another way.")
+    gap: Text = field("Why the run has no points: it has not ended, broke off, or kept no metrics; not 0.")
     points: list[TrendPoint] = field("By criterion, app version and level.")
 
 
@@ -333,9 +317,7 @@ class VersionChange(Message, proto="EvaluationChange"):
 class MeasuredDifference(Message):
     """The candidate less the baseline, by one measure, and what may be said of it."""
 
-    word: Text = field(
-        "`better`, `worse`, `not worse`, `same`, `inconclusive` or `differs`; absent: nothing may be said."
-    )
+    word: Text = field("`better`, `worse`, `not worse`, `same`, `inconclusive` or `differs`; absent: none.")
     sentence: Text = field("The same as one sentence, with what would have been seen.")
     measure: Text = field("`pass_rate` or `mean`.")
     unit: Text = field("`score`, `seconds` or `count`.")
@@ -351,9 +333,7 @@ class MeasuredDifference(Message):
     detectable_difference: proto.Double | None = field(
         "Smallest difference that would have been seen with a power of 80 %."
     )
-    needed_pair_count: Int32 = field(
-        "Pairs that the difference needs to be seen with a power of 80 %; 0: there is none."
-    )
+    needed_pair_count: Int32 = field("Pairs by which it is seen with a power of 80 %; 0: there is none.")
     word_if_missing_fail: Text = field(
         "The word if what has no score passed in the baseline and failed in the candidate; empty: none."
     )
@@ -385,16 +365,12 @@ class ReasonCount(Message):
 class VersionVerdict(MeasuredDifference):
     """What `turnwise compare --store` says of the candidate against the baseline, by the verdicts."""
 
-    refusal: Text = field(
-        "Why the versions are not compared, such as another judge; every other field is absent then."
-    )
+    refusal: Text = field("Why they are not compared, such as another judge; other fields are absent then.")
     headline: Text = field("What it means for the decision, in one sentence, by the leading criterion.")
     detail: Text = field("What is left out or missing, as far as it could change the answer.")
     open_reasons: list[ReasonCount] = field("Why conversations of the candidate most often have no verdict.")
     paired_by: Text = field("`eval_id`, `conversation_id`, `task` or `nothing` (two groups).")
-    changed_case_count: Int32 = field(
-        "Cases left out, because the versions were not held against the same expectation."
-    )
+    changed_case_count: Int32 = field("Cases left out, as the versions were held against other expectations.")
     changed_cases: list[Text] = field("The first of them.")
     baseline_only_case_count: Int32 = field("Cases of the baseline alone.")
     candidate_only_case_count: Int32 = field("Cases of the candidate alone.")
@@ -409,9 +385,7 @@ class VersionVerdict(MeasuredDifference):
     baseline_problems: list[Text] = field(
         "Runs of the baseline that have not ended or broke off: what is newest is not compared."
     )
-    candidate_problems: list[Text] = field(
-        "The same of the candidate; conclude nothing good from the figures."
-    )
+    candidate_problems: list[Text] = field("Those of the candidate; conclude nothing good from the figures.")
     criteria: list[CriterionDifference] = field("By the other criteria that both versions have.")
     not_compared: list[CriterionNotCompared] = field("Criteria of which nothing may be said.")
     notes: list[Text] = field("What must be read before believing the figures.")
@@ -568,9 +542,7 @@ class RecordedConversation(ConversationFields):
     tool_errors: Int32 = field("Number of those that failed.")
     destructive_calls: Int32 = field("Number of successful calls that cannot be undone.")
     latency_seconds: proto.Double | None = field("Sum over the turns; absent: not logged of every turn.")
-    tokens_in: proto.Int64 | None = field(
-        "Tokens read by the agent's models; absent: not logged of every turn."
-    )
+    tokens_in: proto.Int64 | None = field("Tokens read by its models; absent: not logged of every turn.")
     tokens_out: proto.Int64 | None = field("Tokens written by them; absent: not logged of every turn.")
     source: Text = field("File that it came from.")
     position: proto.Int64 | None = field("Its line or index in the file, from 1.")

@@ -127,11 +127,7 @@ class Message(pydantic.BaseModel):
             if not lenient and len(named) != len(value):
                 raise ValueError("a field is given under both of its names")
             # A null is absent; an unknown field is an error, or absent if the parse is lenient.
-            fields = {
-                key: item
-                for key, item in named.items()
-                if (item is not None if key in names else not lenient)
-            }
+            fields = {k: v for k, v in named.items() if (v is not None if k in names else not lenient)}
         if cls._oneof and len(cls._oneof & fields.keys()) > 1:
             raise ValueError(f"at most one may be set of {', '.join(sorted(cls._oneof))}")
         state.depth += 1

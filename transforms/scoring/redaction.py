@@ -762,10 +762,8 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record if done == structure else dump_json(done).decode()
         else:
             record = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), record)
-            for key in dict.fromkeys(keys):
-                form = rf'"{re.escape(key)}"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",}}\]]+))'
-                for match in compiled(form).finditer(record):
-                    redactor.learn([{key: match[1] or match[2]}])
+            pairs = compiled(_PAIR).finditer(record) if keys else ()
+            redactor.learn([{pair[1]: pair[pair.lastindex]} for pair in pairs if pair[1] in keys])
             record = redactor.text(record)
         failure.record = record
     # Messages of matching name cases and sets.

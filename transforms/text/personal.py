@@ -79,9 +79,7 @@ _DATES = re.compile(
     re.ASCII,  # a letter of an alphabet without spaces may stand beside it
 )
 _SEVEN_DIGITS = r"\d(?:[ ().\-/\n]{0,3}\d){6}"
-_DIGITS = re.compile(
-    r"\d(?:(?:[ ).\-/]|\((?=[\d ./-]{1,12}\))){0,3}\d)*"
-)  # `1189 (147 of them)` is no number
+_DIGITS = re.compile(r"\d(?:(?:[ ).\-/]|\((?=[\d ./-]{1,12}\))){0,3}\d)*")  # not `1189 (147 of them)`
 _DIGIT = tuple("0123456789")
 _GROUP = re.compile(r"\d+")
 _SIGN = re.compile(r"[(+][(+ ]{0,2}$")
