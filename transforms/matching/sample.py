@@ -367,11 +367,11 @@ def played_case(case: EvalCase) -> Conversation:
 def unanswered_turn(sample: Sample) -> str | None:
     """Returns why the log of a conversation may stop too early or lack words: a turn has no answer.
 
-    None: all have one, or none is due, as where the case states what it expects of that turn, and no words.
+    None: all have one, or none is due, as where the case states calls or the like for that turn, and no words.
     """
     for turn in silent_turns(sample.conversation):
         expected = next((pair.expected for pair in sample.pairs if pair.actual is turn), None)
-        if expected is not None and not (turn.expected is None and expected == _NOTHING):
+        if expected is not None and (expected.tool_calls is not None or expected.expectations):
             words = expected.response or expected.intermediate_responses or expected.rubrics
             if not words and not any(e.kind == "agent_response" for e in expected.expectations):
                 continue
