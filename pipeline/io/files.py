@@ -209,16 +209,17 @@ _DIGITS_OF_DATE = 5
 
 
 def holds_unread(path: str) -> bool:
-    """Returns whether the local folder of a path that names no file holds other files than hidden ones.
+    """Returns whether a local folder, or that of a path that names no file, holds files that nothing reads.
 
-    The folder of a file or glob whose own name has a date, `logs/2026-11-21*.jsonl`, holds all dates.
+    Hidden files do not count. The folder of a file or glob whose own name has a date,
+    `logs/2026-11-21*.jsonl`, holds all dates.
     """
     if not is_local(path):
         return False
     if os.path.isdir(path):
         return bool(other_files([path]))
     folder, name = os.path.split(path.rstrip("/"))
-    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE:
+    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE or not names_nothing(path):
         return False
     names = (os.path.basename(seen.path) for seen in matches(os.path.join(folder, "*")))
     return any(not name.startswith(".") for name in names)
