@@ -108,7 +108,6 @@ IMPOSSIBLE = [
     (lambda: 0, "returned 0, a int; needed is a Score"),
     (lambda: (1.0, "PASS"), "a tuple"),
     (lambda: later, "a coroutine"),
-    (lambda: asyncio.CancelledError(), ""),
 ]
 
 
@@ -124,6 +123,14 @@ def test_an_impossible_score_is_a_failure_of_its_criterion(kind, value, message)
         assert ("a list with 1.0, a float" if tuples else message) in failure.message
         assert criteria_verdict([result]).status is None
         assert [turn for turn, _ in result.turns] == ([0, 2] if KINDS[kind] else [])
+
+
+def test_a_measured_criterion_cancels_nothing_but_itself():
+    for kind in (MeasuredTurn, MeasuredWhole):
+        _, found = scored(kind, asyncio.CancelledError("stopped"))
+        assert [(f.error_type, f.criterion, f.turn_index) for f in found.failures] == [
+            ("CancelledError", kind.name, KINDS[kind])
+        ]
 
 
 @each_kind
