@@ -177,7 +177,7 @@ class SpokenText:
         code = re.sub("[ -]", "", wanted.removeprefix("#"))
         if _CODE.fullmatch(code) and (" " not in wanted or len(code) > _SHORT_CODE):
             spelled = ((text, SpelledText(text).find(code)) for text in self._texts)
-            if self._contains(code, [text.replace(found, code) for text, found in spelled if found]):
+            if self._contains(code, [text.replace(form, code) for text, form in spelled if form]):
                 return True
         phones = (
             [n[0] for text in self._texts for n in PHONE.finditer(text)] if PHONE.fullmatch(wanted) else []
