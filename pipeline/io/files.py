@@ -186,7 +186,7 @@ def _time(seconds: float) -> str:
 
 
 def reads_output(path: str, output: str) -> bool:
-    """Returns whether a directory or glob would name what a run writes into an output directory."""
+    """Returns whether a directory or glob would name what a run writes; raises ValueError: a wrong glob."""
     if is_local(path) != is_local(output) or is_store_url(path):
         return False
     read, written = (os.path.realpath(name) if is_local(name) else name for name in (path, output))
@@ -195,9 +195,7 @@ def reads_output(path: str, output: str) -> bool:
     pattern, directory = (os.path.abspath(name) if is_local(name) else name for name in (path, output))
     tables = (f"run-1/{table}{part}.jsonl" for table in TABLES for part in ("", "-00000-of-00001"))
     files = (containers.join_path(directory, name) for name in (RUN_FILE, *tables))
-    with suppress(ValueError):  # a wrong range in the glob, of which reading it says what is wrong
-        return any(path_glob_matches(pattern, name) for name in files)
-    return False
+    return any(path_glob_matches(pattern, name) for name in files)
 
 
 def names_nothing(path: str) -> bool:

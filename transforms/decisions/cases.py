@@ -10,9 +10,8 @@ from msgspec import Struct, field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Ended, ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
-from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.rows import ConversationRow, Transcript, TranscriptTurn
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
