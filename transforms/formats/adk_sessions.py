@@ -285,10 +285,12 @@ def _in_order(events: list[adk.AdkEvent]) -> list[adk.AdkEvent]:
     times = [event.timestamp for event in events if event.timestamp is not None]
     if len(times) < len(events) or any(e.input_transcription or e.output_transcription for e in events):
         return events
+    # Events of one time keep their order, in which the newest may come first.
+    step = -1 if times == sorted(times, reverse=True) else 1
     spoken = (i for i, event in enumerate(events[1:], 1) if by_user(event) and _parts(event))
-    if not any(times[i] < times[i - 1] for i in spoken):
+    if not any(times[i] < times[i - 1 if step == 1 else 0] for i in spoken):
         return events
-    return [events[i] for i in sorted(range(len(events)), key=times.__getitem__)]
+    return [events[i] for i in sorted(range(len(events))[::step], key=times.__getitem__)]
 
 
 def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:

@@ -286,7 +286,7 @@ def one_line_problems(what: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        problems = error.errors(include_url=False, include_input=False)
         path = ".".join(map(str, problems[0]["loc"]))
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ValueError(f"{what}: {path}{': ' if path else ''}{fault_text(problems[0])}{more}") from None

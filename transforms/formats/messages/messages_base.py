@@ -13,14 +13,18 @@ from turnwise.transforms.formats.fields import OPEN_CALL, canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
+    SYSTEM,
+    USER,
     as_object,
     decoded,
+    first_of,
     key_set,
     listed,
     objects_in,
     role_of,
     stated,
 )
+from turnwise.transforms.text.dates import time_seconds
 
 MISSING_HISTORY = "MissingHistory"
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
@@ -193,10 +197,30 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:
     if isinstance(messages, str):
         body: JsonObject = {"parts": [{"text": messages}]} if key == "contents" else {"content": messages}
         given = [{"role": "user", **body}]
-    dialect.read(listed(given, key), log)
+    dialect.read(_oldest_first(listed(given, key)), log)
     for name in (name for name in KEPT_BY if is_first and request.get(name) is not None):
         message = f"earlier messages are not in the record, which only names them by {name}"
         log.general.add(MISSING_HISTORY, message, calls=True, words=True)
+
+
+_TIMES = ("timestamp", "createdAt", "created_at")
+
+
+def _oldest_first(messages: list[JsonValue]) -> list[JsonValue]:
+    """Returns messages in order; APIs list them from the newest one, as their times tell."""
+    if len(messages) < 2:
+        return messages
+    times: list[float] = []
+    # Most lists are in order, as the first and the last message tell.
+    for message in (messages[0], messages[-1], *messages[1:-1]):
+        time = time_seconds(first_of(as_object(message), _TIMES))
+        if time is None or (len(times) == 1 and time >= times[0]):
+            return messages
+        times.append(time)
+    # A message of the user before an answer may only have the time of another clock.
+    is_first = len(set(times)) < 3 and role_of(as_object(messages[0]).get("role")) in (USER, SYSTEM)
+    ordered = times[:1] + times[2:] + times[1:2]
+    return messages if is_first or ordered != sorted(times, reverse=True) else messages[::-1]
 
 
 def unrepeated(dialect: Dialect, request: JsonObject, add_reply: Callable[[Dialogue], None]) -> JsonObject:
