@@ -1,6 +1,6 @@
 """Dialects of messages: what each reader of a list of messages registers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
@@ -277,14 +277,12 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         message = f"{len(others)} messages are in branches that were left"
         log.general.add("OtherBranch", message, calls=True)
     end = log.end(record)
-    named = list(_named(record))
-    stated = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
     # A run of tau-bench is named by its task and its trial.
     run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
     task = "-".join(run) if record.get("task_id") is not None else None
     tags = record.get("tags")
     fields = {
-        "conversation_id": stated or as_text(record.get("id")) or task or name,
+        "conversation_id": named_in(record, *IDS) or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
         "user_id": user_of(record),
@@ -338,22 +336,16 @@ def _tools(record: JsonObject) -> JsonValue:
     return [{**spec, "inputSchema": as_object(spec.get("inputSchema")).get("json")} for spec in specs]
 
 
-def _named(record: JsonObject) -> Iterator[JsonObject]:
-    """Yields the objects that may hold the conversation's id."""
-    yield record
-    for key in ("metadata", "config", "configurable", "checkpoint", "context"):
-        inner = record.get(key)
-        if isinstance(inner, dict):
-            yield inner
-            if isinstance(inner.get("configurable"), dict):
-                yield inner["configurable"]
+def named_in(record: JsonObject, *keys: str) -> str | None:
+    """Returns the id that a record, or what it says about its conversation, names; None: it names none."""
+    about = map(as_object, map(record.get, ("metadata", "config", "configurable", "checkpoint", "context")))
+    holders = [record, *(held for inner in about for held in (inner, as_object(inner.get("configurable"))))]
+    return next((as_text(held[key]) for held in holders for key in keys if held.get(key)), None)
 
 
 def user_of(record: JsonObject) -> str | None:
     """Returns the id of the user that a record names; None: it names none."""
-    stated = (holder.get("user_id") for holder in _named(record))
-    user = record["user"] if isinstance(record.get("user"), str) else None
-    return next(map(as_text, filter(None, stated)), user)
+    return named_in(record, "user_id") or (record["user"] if isinstance(record.get("user"), str) else None)
 
 
 def _page_items(record: JsonObject) -> list[JsonValue] | None:
