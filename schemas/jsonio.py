@@ -125,6 +125,15 @@ def load_json(text: bytes) -> Any:
         return json.loads(text)
 
 
+def json_value(text: bytes) -> JsonValue:
+    """Parses the JSON of a record; raises ValueError, which says that it is none."""
+    try:
+        return from_json(text)
+    except ValueError as error:
+        # The line is one of the record, not of the file.
+        raise ValueError(f"cannot be parsed as JSON: {str(error).replace(' line 1 ', ' ')}") from None
+
+
 _LEGACY = re.compile(rb"(?<![\x80-\xff])[\x80-\xff]{1,2}(?![\x80-\xff])")
 
 

@@ -522,11 +522,7 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"\xfd7zXZ\0",), f"compressed by xz, which is not read; {_unpacked('unxz FILE')}"),
     (0, (b"(\xb5/\xfd",), f"compressed by zstd, which is not read; {_unpacked('unzstd FILE')}"),
     (0, (b'\x04"M\x18',), f"compressed by lz4, which is not read; {_unpacked('unlz4 FILE')}"),
-    (
-        0,
-        (b"\xff\x06\0\0sNaPpY",),
-        "compressed by Snappy, which is not read; compress it by gzip",
-    ),
+    (0, (b"\xff\x06\0\0sNaPpY",), "compressed by Snappy, which is not read; compress it by gzip"),
     (0, (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a Python pickle"),
     (0, (b"\xac\xed\0\x05",), "Java objects"),
     (0, (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"), "an image"),

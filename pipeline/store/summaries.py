@@ -17,7 +17,6 @@ from pydantic.alias_generators import to_snake
 from sqlalchemy import ColumnElement, Connection, Table, select
 
 from turnwise.pipeline.store import database as db
-from turnwise.pipeline.store.rows import ResultGroup, result_groups
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
 from turnwise.schemas.ces.names import id_of
@@ -102,7 +101,6 @@ class Form(NamedTuple, Generic[_Content]):
 
 COLUMNS = Form("columns", msgspec.json.Decoder(RunColumns, dec_hook=_read_numbers))
 DETAILS = Form("details", msgspec.json.Decoder(RunDetails, dec_hook=_read_numbers))
-RESULT_GROUPS = Form("results", msgspec.json.Decoder(list[ResultGroup]))
 
 
 class RunKey(NamedTuple):
@@ -146,7 +144,7 @@ def keep_summaries(store: db.Store, app: str, names: Collection[str] | None = No
     if store.read_only:
         return
     keys = db.RUN_SUMMARIES.c.evaluation_run, db.RUN_SUMMARIES.c.execution, db.RUN_SUMMARIES.c.update_nanos
-    is_kept = db.RUN_SUMMARIES.c.app == app, db.RUN_SUMMARIES.c.name.endswith(f"/{RESULT_GROUPS.end}")
+    is_kept = db.RUN_SUMMARIES.c.app == app, db.RUN_SUMMARIES.c.name.endswith(f"/{COLUMNS.end}")
 
     def missing(connection: Connection) -> list[RunKey]:
         known = {RunKey(*row) for row in connection.execute(select(*keys).where(*is_kept))}
@@ -162,9 +160,8 @@ def _keep(store: db.Store, app: str, run: RunKey) -> None:
 
     def made(connection: Connection) -> list[JsonObject]:
         columns, details = summarised(connection, app, run.name)
-        groups = result_groups(connection, run.name)
-        parts = {COLUMNS.end: columns, DETAILS.end: details, RESULT_GROUPS.end: groups}
-        contents = ((end, _ENCODER.encode(part)) for end, part in parts.items())
+        parts = (COLUMNS.end, columns), (DETAILS.end, details)
+        contents = ((end, _ENCODER.encode(part)) for end, part in parts)
         texts = ((end, f"{_checksum(content)}{content.decode()}") for end, content in contents)
         return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
 

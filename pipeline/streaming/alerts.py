@@ -109,8 +109,11 @@ class FileAlertSink:
 
     def _sent(self) -> set[str]:
         if self._names is None:
-            lines = self._path.read_bytes().splitlines() if self._path.exists() else []
-            self._names = set(filter(None, map(_name, lines)))
+            names = set[str]()
+            for line in self._path.read_bytes().splitlines() if self._path.exists() else ():
+                with suppress(ValueError, TypeError, KeyError):
+                    names.add(json.loads(line)["name"])
+            self._names = names
         return self._names
 
     def send(self, alert: Alert) -> None:
@@ -135,15 +138,6 @@ class FileAlertSink:
             sent.add(alert.name)
         except OSError as error:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
-
-
-def _name(line: bytes) -> str | None:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    name = row.get("name") if isinstance(row, dict) else None
-    return name if isinstance(name, str) else None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -133,7 +133,7 @@ _DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D")
 _LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
 _WORD_OF_TEXT = re.compile(r"\w+")
 _TO = re.compile(r"(?<=\d) ?(?:\b(?:to|bis|à|a)\b|[〜～~]) ?(?=\d)")
-_CODE = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]{4,64}|\d{9,64}")
+_CODE, _SHORT_CODE = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]{4,64}|\d{9,64}"), 8
 
 
 class SpokenText:
@@ -175,8 +175,10 @@ class SpokenText:
         if "zqunit" in marked and self._contains(marked, [mark_named_values(t, {}) for t in self._spellings]):
             return True
         code = re.sub("[ -]", "", wanted.removeprefix("#"))
-        if _CODE.fullmatch(code) and any(SpelledText(text).find(code) for text in self._texts):
-            return True
+        if _CODE.fullmatch(code) and (" " not in wanted or len(code) > _SHORT_CODE):
+            spelled = ((text, SpelledText(text).find(code)) for text in self._texts)
+            if self._contains(code, [text.replace(found, code) for text, found in spelled if found]):
+                return True
         phones = (
             [n[0] for text in self._texts for n in PHONE.finditer(text)] if PHONE.fullmatch(wanted) else []
         )

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, json_value, no_utf8
 from turnwise.schemas.registry import modules_of
 from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats import fields
@@ -257,7 +257,7 @@ def _unforeseen(
 
 def _parsed(record: Record) -> tuple[JsonValue, Record]:
     """Returns what a record holds, and the record itself, in whose place an array may be spelt out."""
-    given = from_json(record.data)
+    given = json_value(record.data)
     fields.check_keys(record.data, given)
     value = decoded(given)
     is_spelt_out = isinstance(given, list) and value is not given
@@ -312,7 +312,7 @@ class CaseReader:
         case = quick(record.data) if quick else None
         if case is not None:
             return [case]
-        value = from_json(record.data)
+        value = json_value(record.data)
         fields.check_keys(record.data, value)
         if page := _page(value):
             given = fields.read_each(page, lambda item: self._read(record._replace(data=dump_json(item))))
