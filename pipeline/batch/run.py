@@ -313,7 +313,7 @@ def conclude(settings: RunSettings, finished: run_writer.Finished, inputs: Input
 
 
 def _unread(settings: RunSettings, run: Run, files: Mapping[str, JsonObject]) -> str | None:
-    """Returns what cannot be read of tables in a plugin's format; None: nothing, or the format is built in."""
+    """Returns what cannot be read of tables in a plugin's format; None: nothing, or it is built in."""
     kind = sinks.SINKS[settings.output_format]
     if all(name.startswith("turnwise.pipeline.") for name in modules_of(kind)):
         return None
