@@ -290,7 +290,7 @@ def _add_tools(
 def inspect_files(argv: Sequence[str]) -> int:
     """Prints what files hold, and which criteria could score it.
 
-    Returns 1 if a file holds nothing, or something in it could not be read, else 0. Raises ConfigError.
+    Returns 1 if a file holds no record, or something in it could not be read, else 0. Raises ConfigError.
     """
     options = inspect_parser().parse_args(argv)
     check_log_format(options.input_format)
@@ -352,8 +352,8 @@ def inspect_parser() -> OptionParser:
         ),
         prog="turnwise inspect",
         description="Says of files what they hold: format, conversations, turns, calls, what could not be "
-        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
-        "or something in it could not be read.",
+        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds no "
+        "record, or something in it could not be read.",
     )  # fmt: skip
 
 

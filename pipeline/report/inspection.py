@@ -126,7 +126,7 @@ def _notes(files: Sequence[FileInspection], below: str, width: int) -> Iterator[
         more = f"{note.count} times, first " if note.count > 1 else ""
         texts.append(printable(f"{what}: {more}{where}: {message}", _LONGEST))
     empty = [file.path for file in files if not file.records and not file.not_read]
-    texts += [f"{printable(path.removeprefix(below))}: the file holds nothing" for path in empty]
+    texts += [f"{printable(path.removeprefix(below))}: the file holds no record" for path in empty]
     if joined := sum(file.joined for file in files):
         texts.append(f"{counted(joined, 'event')} joined into conversations by their ids")
     if len(notes) > _NOTES_SHOWN:

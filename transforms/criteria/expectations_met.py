@@ -233,15 +233,20 @@ def _has_words(
     text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
 ) -> bool:
     """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
-    if wanted not in text:  # as nearly always: no pattern is compiled
-        return False
-    last = _LAST_WORD.search(wanted)
+    last, start, most = _LAST_WORD.search(wanted), text.find(wanted), len(text) - len(wanted)
     ending = "" if last is None else "s?"
     if last and last[1]:
         ending = _ENDING if is_english and last[0].isascii() else _ANY_ENDING
-    before = r"\A" if is_start else rf"(?<!{values.SPACED_LETTER})" if _UNPREFIXED.match(wanted) else ""
-    after = r"\Z" if is_end else rf"{ending}(?!{values.SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
-    return re.search(f"{before}{re.escape(wanted)}{after}", text) is not None
+    after = rf"{ending}(?!{values.SPACED_LETTER})" if _SPACED.match(wanted[-1:]) else ""
+    is_unprefixed = not is_start and _UNPREFIXED.match(wanted) is not None
+    if is_end and start >= 0:
+        start = most if text.endswith(wanted) else -1
+    while start >= 0 and not (is_start and start):  # no pattern of the wanted text: it may be long
+        is_within = is_unprefixed and start > 0 and _SPACED.match(text[start - 1])
+        if not is_within and (is_end or re.compile(after).match(text, start + len(wanted))):
+            return True
+        start = text.find(wanted, start + 1)
+    return False
 
 
 _ENDING = r"(?:[a-z]?(?:ed|ing)|e?[dns]|es|'s)?"

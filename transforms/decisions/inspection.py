@@ -622,7 +622,7 @@ def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
     golden.rubrics = [Rubric(rubric_id=kind, text=_STATEMENT, type=kind) for kind in _RUBRIC_TYPES]
     calls = [call for turn in golden.turns for call in turn.tool_calls or ()]
     golden.actions, golden.final_session_state = calls, dict(conversation.state) or {"key": "value"}
-    golden.outputs = [turn.response for turn in golden.turns if turn.response][-1:]
+    golden.outputs = [_STATEMENT] if any(turn.response for turn in golden.turns) else []
     yield golden
     ces = recorded_case(conversation)
     ces.dialect, ces.evaluation_expectations = "ces", [_STATEMENT]
