@@ -338,11 +338,6 @@ class Judge:
         except base.AuthenticationError as error:
             self._refused = str(error)
             raise
-        except (Exception, KeyboardInterrupt, asyncio.CancelledError):
-            raise
-        except BaseException as error:
-            fault = base.Fault("other", error_text(error))
-            replies = [base.RawReply(None, fault, request.template.name)] * count
         finally:
             JUDGING.asking -= 1
             self._asking[request.key] -= 1
