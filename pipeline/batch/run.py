@@ -312,20 +312,17 @@ def conclude(settings: RunSettings, finished: run_writer.Finished, inputs: Input
     return document
 
 
-def _unread(settings: RunSettings, run: Run, files: Mapping[str, JsonObject]) -> str | None:
-    """Returns what cannot be read of tables in a plugin's format; None: nothing, or it is built in."""
+def _unread(settings: RunSettings, run: Run, files: Iterable[str]) -> str | None:
+    """Returns which rows in a plugin's format cannot be read; None: none, or the format is built in."""
     kind = sinks.SINKS[settings.output_format]
     if all(name.startswith("turnwise.pipeline.") for name in modules_of(kind)):
         return None
     try:
-        for table in (name for name in TABLES if name in files):
-            written, number = sum(about["rows"] for about in files[table].values()), 0
-            for _ in run.rows(table):
-                number += 1
-            if number != written:
-                return f"sink {kind.name}: {number} of {written} rows of {table} can be read"
+        for table in sorted(TABLES.keys() & {*files}):
+            for _ in run.rows(table):  # which also compares their number with what was written
+                pass
     except (ConfigError, OSError) as error:
-        return str(error)
+        return f"sink {kind.name}: {error}"
     return None
 
 

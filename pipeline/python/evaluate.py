@@ -375,7 +375,7 @@ async def evaluate_async(
         settings = settings_of(options, cases is not None)
         logs = sort_inputs("conversations", conversations, Conversation)
         given = None if cases is None else sort_inputs("cases", cases, EvalCase)
-    except (SystemExit, GeneratorExit) as error:
+    except (SystemExit, GeneratorExit, asyncio.CancelledError) as error:
         raise _no_end(error) from error
     collected = Collected(settings)
     usage = await score_with_judge(collected.samples(logs, given), settings, collected.add, collected.reject)

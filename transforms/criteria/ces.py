@@ -11,7 +11,7 @@ from pydantic import Field
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, calls_text
 from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.effects.equivalence import OpenPair
@@ -262,10 +262,7 @@ class SemanticSimilarity(JudgedCriterion):
         score = await self._score(sample, pair, ask)
         is_ces = sample.eval_case.dialect == "ces" and "threshold" not in self.model_fields_set
         if score is not None and is_ces:
-            gate = similarity_threshold(sample.eval_case, pair.expected)
-            score.threshold = gate
-            if score.value is not None:
-                score.outcome = "PASS" if score.value >= gate else "FAIL"
+            score.threshold = similarity_threshold(sample.eval_case, pair.expected)
         return score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
@@ -274,8 +271,7 @@ class SemanticSimilarity(JudgedCriterion):
         gates = [s.threshold for s in turns if s.value is not None and s.threshold is not None]
         if overall is not None and overall.value is not None and gates:
             overall.threshold = self.mean(gates)
-            outcome: Outcome = "PASS" if overall.value >= overall.threshold else "FAIL"
-            overall.outcome = None if overall.reason and outcome == "PASS" else outcome
+            overall.outcome = "FAIL" if not self.reaches(overall) else None if overall.reason else "PASS"
         return overall
 
     async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

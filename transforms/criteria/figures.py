@@ -302,6 +302,5 @@ class SpanLatency(Latency):
 
     def score(self, sample: Sample, pair: TurnPair) -> list[Score] | Score | None:
         spans = pair.actual.spans if pair.actual else []
-        labels = [f"{span.type} {span.name}" if span.name else span.type for span in spans]
-        scores = [Score(span.seconds, label=label) for span, label in zip(spans, labels, strict=True)]
+        scores = [Score(s.seconds, label=" ".join(filter(None, (s.type, s.name)))) for s in spans]
         return scores or self.not_logged(pair.actual)

@@ -159,8 +159,7 @@ class Judge:
         try:
             request = self.requests.make(question)
         except (TypeError, ValueError) as error:
-            fault = base.Fault("other", f"judge_model_config: {error}")
-            unusable = _Sampled(JudgeSample(None, fault.reason, model), fault.kind, 0)
+            unusable = _Sampled(JudgeSample(None, f"judge_model_config: {error}", model), "other", 0)
             return [self._given(model, unusable, False) for _ in samples]
         keys = {number: (request.key, number, question.reply_model) for number in samples}
         new = [number for number in samples if keys[number] not in self._pending]
@@ -339,11 +338,6 @@ class Judge:
         except base.AuthenticationError as error:
             self._refused = str(error)
             raise
-        except (Exception, KeyboardInterrupt, asyncio.CancelledError):
-            raise
-        except BaseException as error:
-            fault = base.Fault("other", error_text(error))
-            replies = [base.RawReply(None, fault, request.template.name)] * count
         finally:
             JUDGING.asking -= 1
             self._asking[request.key] -= 1

@@ -366,9 +366,11 @@ class Connections:
                 return replies
             why = f"returned {short_repr(replies)}; needed: {count} RawReply in a list, with text or fault"
             fault = base.Fault("other", f"{text} {why}")
-        except (base.AuthenticationError, base.OneCandidateError):
+        except (base.AuthenticationError, base.OneCandidateError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
             why = f"{error_text(error)}{raised_at(error, [module])}"
             fault = base.Fault("other", base.one_line(f"{text}: {why}"))
             if limit.expired():

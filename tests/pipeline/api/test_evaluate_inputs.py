@@ -164,7 +164,7 @@ def test_a_wrong_type_is_one_clear_line(keywords, message):
     assert str(raised.value).startswith(message) and "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit()])
+@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), asyncio.CancelledError()])
 def test_an_object_cannot_end_the_process(error):
     class Leaves(Scripted):
         async def generate(self, request, count):
