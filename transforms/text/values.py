@@ -100,8 +100,6 @@ SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)(?:[.,]\d\d
 """Pattern of one number in groups (`2 000,50`), or of several."""
 _PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,15}(?![\w:/-])")
 _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
-
-
 _Reading = TypeVar("_Reading")
 
 
