@@ -2,8 +2,9 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
+from threading import Lock
 from typing import Literal, NamedTuple, get_args
 
 import orjson
@@ -11,13 +12,12 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
 from turnwise.pipeline.store import rows, summaries
-from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json, shown
 from turnwise.schemas.proto.masks import parse_filter
-from turnwise.schemas.proto.scalars import nanos_timestamp, shown
+from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.ces.judgements import aggregated_metrics
 from turnwise.transforms.formats.ces_cases import eval_case
 
@@ -31,26 +31,37 @@ _Stamp = tuple[summaries.RunKey, ...]
 
 
 class FiguresCache:
-    """Caches the figures of evaluations by app until a run of it ends, or one that has ended changes."""
+    """Caches the figures of evaluations until a run ends, or one that has ended changes."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[_Stamp, dict[str, rows.EvaluationFigures], bool]] = {}
+        self._kept: dict[str, tuple[_Stamp, rows.EvaluationFigures]] = {}
+        self._lock = Lock()
 
     def read(
-        self, connection: Connection, app: str, evaluations: Collection[str] | None = None
+        self, connection: Connection, app: str, evaluations: Iterable[str] | None = None
     ) -> dict[str, rows.EvaluationFigures]:
         """Returns the figures of those evaluations (None: of all of the app) that have results."""
         now = tuple(summaries.counted_runs(connection, app))
-        stamp, figures, are_all = self._kept.get(app, (now, {}, False))
-        if stamp != now:
-            figures, are_all = {}, False
-        if evaluations is None and not are_all:
-            figures, are_all = rows.read_figures(connection, RESULT_ROWS.c.app == app), True
-        elif not are_all and (unknown := [name for name in evaluations or () if name not in figures]):
-            figures = figures | rows.read_figures(connection, RESULT_ROWS.c.evaluation.in_(unknown))
-        if len(figures) <= _MOST_KEPT:
-            self._kept[app] = now, figures, are_all
-        return figures if evaluations is None else {n: figures[n] for n in evaluations if n in figures}
+        if evaluations is None:
+            groups = summaries.kept(connection, now, summaries.RESULT_GROUPS)
+            by_run = {run.name: groups.get(run) or rows.result_groups(connection, run.name) for run in now}
+            summed = dict(sorted(rows.figures_of(by_run).items()))
+        else:
+            summed = dict.fromkeys(evaluations)
+        by_name = {}
+        for name, figures in summed.items():
+            if figures is None:
+                stamp, figures = self._kept.get(name, (None, None))
+                if figures is None or stamp != now:
+                    figures = rows.read_figures(connection, name)
+                    with self._lock:
+                        self._kept.pop(name, None)
+                        self._kept[name] = (now, figures)
+                        if len(self._kept) > _MOST_KEPT:
+                            del self._kept[next(iter(self._kept))]
+            if figures.versions or figures.runs:
+                by_name[name] = figures
+        return by_name
 
 
 def with_computed_fields(

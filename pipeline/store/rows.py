@@ -1,8 +1,7 @@
 """The rows of a store, one kind after the other: of runs, and evaluations with their history."""
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby
@@ -19,7 +18,7 @@ from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_ke
 from turnwise.pipeline.store.urls import COMPLETED
 from turnwise.schemas.ces.names import app_in, app_of, version_id
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.jsonio import JsonObject, dump_json, shown_url
+from turnwise.schemas.jsonio import JsonObject, dump_json, grouped, shown_url
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricRow, ScoreRow, columns
 from turnwise.transforms.ces.judgements import VersionSums
@@ -261,6 +260,9 @@ def has_results(connection: Connection, evaluation: str) -> bool:
     return connection.execute(query).first() is not None
 
 
+# Sums over results: of an evaluation, made of its rows, and of whole runs, made of what is kept of them.
+
+
 class EvaluationFigures(NamedTuple):
     """Sums over the results of an evaluation from runs that count, by app version id ("": the draft).
 
@@ -272,33 +274,110 @@ class EvaluationFigures(NamedTuple):
     runs: list[str]
 
 
-_OF_FIGURES = ("evaluation", "version_id", "conversation_id", "evaluation_run", "execution_state",
-               "evaluation_status", "parts")  # fmt: skip
+class ResultGroup(msgspec.Struct, frozen=True, array_like=True):
+    """The results of one evaluation and app version in one run.
+
+    Attributes:
+        members: Ids of their conversations.
+        oldest: When the first of them was written, nanoseconds since 1970; `newest`: the last one.
+        completed: Number of those that completed; passes, fails and sums are theirs.
+    """
+
+    evaluation: str
+    version: str
+    members: list[str]
+    oldest: int
+    newest: int
+    completed: int
+    passes: int
+    fails: int
+    sums: list[SumPart]
+
+
+_OF_GROUP = ("evaluation", "version_id", "conversation_id", "update_nanos", "evaluation_status",
+             "execution_state", "parts", "evaluation_run")  # fmt: skip
 _PARTS = msgspec.json.Decoder(list[SumPart])
 
 
-def read_figures(connection: Connection, is_wanted: ColumnElement[bool]) -> dict[str, EvaluationFigures]:
-    """Returns evaluation -> sums over its results, of the evaluations that have some."""
-    held = db.RESULT_ROWS.c
-    query = select(*(held[name] for name in _OF_FIGURES)).where(is_wanted, is_counted(db.RESULT_ROWS))
-    newest_first = query.order_by(held.evaluation, held.update_nanos.desc(), held.name.desc())
-    by_evaluation = groupby(connection.execute(newest_first), itemgetter(0))
-    return {evaluation: _figures(results) for evaluation, results in by_evaluation}
+def result_groups(connection: Connection, run: str) -> list[ResultGroup]:
+    """Returns the results of a run by evaluation and app version."""
+    query = select(*(db.RESULTS.c[name] for name in _OF_GROUP)).where(db.RESULTS.c.evaluation_run == run)
+    return _grouped(connection.execute(query.order_by(db.RESULTS.c.evaluation, db.RESULTS.c.version_id)))
 
 
-def _figures(results: Iterable[Any]) -> EvaluationFigures:
-    runs, last_runs = set(), dict[tuple[str, str], str]()
-    sums: defaultdict[str, Sums] = defaultdict(dict)
-    verdicts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for _, version, conversation, run, state, status, parts in results:
+def _grouped(results: Iterable[Row[Any]]) -> list[ResultGroup]:
+    groups = []
+    for (evaluation, version), of_group in groupby(results, itemgetter(0, 1)):
+        _, _, members, nanos, statuses, states, texts, _ = zip(*of_group, strict=True)
+        completed = [i for i, state in enumerate(states) if state == COMPLETED]
+        sums: Sums = {}
+        for i in completed:
+            add_parts(sums, _PARTS.decode(texts[i]))
+        parts = [(part, first, second) for part, (first, second) in sums.items()]
+        known = [statuses[i] for i in completed]
+        verdicts = len(completed), known.count("PASS"), known.count("FAIL")
+        groups.append(ResultGroup(evaluation, version, [*members], min(nanos), max(nanos), *verdicts, parts))
+    return groups
+
+
+def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
+    """Returns the sums over the results of an evaluation; each conversation counts in its last run only."""
+    query = select(*(db.RESULTS.c[name] for name in _OF_GROUP)).where(db.RESULTS.c.evaluation == evaluation)
+    newest_first = (db.RESULTS.c.update_nanos.desc(), db.RESULTS.c.name.desc())
+    last_runs: dict[tuple[str, str], str] = {}
+    last, runs = [], set()
+    for row in connection.execute(query.where(is_counted(db.RESULTS)).order_by(*newest_first)):
+        version, conversation, run = row[1], row[2], row[-1]
         runs.add(run)
-        if last_runs.setdefault((version, conversation), run) == run and state == COMPLETED:
-            add_parts(sums[version], _PARTS.decode(parts))
-            verdicts[version][status] += 1
-    versions = {name: VersionSums(of["PASS"], of["FAIL"], sums[name]) for name, of in verdicts.items()}
-    missing = {name: of.total() - of["PASS"] - of["FAIL"] for name, of in verdicts.items()}
-    no_verdict = {name: number for name, number in missing.items() if number}
-    return EvaluationFigures(versions, no_verdict, sorted(runs - {""}))
+        if last_runs.setdefault((version, conversation), run) == run:
+            last.append(row)
+    return _figures({group.version: [group] for group in _grouped(sorted(last, key=itemgetter(1)))}, runs)
+
+
+def figures_of(runs: Mapping[str, Sequence[ResultGroup]]) -> dict[str, EvaluationFigures | None]:
+    """Returns evaluation -> sums over the results of several runs (by name), as `read_figures` does.
+
+    None: some results of a group do not count, so that the rows must be read.
+    """
+    groups_of = grouped((group.evaluation, group) for groups in runs.values() for group in groups)
+    names = grouped((group.evaluation, run) for run, groups in runs.items() for group in groups)
+    figures: dict[str, EvaluationFigures | None] = {}
+    for evaluation, groups in groups_of.items():
+        versions = grouped((group.version, group) for group in groups)
+        counted = {version: _counted(of_version) for version, of_version in versions.items()}
+        whole = {version: groups for version, groups in counted.items() if groups is not None}
+        figures[evaluation] = _figures(whole, names[evaluation]) if len(whole) == len(counted) else None
+    return figures
+
+
+def _figures(versions: Mapping[str, Sequence[ResultGroup]], runs: Iterable[str]) -> EvaluationFigures:
+    by_version: dict[str, VersionSums] = {}
+    no_verdict: dict[str, int] = {}
+    for version, groups in versions.items():
+        if completed := sum(group.completed for group in groups):
+            sums: Sums = {}
+            for group in groups:
+                add_parts(sums, group.sums)
+            passes, fails = sum(group.passes for group in groups), sum(group.fails for group in groups)
+            by_version[version] = VersionSums(passes, fails, sums)
+            if missing := completed - passes - fails:
+                no_verdict[version] = missing
+    return EvaluationFigures(by_version, no_verdict, sorted({*runs} - {""}))
+
+
+def _counted(groups: list[ResultGroup]) -> list[ResultGroup] | None:
+    """Returns the groups that count: each conversation only in its last run; None: parts of groups do."""
+    seen: set[str] = set()
+    counted, oldest = [], None
+    for group in sorted(groups, key=lambda group: group.newest, reverse=True):
+        again = seen.intersection(group.members)
+        if again and (len(again) < len({*group.members}) or oldest is None or group.newest >= oldest):
+            return None
+        if not again:
+            counted.append(group)
+        seen.update(group.members)
+        oldest = group.oldest if oldest is None else min(oldest, group.oldest)
+    return counted
 
 
 # Failures, what was replaced, and the columns of every table of a run.

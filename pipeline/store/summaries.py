@@ -17,13 +17,14 @@ from pydantic.alias_generators import to_snake
 from sqlalchemy import ColumnElement, Connection, Table, select
 
 from turnwise.pipeline.store import database as db
+from turnwise.pipeline.store.rows import ResultGroup, result_groups
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
 from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.ces.result import EvaluationOutcome, ExecutionState
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, shown
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction, Operator
-from turnwise.schemas.proto.scalars import shown, timestamp_nanos
+from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, ScoreRow
 from turnwise.transforms.decisions.comparison import sides
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Summary, collect, judge_of
@@ -101,6 +102,7 @@ class Form(NamedTuple, Generic[_Content]):
 
 COLUMNS = Form("columns", msgspec.json.Decoder(RunColumns, dec_hook=_read_numbers))
 DETAILS = Form("details", msgspec.json.Decoder(RunDetails, dec_hook=_read_numbers))
+RESULT_GROUPS = Form("results", msgspec.json.Decoder(list[ResultGroup]))
 
 
 class RunKey(NamedTuple):
@@ -144,7 +146,7 @@ def keep_summaries(store: db.Store, app: str, names: Collection[str] | None = No
     if store.read_only:
         return
     keys = db.RUN_SUMMARIES.c.evaluation_run, db.RUN_SUMMARIES.c.execution, db.RUN_SUMMARIES.c.update_nanos
-    is_kept = db.RUN_SUMMARIES.c.app == app, db.RUN_SUMMARIES.c.name.endswith(f"/{COLUMNS.end}")
+    is_kept = db.RUN_SUMMARIES.c.app == app, db.RUN_SUMMARIES.c.name.endswith(f"/{RESULT_GROUPS.end}")
 
     def missing(connection: Connection) -> list[RunKey]:
         known = {RunKey(*row) for row in connection.execute(select(*keys).where(*is_kept))}
@@ -160,8 +162,9 @@ def _keep(store: db.Store, app: str, run: RunKey) -> None:
 
     def made(connection: Connection) -> list[JsonObject]:
         columns, details = summarised(connection, app, run.name)
-        parts = (COLUMNS.end, columns), (DETAILS.end, details)
-        contents = ((end, _ENCODER.encode(part)) for end, part in parts)
+        groups = result_groups(connection, run.name)
+        parts = {COLUMNS.end: columns, DETAILS.end: details, RESULT_GROUPS.end: groups}
+        contents = ((end, _ENCODER.encode(part)) for end, part in parts.items())
         texts = ((end, f"{_checksum(content)}{content.decode()}") for end, content in contents)
         return [{**key, "name": f"{run.name}/{end}", "content": text} for end, text in texts]
 

@@ -127,9 +127,8 @@ class FileAlertSink:
                 sent.add(alert.name)  # not once more because the disk is full
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a+b") as file:
-                end = file.seek(0, os.SEEK_END)
-                if end:
-                    file.seek(end - 1)
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
                     if file.read(1) != b"\n":
                         file.write(b"\n")
                 file.write(dump_json(asdict(alert)) + b"\n")

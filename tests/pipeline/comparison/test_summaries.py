@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections import Counter
 from collections.abc import Callable
 from time import time_ns
 from typing import Any, NamedTuple, cast
@@ -26,9 +25,9 @@ from turnwise.pipeline.store.database import (
     SCORE_ROWS,
     Store,
 )
-from turnwise.pipeline.store.rows import ROW_TABLES
+from turnwise.pipeline.store.rows import ROW_TABLES, figures_of, read_figures
 from turnwise.pipeline.store.runs import Execution, delete_forgotten, forget_run
-from turnwise.pipeline.store.summaries import COLUMNS, DETAILS, counted_runs, keep_summaries
+from turnwise.pipeline.store.summaries import COLUMNS, DETAILS, RESULT_GROUPS, counted_runs, keep_summaries
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.transforms.decisions.comparison.differences import compare
 from turnwise.transforms.decisions.comparison.estimates import CompareOptions
@@ -170,33 +169,23 @@ def test_scores_of_several_conversations_of_one_name_are_all_compared(store, put
 
 
 @pytest.mark.parametrize(
-    "again",
-    [range(40, 50), range(40), range(10, 50)],
+    ("again", "is_told"),
+    [(range(40, 50), True), (range(40), True), (range(10, 50), False)],
     ids=["other conversations", "all of them again", "some of them again"],
 )
-def test_figures_count_each_conversation_in_its_last_run(store, put, again):
+def test_figures_of_summaries_are_those_of_rows(store, put, again, is_told):
     for run, names in (("r1", range(40)), ("r2", again)):
         put(run, "v1", names, seed="the same cases")
     put("r3", "v2", range(40))
-    cache = FiguresCache()
-    every = store.read(lambda c: FiguresCache().read(c, APP))
-    some = [*every][::2]
-    assert len(every) > CASES / 2
-    assert store.read(lambda c: cache.read(c, APP, some)) == {name: every[name] for name in some}
-    assert store.read(lambda c: [cache.read(c, APP) for _ in range(2)]) == [every, every]
-    assert store.read(lambda c: cache.read(c, APP, [*every, "another"])) == every
-    held = RESULTS.c
-    last: dict[Any, str] = {}
-    query = select(held.evaluation, held.version_id, held.conversation_id, held.evaluation_status)
-    for *key, status in store.read(lambda c: c.execute(query.order_by(held.update_nanos)).all()):
-        last[tuple(key)] = status
-    passed = Counter((name, version) for (name, version, _), status in last.items() if status == "PASS")
-    summed = {
-        (name, version): sums.passes for name in every for version, sums in every[name].versions.items()
-    }
-    assert sum(summed.values()) > 10 and +Counter(summed) == passed
-    put("r4", "v1", range(60, 61))
-    assert store.read(lambda c: cache.read(c, APP)) != every
+    made = store.read(lambda c: FiguresCache().read(c, APP))
+    rows = store.read(lambda c: {name: read_figures(c, name) for name in made})
+    assert len(made) > CASES / 2 and made == rows
+    keep_summaries(store, APP)
+    groups = store.read(lambda c: summaries.kept(c, counted_runs(c, APP), RESULT_GROUPS))
+    summed = figures_of({run.name: of_run for run, of_run in groups.items()})
+    assert summed == {name: rows[name] if summed[name] else None for name in rows}
+    assert (None not in summed.values()) is is_told
+    assert store.read(lambda c: FiguresCache().read(c, APP)) == rows
 
 
 def test_a_summary_goes_with_what_it_is_of(store, put):
