@@ -72,8 +72,9 @@ class RubricCriterion(AdkJudged):
         if not turns:
             return None
         pool: list[JsonObject] = [rubric for score in turns for rubric in (score.details or {})["rubrics"]]
-        why = next((score.reason for score in turns if score.reason), None)
-        overall = prompts.share([rubric["score"] for rubric in pool], why or "", self.threshold)
+        # Without a turn's own share: of all rubrics, another one is not judged.
+        why = next((score.reason.rpartition(" not judged: ")[2] for score in turns if score.reason), "")
+        overall = prompts.share([rubric["score"] for rubric in pool], why, self.threshold)
         known = (rubric for rubric in pool if rubric["score"] is not None)
         scores = grouped((rubric["rubric_id"], rubric["score"]) for rubric in known)
         means = {rubric_id: sum(values) / len(values) for rubric_id, values in scores.items()}

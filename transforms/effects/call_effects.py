@@ -226,8 +226,6 @@ _EXPLAINING = re.compile(r"explain\b(?!.*\banaly[sz]e\b)", re.DOTALL)
 _COUNTING = re.compile(r"\bset\b.*?=[^,=]*?\w\s*[-+*/|]")
 _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
-
-
 _may_be_action = lru_cache(4096)(lambda key: last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH)
 
 

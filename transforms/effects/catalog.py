@@ -236,8 +236,6 @@ _LONGEST_DESCRIPTION = 80
 _CLOSING = word_set("close deactivate disable schliessen fermer cerrar fechar encerrar chiudere sluiten")
 _ACCOUNTS = word_set("account accounts membership konto compte cuenta conta rekening")
 _MARKETS = frozenset(("sale", "rent", "lease", "auction", "hire"))
-
-
 _WEAK_LAST = _all(foreign.WEAK)
 _WEAK = WEAK | _WEAK_LAST
 _JOINING = JOINING | _all(foreign.JOINING)

@@ -336,8 +336,6 @@ _ZIP_CODE = re.compile(r"(\d{5})-\d{4}")
 _MASKED = re.compile(r"(?:[*•·…]|[xX.]{2})[*•·…xX. -]*(\d{2,6})")
 _CLOCK = re.compile(r"([01]?\d|2[0-3])[:.]?([0-5]\d)")
 _IN_WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,2}")
-
-
 _RELATIVE = re.compile(r"[^\W\d]{2,}(?: [^\W\d]+| \d{1,2}(?= ))*")
 """Words that may name a day or a time: `tomorrow`, `in 2 days`, `half past nine`."""
 _CODED = word_set("country currency lang language locale nationality region")

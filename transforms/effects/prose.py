@@ -365,8 +365,6 @@ def may_be_one_name(expected: str, actual: str) -> bool:
 _TITLES = re.compile(
     r"(?i)\s*(?:(?:mrs?|ms|miss|sir|dr|prof|herrn?|frau|mme|monsieur|sra?|dott|sig)\b\.?\s*)+(?=[^\W\d])"
 )
-
-
 _ABBREVIATION, _SHORT_NAME = re.compile(r"[a-z]{1,4}"), 3
 
 
@@ -381,8 +379,6 @@ _BARE = re.compile(
     r"(?<=[aou])e|['’`]|\.(?=\s|$)|(?<=,)\s|\s(?=,)"
     r"|(?<=[^\W\d_])-(?=[^\W\d_])|(?<=[^\W\d_])\s(?=\d)|(?<=\d)\s(?=[^\W\d_])"
 )
-
-
 _PHONE = re.compile(r"[+\d(][\d ()./-]{6,30}")
 _ONLY_WORDS = re.compile(r"(?:[^\W\d]|[ ,'’-]){1,200}")
 _OPPOSING = word_set("anti counter inter over super trans ultra under unter über gegen rück sobre contre")

@@ -54,7 +54,7 @@ def read_moment(text: str, path: str = "") -> Moment:
     return Moment(years, days, minutes, frozenset(weekdays), is_read and is_valid)
 
 
-def states_moment(text: str, wanted: str, language: str | None = None) -> bool:
+def states_moment(text: str, wanted: str, language: str | None) -> bool:
     """Returns whether a text states a day, a time of day or both, in any spelling, and does not deny it.
 
     The language (BCP 47) says which of `03/04/2026` is the day; None: it is open.

@@ -177,8 +177,6 @@ def read_dates(text: str) -> tuple[DateReading, ...]:
 _CLOCK_WORD = re.compile(
     r"(?i)\b(?:12 )?(?:(noon|midday|mittags?|midi|mediod[ií]a)|midnight|mitternachts?|minuit|medianoche)\b"
 )
-
-
 _HOURS = by_place(
     "- one two three four five six seven eight nine ten eleven twelve",
     "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",

@@ -161,8 +161,6 @@ _INSTEAD = re.compile(
     r"(?P<first>[^\n,;]{0,200}?)[\"'»”]?\s?\binstead of [\"'«“]?(?P<value>[^\s\"'»”,;<>{}\[\]]{1,200})"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){0,9}(?![\w@#$%&*+=/-])")
-
-
 _SECRETS = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?=(?:\\+[nr]|\s)*[\w+/:=-]{9})"
     r"(?:[\s\S]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\s\S]*)"

@@ -81,15 +81,15 @@ def _after() -> re.Pattern[str]:
 _unit = cache(lambda: re.compile(rf"-?{SPACED_LETTER}{{2,}}(?:[-_]{SPACED_LETTER}+)*"))
 _NOT = re.compile(
     rf"(?i)(?:^|\W)(?:{_any_of(words.NEGATIONS - {'no'})}|\w+n['’]t)"
-    r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
-    r"|(?:^|\W)(?:no|non|n[ãa]o) (?:es|son|era|fue|è|sono|é|são|foi) (?:de |di )?$"
-    r"|(?:^|\W)(?:rather than|instead of|anstatt|statt) (?:the )?$"
+    r"(?: (?:an?|the|at|for|on|de|cost|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
+    r"|(?:^|\W)(?:no|non|n[ãa]o) (?:es|son|era|fue|cuestan?|è|sono|costan?|é|são|foi|custam?) (?:de |di )?$"
+    r"|(?:^|\W)(?:no longer|rather than|instead of|anstatt|statt) (?:the )?$"
 )
 _NOT_AFTER = re.compile(
-    r"(?i) ?[이가은는はが]? ?(?:では|じゃ|で)?(?:ありません|ない|아니|아닙)"
-    r"| ?[^\W\d_]{1,4}?(?:では|じゃ|[이가] ?)(?:ありません|ない|아니|아닙)"
-    r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct)\b"
-    r"| (?:ist|war) (?:falsch|es nicht|nicht (?:der|die|das|richtig))\b"
+    r"(?i) ?(?:[이가은는はが]? ?(?:ありません|ない|아니|아닌|아닙)|不[对對]"
+    r"|(?!だけ|のみ)[^\W\d_]{0,4}?(?:では|じゃ|で|[이가] ?)(?:ありません|ない|なく|아니|아닌|아닙))"
+    r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct|what)\b"
+    r"| (?:ist|sind|war|waren) (?:falsch|es nicht|nicht (?:der|die|das|richtig|korrekt))\b| stimmt nicht\b"
 )
 _MARKUP = re.compile(r"\*\*|__|`")
 _PRINTED = str.maketrans("\u2010\u2011\u2012\u2212\ufe63\uff0d’ʼ×⁄", "------''x/", "\u00ad")
@@ -100,8 +100,6 @@ SPACED_GROUPS = re.compile(r"(?<![\d,.])[1-9]\d{0,2}(?: \d{3})+(?!\d)(?:[.,]\d\d
 """Pattern of one number in groups (`2 000,50`), or of several."""
 _PERHAPS_GROUPS = re.compile(r"(?<![\w,.:/])(?<!\d-)(?<!\d )[1-9]\d{0,2}(?: \d{3}){2,15}(?![\w:/-])")
 _BETWEEN_DAY_AND_TIME = frozenset(("t", ",", "at", ", at", "um", "à"))
-
-
 _Reading = TypeVar("_Reading")
 
 
