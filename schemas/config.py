@@ -188,12 +188,6 @@ ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, m
 """Name of a model, without spaces around it."""
 
 
-def _named_one_by_one(models: object) -> object:
-    if not isinstance(models, list | tuple):
-        raise ValueError("must be a list of model names")
-    return models
-
-
 def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
     if len(models) == 1:
         raise ValueError("a panel has at least two models")
@@ -203,9 +197,7 @@ def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
     return models
 
 
-Panel: TypeAlias = Annotated[
-    tuple[ModelName, ...], BeforeValidator(_named_one_by_one), AfterValidator(_panel), Field(max_length=9)
-]
+Panel: TypeAlias = Annotated[tuple[ModelName, ...], AfterValidator(_panel), Field(max_length=9)]
 """Models that vote on each question, two to nine; (): there is no panel."""
 
 

@@ -89,17 +89,7 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     settings = fit_processes(settings, raw.workers)
     settings = remote_workers.fit_limits(settings, options, runner)
     _check_extras(settings)
-    for option, paths in (("--input", settings.input), ("--eval_cases", settings.eval_cases)):
-        for path in paths:
-            try:
-                is_inside = reads_output(path, settings.output)
-            except ValueError as error:
-                if os.path.lexists(path):  # a file of such a name
-                    continue
-                raise ConfigError(f"{option} {path}: {error}") from None
-            if is_inside and settings.output:
-                what = f": lies in {option} {path}, so a run would read the tables of an earlier one"
-                raise ConfigError(f"--output {settings.output}{what}; name a directory outside of it")
+    _check_output(settings)
     remote_workers.check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)
     # Beam passes these to runners, which show them; the settings have them with their passwords.
@@ -153,6 +143,21 @@ def _check_extras(settings: run_settings.RunSettings) -> None:
     cache = settings.judge.config.cache
     if cache and is_store_url(cache):
         declared.check_store("--judge_cache", cache)
+
+
+def _check_output(settings: run_settings.RunSettings) -> None:
+    """Raises ConfigError if an input would read what the run writes, or is a wrong glob."""
+    named = [("--input", path) for path in settings.input]
+    for option, path in [*named, *(("--eval_cases", path) for path in settings.eval_cases)]:
+        try:
+            is_inside = reads_output(path, settings.output)
+        except ValueError as error:
+            if os.path.lexists(path):  # a file of such a name
+                continue
+            raise ConfigError(f"{option} {path}: {error}") from None
+        if is_inside and settings.output:
+            what = f": lies in {option} {path}, so a run would read the tables of an earlier one"
+            raise ConfigError(f"--output {settings.output}{what}; name a directory outside of it")
 
 
 def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
@@ -225,24 +230,19 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
     _check_options(lines[named[0]], lines[named[-1]])
     endings: dict[date, Ending] = {}
     try:
-        for day in named:
-            say(f"\n{day}:")
-            looked = _looked(day, lines[day], raw.empty_dates, is_before=False)
-            endings[day] = _ended(lines[day], partial(run, lines[day])) if isinstance(looked, str) else looked
-        for day in before:
-            looked = _looked(day, lines[day], raw.empty_dates, is_before=True)
+        for day in (*named, *before):
+            looked = _looked(day, lines[day], raw.empty_dates, is_before=day in before)
             if isinstance(looked, str):
-                say(f"\n{day}: {printable(looked)}")
-                again = _ended(lines[day], partial(run, lines[day]))
-                looked = Ending(again.status, f"{looked}: {again.problem}")
+                say(f"\n{day}: {printable(looked)}".rstrip())
+                ended = _ended(lines[day], partial(run, lines[day]))
+                looked = ended._replace(problem=": ".join(filter(None, (looked, ended.problem))))
             endings[day] = looked
     finally:  # also when a signal ends the command
         say("")
         for day in sorted(lines):
-            ended = endings.get(day)
             line = "interrupted, or not begun"
-            if ended is not None:
-                line = f"exit status {ended.status}  {printable(ended.problem)}"
+            if (known := endings.get(day)) is not None:
+                line = f"exit status {known.status}  {printable(known.problem)}"
             say(f"{day}  {line}")
     return max(ending.status for ending in endings.values())
 

@@ -332,8 +332,8 @@ def inspect_files(argv: Sequence[str]) -> int:
     else:
         named = options.starter_config or options.config
         has_starter = any(name in starter_config(files, config)["criteria"] for name in DECIDING)
-        named_files = options.path, terminal_width(), named, has_starter, options.plugin
-        say(inspection_text(inspection, *named_files))
+        width, plugins = terminal_width(), options.plugin
+        say(inspection_text(inspection, options.path, width, named, has_starter, plugins))
     return 0 if inspection.is_read else 1
 
 

@@ -34,16 +34,7 @@ from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import counted, indented_json, is_local, listed
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.decisions.calibration.judge_check import (
-    PERTURBATIONS,
-    AskedQuestions,
-    CheckedQuestion,
-    VotedQuestion,
-    check_problems,
-    criterion_figures,
-    questions_about,
-    vote_on,
-)
+from turnwise.transforms.decisions.calibration import judge_check
 from turnwise.transforms.decisions.calibration.labels import LabelLine
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.judging.backends.base import AuthenticationError
@@ -287,10 +278,10 @@ def _cost(cost: CheckCost) -> str:
 
 def check_text(check: JudgeCheck) -> str:
     """Returns the table by criterion, what was not measured, and what was used."""
-    lines, notes = [["criterion", "questions", *PERTURBATIONS]], []
+    lines, notes = [["criterion", "questions", *judge_check.PERTURBATIONS]], []
     for checked in check.criteria:
         cells = []
-        for name in PERTURBATIONS:
+        for name in judge_check.PERTURBATIONS:
             figure: CheckFigure | None = getattr(checked, name)
             cell = "n/a" if figure is None else "not measured"
             if figure and figure.share is not None and figure.interval is not None:
@@ -312,13 +303,13 @@ def check_text(check: JudgeCheck) -> str:
 
 # The check itself: draws conversations about which something is asked, estimates, asks, and computes.
 
-_DrawnConversation = tuple[float, int, AskedQuestions]
+_DrawnConversation = tuple[float, int, judge_check.AskedQuestions]
 """Minus its hash, minus its number, what is asked; the first two decide which goes when another one comes."""
 
 
 async def _kept_conversations(
     samples: Iterable[Sample], selection: Selection, size: int, seed: int
-) -> list[AskedQuestions]:
+) -> list[judge_check.AskedQuestions]:
     """Returns the conversations with the lowest hashes of seed, id and app version, lowest first."""
     heap: list[_DrawnConversation] = []
     for number, sample in enumerate(samples):
@@ -327,7 +318,9 @@ async def _kept_conversations(
         position = hash_place(named)
         if len(heap) == size and position >= -heap[0][0]:
             continue
-        drawn_sample = await questions_about(sample, selection.of(sample).judged, selection.redact)
+        drawn_sample = await judge_check.questions_about(
+            sample, selection.of(sample).judged, selection.redact
+        )
         if drawn_sample.questions or drawn_sample.failures:
             add = heappush if len(heap) < size else heapreplace
             add(heap, (-position, -number, drawn_sample))
@@ -364,11 +357,13 @@ def checked(
     samples = collected.samples(logs, cases)
     drawn = asyncio.run(_kept_conversations(samples, selection, sample, seed))
     errors = Counter(failure.criterion or "" for about in drawn for failure in about.failures)
-    by_prompt: dict[object, CheckedQuestion] = {}
+    by_prompt: dict[object, judge_check.CheckedQuestion] = {}
     for index, about in enumerate(drawn):
         for name, of_criterion in about.questions.items():
             for question in of_criterion:
-                by_prompt.setdefault((name, question.prompt), CheckedQuestion(name, index, question))
+                by_prompt.setdefault(
+                    (name, question.prompt), judge_check.CheckedQuestion(name, index, question)
+                )
     questions = [*by_prompt.values()]
     estimate = _votes_on(questions, replace(settings.judge, only_estimates=True), votes)[1]
     check = JudgeCheck(
@@ -383,7 +378,7 @@ def checked(
         criteria=[],
         problems=["nothing was asked, so nothing is measured; --yes asks"]
         if questions
-        else check_problems([], max_flip),
+        else judge_check.check_problems([], max_flip),
     )
     asked_about = f"{counted(len(questions), 'question')} about {counted(len(drawn), 'conversation')}"
     tell(f"estimate: {asked_about}, {votes} votes a form: about {_cost(estimate)}")
@@ -393,17 +388,19 @@ def checked(
     voted, used = _votes_on(questions, settings.judge, votes)
     stated = [criterion.name for criterion in selection.judged]
     names = dict.fromkeys([*stated, *(question.criterion for question in questions), *errors])
-    figures = [*criterion_figures([*names], voted, errors, votes)]
-    return replace(check, used=used, criteria=figures, problems=check_problems(figures, max_flip))
+    figures = [*judge_check.criterion_figures([*names], voted, errors, votes)]
+    return replace(check, used=used, criteria=figures, problems=judge_check.check_problems(figures, max_flip))
 
 
 def _votes_on(
-    questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int
-) -> tuple[list[VotedQuestion], CheckCost]:
+    questions: Sequence[judge_check.CheckedQuestion], judge: JudgeSettings, number: int
+) -> tuple[list[judge_check.VotedQuestion], CheckCost]:
     worker = JudgeWorker(judge, os.environ)
 
-    async def votes() -> list[VotedQuestion]:
-        made = await asyncio.gather(*(vote_on(question, worker.ask, number) for question in questions))
+    async def votes() -> list[judge_check.VotedQuestion]:
+        made = await asyncio.gather(
+            *(judge_check.vote_on(question, worker.ask, number) for question in questions)
+        )
         return [*zip(questions, made, strict=True)]
 
     try:

@@ -147,11 +147,8 @@ def run_rules(run: Run, config: str | None) -> GateConfig:
     thresholds = {name: fields.get("threshold") for name, fields in run.document.criteria.items()}
     where = config or run.directory
     try:
-        rules = (
-            read_config(config).gate
-            if config
-            else GateConfig.model_validate(run.document.config.get("gate") or {})
-        )
+        stated = run.document.config.get("gate") or {}
+        rules = read_config(config).gate if config else GateConfig.model_validate(stated)
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(map(str, ("gate", *first["loc"])))
@@ -270,8 +267,8 @@ def check_baseline(settings: RunSettings) -> None:
     run, version = open_baseline(settings.baseline)
     stated = [row["app_version"] or "" for row in run.metrics()]
     if version is not None and not versions_named(version, stated):
-        names = ", ".join(dict.fromkeys(stated))
-        raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {names}")
+        there = versions_text(stated)
+        raise ConfigError(f"--baseline {settings.baseline}: the run has no such version: {there}")
 
 
 def unknown_sides(settings: RunSettings, rows: Iterable[MetricsByAppVersionRow]) -> list[str]:

@@ -11,11 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import (
-    first_page,
-    nothing_common,
-    settings_problem,
-)
+from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem
 from turnwise.pipeline.runs.directory import REPORT_DATA, versions_named, write_whole
 from turnwise.schemas.comparison import NO_VERSION, Comparison, FirstPage
 from turnwise.schemas.config import ConfigError

@@ -43,9 +43,9 @@ def inspection_text(
     inspection: Inspection,
     paths: Sequence[str],
     width: int,
-    config: str | None = None,
-    has_starter: bool = False,
-    plugins: Sequence[str] = (),
+    config: str | None,
+    has_starter: bool,
+    plugins: Sequence[str],
 ) -> str:
     """Returns an inspection of paths, on one screen: what they hold, what for, and what to run next.
 

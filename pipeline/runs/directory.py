@@ -9,14 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from turnwise.pipeline.io.containers import (
-    RUN_FOLDER,
-    join_path,
-    list_files,
-    list_run_folders,
-    open_path,
-    path_exists,
-)
+from turnwise.pipeline.io import containers
 from turnwise.pipeline.io.sinks import file_formats, table_rows
 from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.calibration import Calibration
@@ -47,15 +40,15 @@ class RunDirectory(Run):
 
     def calibration_path(self) -> str | None:
         """Returns the path of what `turnwise calibrate` wrote; None: it wrote nothing."""
-        path = join_path(self.directory, CALIBRATION_FILE)
-        return path if path_exists(path) else None
+        path = containers.join_path(self.directory, CALIBRATION_FILE)
+        return path if containers.path_exists(path) else None
 
     def _calibration(self) -> Calibration | None:
         """Raises ConfigError if the file cannot be read, or is of another run."""
         if (path := self.calibration_path()) is None:
             return None
         try:
-            with open_path(path) as file:
+            with containers.open_path(path) as file:
                 calibration = msgspec.json.decode(file.read(), type=Calibration)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             reason = f"run `turnwise calibrate` again, or remove it: {' '.join(str(error).split())}"
@@ -91,7 +84,7 @@ class RunDirectory(Run):
         number, stated = 0, stated_rows(self.document.counts, table)
         for path in self.files.get(table, ()):
             try:
-                with open_path(path) as file:
+                with containers.open_path(path) as file:
                     for row in table_rows(file, table, self.document.output_format):
                         self._check_row(path, row, columns, added)
                         number += 1
@@ -117,20 +110,21 @@ class RunDirectory(Run):
 
 def open_run(directory: str) -> RunDirectory:
     """Opens the output directory of a finished run; raises ConfigError if files or rows of it are missing."""
-    path = join_path(directory, RUN_FILE)
+    path = containers.join_path(directory, RUN_FILE)
     try:
-        if not path_exists(path):
+        if not containers.path_exists(path):
             why = "no run was written into it"
             if is_local(directory) and not Path(directory).is_dir():
                 raise ConfigError(f"{directory}: is no output directory of a run: there is no such directory")
-            if RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
+            if containers.RUN_FOLDER.fullmatch(directory.rstrip("/").rsplit("/", 1)[-1]):
                 why = "it is a folder of a run; name the output directory, in which it lies"
-            elif list_run_folders(directory) or any(
-                _is_table(file.name) or _UNFINISHED.fullmatch(file.name) for file in list_files(directory)
+            elif containers.list_run_folders(directory) or any(
+                _is_table(file.name) or _UNFINISHED.fullmatch(file.name)
+                for file in containers.list_files(directory)
             ):
                 why = "the run has not finished; wait for it, or start it again"
             raise ConfigError(f"{directory}: holds no {RUN_FILE}: {why}")
-        with open_path(path) as file:
+        with containers.open_path(path) as file:
             document = msgspec.json.decode(file.read(), type=RunDocument)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
@@ -191,9 +185,9 @@ _AGAIN = "copy the directory again, or score the logs again"
 
 def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
     """Returns table -> paths of its files; raises ConfigError where files or rows are missing."""
-    folder = directory if document.folder == "." else join_path(directory, document.folder)
+    folder = directory if document.folder == "." else containers.join_path(directory, document.folder)
     try:
-        listed = {file.name: file for file in list_files(folder)}
+        listed = {file.name: file for file in containers.list_files(folder)}
     except OSError as error:
         raise ConfigError(f"{folder}: {' '.join(str(error).split())}") from None
     if document.files is None:
@@ -201,25 +195,28 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
     names = [name for named in document.files.values() for name in named]
     missing = [name for name in names if name not in listed]
     if missing:
-        example = f"such as {join_path(folder, missing[0])}"
+        example = f"such as {containers.join_path(folder, missing[0])}"
         gone = f"{len(missing)} of {len(names)} files that run.json names are missing"
         raise ConfigError(f"{directory}: {gone}, {example}; {_AGAIN}")
     for table, files in document.files.items():
         for name, stated in files.items():
             if listed[name].size == stated.bytes:
                 continue
-            path = join_path(folder, name)
+            path = containers.join_path(folder, name)
             if table not in TABLES:
                 raise ConfigError(f"{path}: has not the {stated.bytes} bytes that run.json states; {_AGAIN}")
             try:
-                with open_path(path) as file:
+                with containers.open_path(path) as file:
                     number = sum(1 for _ in table_rows(file, table, document.output_format))
             except OSError as error:
                 what = f"cannot be read, and has not the {stated.bytes} bytes that run.json states"
                 raise ConfigError(f"{path}: {what}; {_AGAIN} ({' '.join(str(error).split())})") from None
             if number != stated.rows:
                 raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated.rows}; {_AGAIN}")
-    return {table: [join_path(folder, name) for name in files] for table, files in document.files.items()}
+    return {
+        table: [containers.join_path(folder, name) for name in files]
+        for table, files in document.files.items()
+    }
 
 
 def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str, list[str]]:
@@ -245,7 +242,9 @@ def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str
                 what = f"{missing} of {total} files of {table} are missing"
                 raise ConfigError(f"{directory}: {what if missing else f'{table} is of two runs'}")
     in_order = {table: [numbers[i] for i in sorted(numbers)] for table, numbers in shards.items()}
-    return {table: [join_path(directory, name) for name in names] for table, names in in_order.items()}
+    return {
+        table: [containers.join_path(directory, name) for name in names] for table, names in in_order.items()
+    }
 
 
 def stated_rows(counts: JsonObject, table: str) -> int:

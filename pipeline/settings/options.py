@@ -220,17 +220,12 @@ class OptionParser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parses a command line; raises ConfigError also for what no option takes."""
         parsed, unknown = self.parse_known_args(args, namespace)
-        self.check_known(unknown)
-        return parsed
-
-    def check_known(self, unknown: Sequence[str]) -> None:
-        """Raises ConfigError, with the form of the command, for words that no option takes."""
-        for word in unknown:
-            name = word.partition("=")[0]
+        for word in unknown[:1]:
+            name, what = word.partition("=")[0], f"unexpected argument {word}"
             if word.startswith("-") and word != "--":
-                hint = did_you_mean(name, self._option_string_actions)
-                raise ConfigError(f"unknown option {name}{hint}; {self._form}")
-            raise ConfigError(f"unexpected argument {word}; {self._form}")
+                what = f"unknown option {name}{did_you_mean(name, self._option_string_actions)}"
+            raise ConfigError(f"{what}; {self._form}")
+        return parsed
 
     @property
     def _form(self) -> str:
@@ -251,8 +246,7 @@ class OptionParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Raises ConfigError."""
-        needed = message.partition("arguments are required: ")[2]
-        if needed:
+        if needed := message.partition("arguments are required: ")[2]:
             raise ConfigError(f"missing: {needed}; {self._form}")
         text = message.removeprefix("argument ").replace("expected one argument", "needs a value")
         raise ConfigError(text.replace("expected at least one argument", "needs at least one value"))
