@@ -7,17 +7,9 @@ rejected where google-adk rejects them. Parts that are not read (media, groundin
 from enum import IntEnum
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, Discriminator, Field, Tag, ValidationInfo
 from pydantic.alias_generators import to_camel
+from pydantic.functional_validators import AfterValidator, BeforeValidator, model_validator
 
 from turnwise.schemas.conversation import decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items

@@ -22,7 +22,7 @@ from turnwise.transforms.formats.messages import kinds
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.model_apis import CHAT, chat_conversation
-from turnwise.transforms.text.cleaning import without_thoughts
+from turnwise.transforms.formats.messages.parts import SpanMessage, add_text
 
 FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
@@ -233,12 +233,20 @@ def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conve
             answers = given["tool_responses"]
             given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
         made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
-        made.agent = made.agent and without_thoughts(made.agent)
-        made.agent_messages = list(map(without_thoughts, made.agent_messages))
+        made.agent = made.agent and _words(made.agent, unread)
+        made.agent_messages = [words for text in made.agent_messages if (words := _words(text, unread))]
         endings.add_own_results(made, agents, users, unread)
         turns.append(unread.add_to(made))
     check_calls(turns)
     return _conversation(turns, fields, name, endings.UNKNOWN)
+
+
+def _words(text: str, unread: Unread) -> str:
+    """Returns a text of the agent as that of a message is read: without thoughts."""
+    message = SpanMessage(kinds.AGENT)
+    add_text(message, text)
+    message.add_unread(unread)
+    return message.text
 
 
 def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:

@@ -40,11 +40,6 @@ from turnwise.transforms.text.cleaning import without_thoughts
 UNKNOWN = "unknown"
 """Role of a message that states a role or type which no reader has: it is nobody's."""
 CONTENT_OFF = "ContentNotRecorded"
-HOSTED = {
-    f"{name}_call": name
-    for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
-}
-"""Type of a call to a tool that the model's service runs -> name of the tool."""
 HIDDEN_TEXT, OBJECT = "text that the writer left out", "object of a program"
 INTERIM, STREAMING, CUT_THOUGHT = "interim result", "text in pieces", "thought without an end"
 FURTHER_CHOICE, PERHAPS_CHOICES = "further choice", "texts that are parts of a reply, or alternatives"

@@ -277,14 +277,14 @@ def _reply(held: JsonObject) -> list[parts.SpanMessage]:
         messages = spellings.first_of_several(messages)
     # Empty arguments are left out.
     calls = [call for message in messages for call in message.calls]
-    is_hosted = any(call.name in parts.HOSTED for call in calls)
+    is_hosted = any(call.name in spellings.HOSTED_ITEMS for call in calls)
     replies = (_value(held, "output", AGENT) or ()) if is_hosted else ()
     stated = {call.id: call.args for reply in replies for call in reply.calls if call.is_hosted}
     arguments = (item for key, item in held.items() if key.endswith("function.arguments"))
     is_hidden = any(isinstance(item, str) and item in HIDDEN for item in arguments)
     for call in calls:
-        call.is_hosted = call.name in parts.HOSTED
-        call.name = parts.HOSTED.get(call.name or "", call.name)
+        call.is_hosted = call.name in spellings.HOSTED_ITEMS
+        call.name = call.name.removesuffix("_call") if call.name and call.is_hosted else call.name
         call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
         if call.args is None and not is_hidden:
             call.args = {}
