@@ -73,6 +73,7 @@ class KafkaSource(base.StreamSource):
                 self._trackers.pop(partition.partition, None)
 
     def poll(self, limit: int) -> Sequence[base.SourceRecord]:
+        """Returns what has arrived, at most `limit` items; raises OSError if nothing more can be read."""
         if limit <= 0:
             return []
         messages = self._consumer.consume(min(limit, _MOST_AT_ONCE), timeout=0)

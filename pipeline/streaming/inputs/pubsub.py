@@ -98,6 +98,7 @@ class PubSubSource(base.StreamSource):
             self._items.append(item)
 
     def poll(self, limit: int) -> Sequence[base.SourceRecord]:
+        """Returns the records that have arrived, at most `limit`; raises OSError if no more can be read."""
         with self._lock:
             items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
         if not items and self._stream.done():
