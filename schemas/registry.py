@@ -179,11 +179,11 @@ def hook_errors(
 
 
 def raised_at(error: BaseException, modules: Collection[str]) -> str:
-    """Returns ` (FILE:LINE)` of the last line of code in these modules, or in their packages; "": none."""
+    """Returns ` (FILE:LINE)` of the last line in these modules, their packages or a plugin file; "": none."""
     packages, at = {name.partition(".")[0] for name in modules} - {"turnwise"}, ""
     for frame, line in walk_tb(error.__traceback__):
         name = str(frame.f_globals.get("__name__"))
-        if name in modules or name.partition(".")[0] in packages:
+        if name in modules or name.partition(".")[0] in packages or name.startswith(_PARENT):
             at = f" ({Path(frame.f_code.co_filename).name}:{line})"
     return at
 
@@ -192,8 +192,7 @@ def plugin_place(error: BaseException) -> str:
     """Returns ` (FILE:LINE)` of the last line of any plugin that an error went through, or ""."""
     items = (item for registry in REGISTRIES for item in registry._items.values())
     modules = {name for item in items for name in modules_of(item)}
-    built_in = {name for name in modules if name.startswith("turnwise.") and not name.startswith(_PARENT)}
-    return raised_at(error, modules - built_in)
+    return raised_at(error, {name for name in modules if not name.startswith("turnwise.")})
 
 
 def error_text(error: BaseException) -> str:
@@ -217,10 +216,6 @@ def is_file(plugin: str) -> bool:
     return plugin.endswith(".py") or os.sep in plugin
 
 
-def _module_name(plugin: str) -> str:
-    return f"{_PARENT}.{Path(plugin).stem}" if is_file(plugin) else plugin
-
-
 def load_plugins(plugins: Sequence[str]) -> None:
     """Imports plugins, each once, here and at the first lookup in processes that inherit the environment.
 
@@ -233,7 +228,7 @@ def load_plugins(plugins: Sequence[str]) -> None:
         registry.load()  # all other names are there first, so that one that is taken is the plugin's fault
     whole = [str(Path(plugin).resolve()) if is_file(plugin) else plugin for plugin in plugins]
     for plugin, module in zip(plugins, whole, strict=True):
-        with hook_errors(f"--plugin {plugin}", (), [_module_name(module)]):
+        with hook_errors(f"--plugin {plugin}", (), [module]):
             import_plugin(module)
     os.environ[PLUGINS] = os.pathsep.join(whole)
 
@@ -252,7 +247,8 @@ def import_plugin(plugin: str) -> None:
     if not is_file(plugin):
         _check(import_module(plugin))
         return
-    path, name = Path(plugin), _module_name(plugin)
+    path = Path(plugin)
+    name = f"{_PARENT}.{path.stem}"
     known = sys.modules.get(name)
     if known is not None:
         if known.__file__ != plugin:

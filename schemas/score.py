@@ -1,5 +1,6 @@
 """Scores: one measured or judged value for one turn or one conversation."""
 
+from asyncio import CancelledError
 from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -87,8 +88,11 @@ SEVERITY_WEIGHTS: Final[dict[SeverityReason, int]] = {
 KEPT_RECORD_BYTES = 65_536
 Stage = Literal["read", "parse", "parse_case", "assemble", "match", "score", "check", "alert", "write"]
 """The step that failed; `check`: a problem of a record that is scored nevertheless."""
-RAISED = (Exception, SystemExit, GeneratorExit)
-"""What code of a plugin, or an object that was handed in, may raise: all but signals and cancellations."""
+RAISED = (Exception, SystemExit, GeneratorExit, CancelledError)
+"""What code of a plugin, or an object that was handed in, may raise: all but signals.
+
+Where such code is awaited, a cancellation may also be one of the task.
+"""
 
 
 _UNKNOWN = "; an unknown number of records is missing"

@@ -33,9 +33,11 @@ from turnwise.pipeline.streaming.alerts import AlertError, open_alert_sink
 from turnwise.schemas.ces.names import version_id
 from turnwise.schemas.config import STATUS, Alert, ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url
-from turnwise.schemas.rows import MetricsByAppVersionRow, ReadAgain
+from turnwise.schemas.registry import modules_of
+from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow, ReadAgain
 from turnwise.schemas.run import RUN_FILE, InputFiles, RunAlerts, RunDocument
 from turnwise.transforms.beam.windows import OF_NO_VERSION, WindowMetrics, evaluate_rule
+from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import open_judge
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally, bin_of, rank_of
@@ -301,11 +303,30 @@ def conclude(settings: RunSettings, finished: run_writer.Finished, inputs: Input
     usage, read = execution.judge_usage(finished.counts), partial(written_run, settings.output)
     made = finished.counts, usage, finished.versions, finished.tables, read
     document = end_run(settings, *made, to_read=finished.to_read, lost=[*lost, *problems])
+    if unread := _unread(settings, read(document), finished.tables["files"]):
+        document |= {"problems": [unread, *document["problems"]], "exit_status": 1}
     document |= {"alerts": to_builtins(alerts), "input_files": to_builtins(inputs)}
     document = redact_document(document, settings.config.redact)
     if sink_place and (record := _record(settings)):
         record.complete(sink_place, document)
     return document
+
+
+def _unread(settings: RunSettings, run: Run, files: Mapping[str, JsonObject]) -> str | None:
+    """Returns what cannot be read of tables in a plugin's format; None: nothing, or it is built in."""
+    kind = sinks.SINKS[settings.output_format]
+    if all(name.startswith("turnwise.pipeline.") for name in modules_of(kind)):
+        return None
+    try:
+        for table in (name for name in TABLES if name in files):
+            written, number = sum(about["rows"] for about in files[table].values()), 0
+            for _ in run.rows(table):
+                number += 1
+            if number != written:
+                return f"sink {kind.name}: {number} of {written} rows of {table} can be read"
+    except (ConfigError, OSError) as error:
+        return str(error)
+    return None
 
 
 def report_batch(settings: RunSettings) -> int:

@@ -259,7 +259,9 @@ def list_tools(argv: Sequence[str]) -> int:
         say(f"unknown, set `effect`: {printable(', '.join(sorted(unknown)))}", sys.stderr)
     if problems:
         say(f"{counted(len(problems), 'record')} not read: {printable(problems[0])}", sys.stderr)
-    return 1 if is_cut or (problems and not was_read) else 0
+    elif not was_read:
+        say("no conversation and no eval case: the files hold nothing", sys.stderr)
+    return 1 if is_cut or not was_read else 0
 
 
 def _add_tools(

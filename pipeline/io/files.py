@@ -183,7 +183,7 @@ def _time(seconds: float) -> str:
 
 
 def reads_output(path: str, output: str) -> bool:
-    """Returns whether a directory or glob would name what a run writes into an output directory."""
+    """Returns whether a directory or glob would name what a run writes; raises ValueError: a wrong glob."""
     if is_local(path) != is_local(output) or is_store_url(path):
         return False
     read, written = (os.path.realpath(name) if is_local(name) else name for name in (path, output))
@@ -192,9 +192,7 @@ def reads_output(path: str, output: str) -> bool:
     pattern, directory = (os.path.abspath(name) if is_local(name) else name for name in (path, output))
     tables = (f"run-1/{table}{part}.jsonl" for table in TABLES for part in ("", "-00000-of-00001"))
     files = (containers.join_path(directory, name) for name in (RUN_FILE, *tables))
-    with suppress(ValueError):  # a wrong range in the glob, of which reading it says what is wrong
-        return any(path_glob_matches(pattern, name) for name in files)
-    return False
+    return any(path_glob_matches(pattern, name) for name in files)
 
 
 def names_nothing(path: str) -> bool:
@@ -206,16 +204,17 @@ _DIGITS_OF_DATE = 5
 
 
 def holds_unread(path: str) -> bool:
-    """Returns whether the local folder of a path that names no file holds other files than hidden ones.
+    """Returns whether a local folder, or that of a path that names no file, holds files that nothing reads.
 
-    The folder of a file or glob whose own name has a date, `logs/2026-11-21*.jsonl`, holds all dates.
+    Hidden files do not count. The folder of a file or glob whose own name has a date,
+    `logs/2026-11-21*.jsonl`, holds all dates.
     """
     if not is_local(path):
         return False
     if os.path.isdir(path):
         return bool(other_files([path]))
     folder, name = os.path.split(path.rstrip("/"))
-    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE:
+    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE or not names_nothing(path):
         return False
     names = (os.path.basename(seen.path) for seen in matches(os.path.join(folder, "*")))
     return any(not name.startswith(".") for name in names)

@@ -195,7 +195,7 @@ def _next_step(
     logs = [file.path for file in files if file.conversations or file.joined]
     cases = [file.path for file in files if file.cases and file.path not in logs]
     configs = [config] if config else _with_note(files, ConfigInLogsError)
-    run = " ".join(["turnwise run", *(f"--plugin {_paths([plugin])}" for plugin in plugins)])
+    run = " --plugin ".join(["turnwise run", *(_paths([plugin]) for plugin in plugins)])
     command = f"{run} --input {_paths(logs if cases or configs else paths)}"
     if agent is not None:
         command = f"{run} --input {_paths(paths)}"

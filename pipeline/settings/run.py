@@ -285,12 +285,13 @@ def judge_settings(
         raise ConfigError(f"judge: a panel or cascade asks models, and {config.backend} asks none")
     cascades = [config.cascade, *(stated.cascade for stated in of_criteria)]
     kind = _judge_kind(options, config, [*models, *[cascade.model for cascade in cascades if cascade]])
-    cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
     model = models[0]
     if kind.needs_model and not model:  # the first that a criterion names of the judge
         model = next((model for model in models if model and judges.route_of(kind, model).kind is kind), "")
         if not model:
             raise ConfigError(f"judge {kind.name}: no model is named; give --judge_model or judge.model")
+    default = None if "cache" in stated_fields else str(DEFAULT_CACHE)  # null: no cache
+    cache = options.judge_cache or config.cache or default
     kept = None if cache == "none" else cache
     update = {"backend": kind.name, "model": model or kind.model or config.model, "cache": kept}
     judge = config.model_copy(update=update)

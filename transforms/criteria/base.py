@@ -9,6 +9,7 @@ from inspect import isawaitable, iscoroutine
 from math import inf, isclose, isfinite, isnan
 from numbers import Real
 from operator import add
+from sys import float_info
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 from unicodedata import normalize
 
@@ -20,7 +21,7 @@ from pydantic_core import from_json, to_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import Settings, ToolCall, Turn, turn_name
-from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, short_repr
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, short_repr, shown
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import (
     CRITERION_SEVERITY_REASONS,
@@ -155,12 +156,12 @@ class Criterion(Settings, ABC):
     def _on_the_scale(cls, value: JsonValue) -> JsonValue:
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            raise ValueError(f"must be a finite number, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= float_info.max:
+            raise ValueError(f"must be a finite number, not {shown(value)}")
         low, high = cls.scale or (0.0, inf)
         if not low <= value <= high:
             bounds = f"from {low:g} to {high:g}" if cls.scale else f"at least {low:g}"
-            raise ValueError(f"{value!r} can never be a value of {cls.name}; those are {bounds}")
+            raise ValueError(f"{shown(value)} can never be a value of {cls.name}; those are {bounds}")
         return value
 
     @classmethod
@@ -195,19 +196,17 @@ class Criterion(Settings, ABC):
         """Sums up the turns of one conversation; None if no turn was scored at all.
 
         The mean over the scored turns, made as google-adk makes it. While a turn has no score, a mean that
-        passes has no outcome.
+        passes has no outcome; it fails with a turn that fails without a value.
         """
         if not turns:
             return None
         values = [score.value for score in turns if score.value is not None]
-        if not values:
-            return Score(None, reason=turns[0].reason)
-        overall = self.gated(Score(self.mean(values)))
-        if len(values) < len(turns):
-            overall.reason = f"{len(turns) - len(values)} of {len(turns)} turns without a score: " + next(
-                s.reason or "" for s in turns if s.value is None
-            )
-            overall.outcome = "FAIL" if overall.outcome == "FAIL" else None
+        overall = self.gated(Score(self.mean(values))) if values else Score(None)
+        if missing := [score for score in turns if score.value is None]:
+            first = next((score for score in missing if score.outcome == "FAIL"), missing[0])
+            head = f"{len(missing)} of {len(turns)} turns without a score: " if values else ""
+            overall.reason = head + (first.reason or "")
+            overall.outcome = "FAIL" if "FAIL" in (first.outcome, overall.outcome) else None
         return overall
 
     def mean(self, values: Sequence[float]) -> float:
@@ -431,7 +430,7 @@ NO_REASON = "the criterion gave no value and no reason"
 _OUTCOMES = (None, *get_args(Outcome))
 _PARTS_OF_SCORE: Final = (
     *((name, str, "a text") for name in ("reason", "label", "explanation")),
-    ("threshold", Real, "a number"),
+    ("threshold", Real, "a finite number"),
     ("judge", JudgeUse, "the `use` of the judge's answers"),
 )
 _ROUNDING = 1e-9
@@ -516,7 +515,8 @@ def check_score(criterion: Criterion, score: Score) -> None:
         score.details = None if score.details is None else _json_object(score.details)
         for name, kind, needed in _PARTS_OF_SCORE:
             part: Any = getattr(score, name)
-            if part is not None and (not isinstance(part, kind) or isinstance(part, bool)):
+            is_wrong = not isinstance(part, kind) or isinstance(part, bool)
+            if part is not None and (is_wrong or (kind is Real and not isfinite(part))):
                 raise TypeError(f"the {name} is {_kind_of(part)}; it must be {needed} or None")
             if isinstance(part, str):  # half a character, which no file can hold, is marked
                 part = part.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

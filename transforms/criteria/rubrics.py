@@ -180,8 +180,6 @@ class RubricMultiTurnTrajectory(RubricCriterion):
 class MultiTurn(AdkJudged):
     """Share of certain aspects that a conversation has, 0..1."""
 
-    aspects: ClassVar[tuple[str, ...]]
-
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         turns = sample.conversation.turns
         if not any(turn.user or turn.agent or turn.agent_messages or turn.tool_calls for turn in turns):
@@ -190,9 +188,10 @@ class MultiTurn(AdkJudged):
         sections += prompts.dialogue_sections(sample.conversation)
         if sample.eval_case and sample.eval_case.task:
             sections.append(prompts.Section("what the user was to achieve", sample.eval_case.task))
-        sections += prompts.statement_sections("aspect", self.aspects)
+        aspects = prompts.aspects_of(self.name)
+        sections += prompts.statement_sections("aspect", aspects)
         prompt = prompts.task_prompt(f"{self.name.removesuffix('_v1')}/2", sections, "multi_turn")
-        return await self._judge_items(ask, prompt, "aspects", [{"aspect": text} for text in self.aspects])
+        return await self._judge_items(ask, prompt, "aspects", [{"aspect": text} for text in aspects])
 
 
 class MultiTurnTaskSuccess(MultiTurn):
@@ -202,10 +201,6 @@ class MultiTurnTaskSuccess(MultiTurn):
     """
 
     name = "multi_turn_task_success_v1"
-    aspects = (
-        "By the end the user has everything they asked for, or was refused, for a stated reason, what the "
-        "agent may not or cannot give.",
-    )
 
 
 class MultiTurnTrajectoryQuality(MultiTurn):
@@ -217,13 +212,6 @@ class MultiTurnTrajectoryQuality(MultiTurn):
     """
 
     name = "multi_turn_trajectory_quality_v1"
-    aspects = (
-        "Every step of the agent served the user's goal; there was no detour.",
-        "The steps came in an order that makes sense: what a step depends on was known or done before it.",
-        "The agent did not repeat a question or a step whose answer it already had.",
-        "Where something was unclear or missing, the agent asked instead of guessing.",
-        "Where something went wrong, the agent noticed and went on sensibly.",
-    )
 
 
 class MultiTurnToolUseQuality(MultiTurn):
@@ -235,15 +223,6 @@ class MultiTurnToolUseQuality(MultiTurn):
     """
 
     name = "multi_turn_tool_use_quality_v1"
-    aspects = (
-        "Every tool call was of a tool that fits its purpose.",
-        "Every argument was right: taken from the user, from an earlier result or from the instructions, not "
-        "made up.",
-        "No call was missing: nothing was claimed or promised that needed a call which was not made.",
-        "No call was needless or repeated without cause.",
-        "The agent used the results as they are: nothing important was overlooked, misread or altered.",
-        "Failed calls were noticed and handled.",
-    )
 
 
 # google-adk's criteria of safety and of simulated users, by a judge.

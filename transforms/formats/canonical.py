@@ -23,7 +23,7 @@ from turnwise.schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, json_value
 from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.fields import (
     LONGEST_NAME,
@@ -287,7 +287,7 @@ def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
 
 
 def _repaired(data: bytes) -> Conversation:
-    value = from_json(data)
+    value = json_value(data)
     if not isinstance(value, dict):
         raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {type(value).__name__}")
     for key in ("turns", "expected", "tools", "tags", "labels", "state"):  # tables keep them as texts

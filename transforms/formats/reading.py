@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, Receipt, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, no_utf8
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, json_value, no_utf8
 from turnwise.schemas.registry import modules_of
 from turnwise.schemas.score import RAISED, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats import fields
@@ -257,7 +257,7 @@ def _unforeseen(
 
 def _parsed(record: Record) -> tuple[JsonValue, Record]:
     """Returns what a record holds, and the record itself, in whose place an array may be spelt out."""
-    given = from_json(record.data)
+    given = json_value(record.data)
     fields.check_keys(record.data, given)
     value = decoded(given)
     is_spelt_out = isinstance(given, list) and value is not given
@@ -312,7 +312,7 @@ class CaseReader:
         case = quick(record.data) if quick else None
         if case is not None:
             return [case]
-        value = from_json(record.data)
+        value = json_value(record.data)
         fields.check_keys(record.data, value)
         if page := _page(value):
             given = fields.read_each(page, lambda item: self._read(record._replace(data=dump_json(item))))
@@ -393,9 +393,7 @@ def parse_record(
             counts["rejected_conversations"] += 1
             parts.append(record_failure("parse", item, held))
         else:
-            if item.app_version is None:
-                counts[no_version_counter(item.source)] += 1
-            parts.append(LoggedConversation(item, held))
+            parts.append(_logged(item, held, counts))
     return parts
 
 
@@ -424,9 +422,13 @@ def parse_conversation(
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
-    if copy.app_version is None:
-        counts[no_version_counter(copy.source)] += 1
-    return LoggedConversation(copy, record)
+    return _logged(copy, record, counts)
+
+
+def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
+    if conversation.app_version is None:
+        counts[no_version_counter(conversation.source)] += 1
+    return LoggedConversation(conversation, record)
 
 
 def join_session(
@@ -442,9 +444,7 @@ def join_session(
         counts["rejected_conversations"] += 1
         return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
-    if conversation.app_version is None:
-        counts[no_version_counter(conversation.source)] += 1
-    return [LoggedConversation(conversation, events[0].record)]
+    return [_logged(conversation, events[0].record, counts)]
 
 
 def parse_case(

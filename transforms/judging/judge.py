@@ -230,6 +230,8 @@ class Judge:
         try:
             await self.backend.aclose()
         except RAISED as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
             _LOG.warning("the judge was not closed: %s", error_text(error))
 
     def _given(self, model: str, answer: _Sampled, is_joined: bool) -> JudgeSample[Any]:

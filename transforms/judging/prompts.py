@@ -335,23 +335,17 @@ def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
             yield from _lines(item, depth - 1)
 
 
-PERSONAS: dict[str | None, str] = {
-    None: "follows the plan; stops in time; goal first, details when asked; helps once; "
-    "answers everything; corrects the agent; speaks casually",
-    "EXPERT": "goal with all details; answers what matters; corrects the agent; helps once; "
-    "stops after a second failure; speaks professionally",
-    "NOVICE": "goal without details; does not correct the agent; answers everything; "
-    "stops after a failure; speaks casually and evenly",
-    "EVALUATOR": "goal with all details; answers what matters; stops after a failure; "
-    "does not correct the agent; speaks casually and evenly",
-}
-"""Persona -> names of its rules in the wording `user_rules`; None: a user without a persona."""
-
-
 def rules_of(persona: str | None) -> list[str]:
     """Returns the rules of a persona; those of any user where there is none of that name."""
     texts = {block.partition(":")[0]: block for block in wording("user_rules").split("\n\n")}
-    return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None]).split("; ")]
+    names = dict(line.split(": ", 1) for line in wording("personas").splitlines())
+    return [texts[name] for name in names.get(persona or "ANY", names["ANY"]).split("; ")]
+
+
+def aspects_of(criterion: str) -> list[str]:
+    """Returns what a criterion of whole conversations asks about, in order."""
+    blocks = (block.partition(":\n") for block in wording("aspects").split("\n\n"))
+    return next(aspects.splitlines() for name, _, aspects in blocks if name == criterion)
 
 
 # One text file a task; those of `reworded` are in other words, without examples.
@@ -360,7 +354,7 @@ _TEXTS = files("turnwise.transforms.judging") / "wordings"
 
 @cache
 def wording(name: str, folder: str = "asked") -> str:
-    """Returns the words of a task, or `rules` (for all tasks) or `user_rules` (of simulated users)."""
+    """Returns the words of a task, or of `rules`, `user_rules`, their `personas`, and `aspects`."""
     return (_TEXTS / folder / f"{name}.txt").read_text("utf-8").strip()
 
 

@@ -281,7 +281,7 @@ async def _judge(
     questions = [caught(_judged, criterion, sample, pair, counting) for pair in asked]
     answers = await asyncio.gather(*questions, return_exceptions=True)
     for answer in answers:
-        if isinstance(answer, AuthenticationError | asyncio.CancelledError):
+        if isinstance(answer, AuthenticationError | asyncio.CancelledError):  # also of a judge that ends
             raise answer
     for pair, answer in zip(sample.evaluable, answers, strict=False):
         try:

@@ -42,6 +42,12 @@ def test_who_judges(name):
     assert str(caught.value).startswith(line["error"]) and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("judge", "is_kept"), [({}, True), ({"cache": None}, False), ({"cache": "f"}, True)])
+def test_a_cache_of_null_keeps_no_replies(judge, is_kept):
+    settings = judge_settings(RawJudgeOptions(judge="local"), EvalConfig(judge=judge).judge, "r")
+    assert (settings.config.cache is not None) == is_kept
+
+
 ROUTES = [
     ("gemini", GPT, ("openai", "gpt-4o")),
     ("gemini", "models/gemini-x", ("gemini", "models/gemini-x")),

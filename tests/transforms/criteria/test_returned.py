@@ -22,6 +22,8 @@ async def later():
 
 
 def given():
+    if isinstance(GIVEN[0], BaseException):
+        raise GIVEN[0]
     return later() if GIVEN[0] is later else GIVEN[0]
 
 
@@ -82,6 +84,7 @@ def given_score(kind, value):
 
 IMPOSSIBLE = [
     (lambda: Score(None, outcome="PASS"), "the outcome is PASS, but there is no value"),
+    (lambda: Score(1.0, threshold=float("nan")), "the threshold is nan, a float; it must be a finite number"),
     (
         lambda: Score(1.0, outcome="WHATEVER"),
         "the outcome is 'WHATEVER'; it must be PASS, FAIL, SKIPPED or None",
@@ -100,7 +103,7 @@ IMPOSSIBLE = [
     (lambda: Score(None, reason=3), "the reason is 3, a int; it must be a text or None"),
     (lambda: Score(0.0, explanation=["rude"]), "the explanation is ['rude'], a list; it must be a text"),
     (lambda: Score(1.0, label=5), "the label is 5, a int; it must be a text or None"),
-    (lambda: Score(1.0, threshold="0.9"), "the threshold is '0.9', a str; it must be a number or None"),
+    (lambda: Score(1.0, threshold="0.9"), "the threshold is '0.9', a str; it must be a finite number"),
     (lambda: Score(1.0, judge="me"), "the judge is 'me', a str; it must be the `use` of the judge's answers"),
     (lambda: 0, "returned 0, a int; needed is a Score"),
     (lambda: (1.0, "PASS"), "a tuple"),
@@ -120,6 +123,14 @@ def test_an_impossible_score_is_a_failure_of_its_criterion(kind, value, message)
         assert ("a list with 1.0, a float" if tuples else message) in failure.message
         assert criteria_verdict([result]).status is None
         assert [turn for turn, _ in result.turns] == ([0, 2] if KINDS[kind] else [])
+
+
+def test_a_measured_criterion_cancels_nothing_but_itself():
+    for kind in (MeasuredTurn, MeasuredWhole):
+        _, found = scored(kind, asyncio.CancelledError("stopped"))
+        assert [(f.error_type, f.criterion, f.turn_index) for f in found.failures] == [
+            ("CancelledError", kind.name, KINDS[kind])
+        ]
 
 
 @each_kind
@@ -166,8 +177,9 @@ def test_what_is_skipped_as_a_whole_does_not_pass(kind, value):
 
 @each_kind
 def test_a_failure_without_a_value_has_an_explanation(kind):
-    score, found, _ = given_score(kind, Score(None, "it was rude", outcome="FAIL"))
+    score, found, result = given_score(kind, Score(None, "it was rude", outcome="FAIL"))
     assert (score.explanation, found.failures) == ("it was rude", [])
+    assert criteria_verdict([result]).status == "FAIL"
 
 
 @each_kind
