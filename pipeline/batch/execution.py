@@ -163,7 +163,6 @@ def log_source(settings: RunSettings) -> Source:
     rows = [path for path in settings.input if is_bigquery(path)]
     if not rows:
         return files
-
     try:
         queries = bounded([prepare_query(path) for path in dict.fromkeys(rows)], settings.max_bigquery_gb)
     except ConfigError as error:

@@ -367,6 +367,5 @@ def keep_inputs(settings: RunSettings) -> None:
         folder = Path(path).resolve()
         may_remove = settings.overwrite or settings.date
         if may_remove and is_local(path) and output in (folder, *folder.parents):
-            raise ConfigError(
-                f"--output {settings.output}: holds the input {path}, which --overwrite could remove"
-            )
+            fault = f": holds the input {path}, which --overwrite could remove"
+            raise ConfigError(f"--output {settings.output}{fault}")

@@ -27,7 +27,7 @@ from pyarrow import RecordBatch
 from pyarrow.parquet import ParquetFile, ParquetWriter, write_table
 
 from turnwise.pipeline.io import bigquery_source, staging
-from turnwise.pipeline.io.bigquery_source import Dataset, google_error, open_client, parse_dataset
+from turnwise.pipeline.io.bigquery_source import Dataset, google_error, one_line, open_client, parse_dataset
 from turnwise.pipeline.io.sinks import RefusedRow, StreamChange
 from turnwise.pipeline.io.staging import StagedRows, staged_columns
 from turnwise.pipeline.io.terminal import complain
@@ -119,16 +119,11 @@ def _prepare(client: bigquery.Client, name: str, columns: tuple[Column, ...], so
 def refused(url: str) -> Iterator[None]:
     """Converts errors of Google's libraries; raises ConfigError if there was one."""
     check_google(f"--store {url}")
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(f"--store {url}: {error}") from None
-    except (exceptions.Forbidden, exceptions.Unauthorized) as error:
-        raise ConfigError(f"--store {url}: no permission: {google_error(error)} ({_ROLES})") from None
-    except GoogleAuthError as error:
-        raise ConfigError(f"--store {url}: no credentials: {google_error(error)}") from None
-    except (GoogleAPIError, OSError) as error:
-        raise ConfigError(f"--store {url}: cannot be used: {google_error(error)}") from None
+    with one_line(f"--store {url}", ConfigError, _ROLES):
+        try:
+            yield
+        except ConfigError as error:
+            raise ConfigError(f"--store {url}: {error}") from None
 
 
 _FAILURES = "failures"

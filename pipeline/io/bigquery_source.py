@@ -324,7 +324,7 @@ def patient(seconds: float) -> Any:
 
 
 @contextmanager
-def one_line(what: str, kind: type[ConfigError] | type[OSError]) -> Iterator[None]:
+def one_line(what: str, kind: type[ConfigError] | type[OSError], roles: str = _ROLES) -> Iterator[None]:
     """Converts errors of Google's libraries to errors of a kind, in one line that begins with `what`."""
     from google.api_core.exceptions import Forbidden, GoogleAPIError, RetryError, Unauthorized
     from google.auth.exceptions import GoogleAuthError
@@ -332,9 +332,9 @@ def one_line(what: str, kind: type[ConfigError] | type[OSError]) -> Iterator[Non
     try:
         yield
     except (Forbidden, Unauthorized) as error:
-        raise kind(f"{what}: no permission: {google_error(error)} ({_ROLES})") from None
+        raise kind(f"{what}: no permission: {google_error(error)} ({roles})") from None
     except GoogleAuthError as error:
-        raise kind(f"{what}: no credentials of Google Cloud: {google_error(error)}") from None
+        raise kind(f"{what}: no credentials: {google_error(error)}") from None
     except RetryError as error:
         raise kind(f"{what}: BigQuery does not answer: {google_error(error.cause or error)}") from None
     except (GoogleAPIError, WaitError, OSError) as error:

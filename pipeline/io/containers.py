@@ -500,6 +500,7 @@ def _other_text(code: str) -> str:
     return f"{code} text; only UTF-8 is read: convert it, with iconv -f {code} -t UTF-8 FILE > NEW_FILE"
 
 
+_CODES = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"SQLite format 3\0",), "a SQLite database; a store is named as sqlite:///PATH, by --eval_cases"),
     (0, (b"PAR1",), "a Parquet file; its name must end in .parquet"),
@@ -528,11 +529,8 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",), "a Microsoft Office document"),
     (0, (b"\x7fELF", b"MZ"), "a program"),
     (0, (b"\xff\xfe\0\0", b"\0\0\xfe\xff"), _other_text("UTF-32")),
-    (0, (b"{\0\0\0", b"[\0\0\0"), _other_text("UTF-32LE")),
-    (0, (b"\0\0\0{", b"\0\0\0["), _other_text("UTF-32BE")),
     (0, (b"\xff\xfe{", b"\xff\xfe[", b"\xfe\xff\0"), _other_text("UTF-16")),
-    (0, (b"{\0", b"[\0"), _other_text("UTF-16LE")),
-    (0, (b"\0{", b"\0["), _other_text("UTF-16BE")),
+    *((0, tuple(sign.encode(code) for sign in "{["), _other_text(code)) for code in _CODES),
 )
 _TEXT = frozenset(b"{[ \t\r\n")
 AS_CSV = "save it as CSV, divided by commas, under a name that ends in .csv"

@@ -427,11 +427,9 @@ class _AllTold:
         self.to_read = to_read(candidates)
 
     def rows(self, table: str) -> Iterator[Any]:
-        """Yields the rows of a small table."""
         return (row for part in self.written if part.table == table for row in part.all_rows())
 
     def files(self, folder: str, suffix: str) -> Iterator[_NamedFile]:
-        """Yields all files with their final names."""
         for table in TABLES:
             parts = [part for part in self.written if part.table == table]
             if table in SINGLE_FILES or not parts:

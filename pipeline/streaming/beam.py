@@ -149,9 +149,8 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     """Starts a stream, which most runners continue until it is drained, and returns 0; raises ConfigError."""
     stream = settings.stream
     if stream.stop_after is not None or stream.max_run_time is not None:
-        raise ConfigError(
-            "--stop_after and --max_run_time end a stream in this process, with DirectRunner only"
-        )
+        what = "--stop_after and --max_run_time end a stream in this process, with DirectRunner only"
+        raise ConfigError(what)
     if settings.max_failure_ratio is not None or settings.config.gate.rules:
         raise ConfigError(
             "--max_failure_ratio, --fail_on and the rules of the config's gate apply at the end of a run; a "
@@ -206,10 +205,12 @@ def build_stream(
         assembled = events | "AssembleConversations" >> AssembleConversations(rules, reader)
         contents = (parsed.whole, assembled, *rest) | "Conversations" >> beam.Flatten()
     contents = (contents, *unread) | "Found" >> beam.Flatten() if unread else contents
-    matched = contents | "MatchCases" >> windows.MatchArrivals(cases or windows.CurrentCases)
+    match = beam.ParDo(windows.MatchArrivalFn(cases or windows.CurrentCases))
+    matched = contents | "MatchCases" >> match.with_outputs(windows.CASE_FAILURES, main="matched")
     failures = [matched[windows.CASE_FAILURES] | "CaseFailures" >> windows.ReportOnce()]
-    scoring = windows.ScoreArrivals(settings.selection, settings.run, settings.judge)
-    outcomes = matched["matched"] | "ScoreArrivals" >> scoring
+    score = beam.ParDo(windows.ScoreStreamFn(settings.selection, settings.run, settings.judge))
+    scored = matched["matched"] | "ScoreArrivals" >> score.with_outputs(windows.OUTCOMES)
+    outcomes = scored[windows.OUTCOMES]
     changes = outcomes | "CountOnce" >> windows.CountOnce(rules)
     metrics = changes | "WindowedMetrics" >> windows.WindowedMetrics(rules)
     sinks.write(metrics, "Metric", partial(_metric_lines, settings.run.run_id), window_change)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b, sha256
+from itertools import islice
 from math import ceil
 from time import time
 from typing import Any, NamedTuple, TypeAlias
@@ -313,7 +314,10 @@ class Outcomes(steps.BundleSums):
 
 
 class ScoreStreamFn(steps.JudgeFn):
-    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well."""
+    """Scores conversations, all criteria in one step; whatever else there is becomes an outcome as well.
+
+    Its one output is `OUTCOMES`.
+    """
 
     def __init__(self, selection: Selection, run: RunInfo, judge: JudgeSettings) -> None:
         super().__init__(selection, run, judge, Outcomes(run))
@@ -327,15 +331,6 @@ class ScoreStreamFn(steps.JudgeFn):
             yield TaggedOutput(OUTCOMES, rejected_outcome(sample.record, sample.failures, self._run))
         else:  # what adds nothing, such as an event that came twice
             yield TaggedOutput(OUTCOMES, RecordOutcome(None, None, [], [], [], sample.receipts))
-
-
-@beam.ptransform_fn
-def ScoreArrivals(
-    matched: "PCollection[Any]", selection: Selection, run: RunInfo, judge: JudgeSettings
-) -> "PCollection[RecordOutcome]":
-    """See `ScoreStreamFn`."""
-    step = beam.ParDo(ScoreStreamFn(selection, run, judge)).with_outputs(OUTCOMES)
-    return (matched | "Score" >> step)[OUTCOMES]
 
 
 class ParseArrivalFn(steps.ParsingDoFn):
@@ -372,7 +367,9 @@ the first bundle before it is there.
 """
 
 
-class _MatchArrivalFn(steps.CountingDoFn):
+class MatchArrivalFn(steps.CountingDoFn):
+    """Matches conversations with their cases as these are when the bundle begins; passes on the rest."""
+
     def __init__(self, lookup: CaseLookup) -> None:
         super().__init__()
         self._lookup = lookup
@@ -390,13 +387,6 @@ class _MatchArrivalFn(steps.CountingDoFn):
         super().finish_bundle()
         for failure in self._current.failures:
             yield TaggedOutput(CASE_FAILURES, GlobalWindows.windowed_value(failure))
-
-
-@beam.ptransform_fn
-def MatchArrivals(content: "PCollection[RecordContent]", lookup: CaseLookup) -> DoOutputsTuple:
-    """Matches conversations with their cases as these are when the bundle begins; passes on the rest."""
-    match = beam.ParDo(_MatchArrivalFn(lookup))
-    return content | "Match" >> match.with_outputs(CASE_FAILURES, main="matched")
 
 
 class _FirstFn(steps.InspectedDoFn):
@@ -468,16 +458,12 @@ class AlertRaiser:
             if rule.name in raised:
                 continue
             # A drop is measured against the last windows before this one that hold conversations.
-            baseline, most = MetricsState(), rule.drop.baseline if rule.drop else 0
-            number = 0
-            for earlier in sorted((at for at in seen if at < start), reverse=True):
-                if number == most:
-                    break
-                state_before = metrics.unpacked(seen[earlier].sums)
-                if state_before.conversations:
-                    baseline.merge(state_before)
-                    number += 1
-            of_drop = baseline if number else None, known.number, "no window before can be compared with"
+            states = (metrics.unpacked(seen[at].sums) for at in sorted(seen, reverse=True) if at < start)
+            most, baseline = rule.drop.baseline if rule.drop else 0, MetricsState()
+            held = list(islice((state for state in states if state.conversations), most))
+            for state in held:
+                baseline.merge(state)
+            of_drop = baseline if held else None, known.number, "no window before can be compared with"
             result = evaluate_rule(rule, window, *of_drop)
             if isinstance(result, Alert):
                 raised = (*raised, rule.name)

@@ -176,7 +176,6 @@ def pubsub_name(uri: str) -> tuple[str, bool]:
     """Returns the resource name in a URI and whether it is a topic; raises ConfigError if it is neither."""
     match = _PUBSUB_NAME.fullmatch(uri.removeprefix(PUBSUB))
     if not match:
-        raise ConfigError(
-            f"--input {uri}: use pubsub:projects/P/subscriptions/S or pubsub:projects/P/topics/T"
-        )
+        forms = "pubsub:projects/P/subscriptions/S or pubsub:projects/P/topics/T"
+        raise ConfigError(f"--input {uri}: use {forms}")
     return match.group(), match.group(2) == "topics"

@@ -155,7 +155,6 @@ class _WatchedFile:
         self._is_changed = self._is_tried = False
 
     def observe(self, path: str, stat: stat_result, now: float) -> None:
-        """Records size and time of the file."""
         self.path = path
         if (stat.st_size, stat.st_mtime_ns) == (self.size, self._mtime_ns):
             return
@@ -423,7 +422,6 @@ class _Document(_WatchedFile):
 
     @property
     def backlog(self) -> int:
-        """Bytes not yet read."""
         return 0 if self._is_read and not self._is_changed else self.size
 
     def is_readable(self, now: float) -> bool:
@@ -452,7 +450,6 @@ class _Document(_WatchedFile):
         return list(self._unsettled())
 
     def unfinished(self) -> str:
-        """Returns a one-line description of a text that breaks off; empty if there is none."""
         if not self.size:
             return "the file is empty" if self._is_changed or not self._is_read else ""
         if not self._is_changed or self._looks_complete():

@@ -1,8 +1,8 @@
 """Stores what a receiver got until its outcomes are on disk. Every stream asks it, without the extra otlp."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from math import inf
 from pathlib import Path
 from threading import Lock
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from turnwise.pipeline.io.run_writer import RECEIVED_FILE
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
+from turnwise.pipeline.streaming.local.database import disk_errors
 from turnwise.schemas.config import ConfigError
 
 _SCHEMA = """
@@ -22,14 +23,6 @@ CREATE TABLE IF NOT EXISTS refused (spans INTEGER NOT NULL);
 """
 SOURCE = "otlp"
 _MOST_AT_ONCE = 1 << 23
-
-
-@contextmanager
-def _disk_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise OSError(f"{RECEIVED_FILE}: {error}") from None
 
 
 class SpoolFullError(Exception):
@@ -118,7 +111,7 @@ class Spool(StreamSource):
             if size and self._bytes and self._bytes + size > self.most:
                 raise SpoolFullError
             number = 0
-            with _disk_errors(), self._file:
+            with disk_errors(self._file), self._file:
                 self._file.execute("BEGIN IMMEDIATE")
                 self._delete(self._settled)
                 if refused:
@@ -144,7 +137,7 @@ class Spool(StreamSource):
         items: list[SourceRecord] = []
         size = 0
         query = "SELECT id, data, event_time, received FROM received WHERE id > ? ORDER BY id"
-        with self._lock, _disk_errors():
+        with self._lock, disk_errors(self._file):
             if not self._waiting:
                 return []
             for number, data, event_time, received in self._file.execute(query, (self._given,)):

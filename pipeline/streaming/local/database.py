@@ -22,28 +22,26 @@ _ANEW = "restore a copy of the whole directory, or start again with --overwrite 
 _SHOWN = 3
 
 
-def _checked(*columns: str) -> str:
-    """Returns the column that holds the checksum of others, which SQLite itself computes and checks.
+def _checked(columns: re.Match[str]) -> str:
+    """Adds the column that holds the checksum of others, which SQLite itself computes and checks.
 
     SQLite finds damage to its own structure only: a changed byte of a sum would be a wrong figure.
     """
-    names = ", ".join(columns)
-    return f"row_sum INTEGER AS (row_checksum({names})) STORED CHECK (row_sum = row_checksum({names}))"
+    total = f"row_checksum({', '.join(column.split()[0] for column in columns[1].split(','))})"
+    return f"({columns[1]}, row_sum INTEGER AS ({total}) STORED CHECK (row_sum = {total})"
 
 
-_CONVERSATION = "key result revision written digest event_time app_version statistics counts changed kept_at"
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 INSERT OR IGNORE INTO meta VALUES ('format', '{FORMAT}');
 CREATE TABLE IF NOT EXISTS segments (
-    "table" TEXT, number INTEGER, length INTEGER NOT NULL, tail BLOB NOT NULL,
-    {_checked('"table"', "number", "length", "tail")}, PRIMARY KEY ("table", number));
+    "table" TEXT, number INTEGER, length INTEGER NOT NULL, tail BLOB NOT NULL, CHECKED,
+    PRIMARY KEY ("table", number));
 CREATE TABLE IF NOT EXISTS conversations (
     key INTEGER NOT NULL UNIQUE, result INTEGER, revision INTEGER NOT NULL, written INTEGER NOT NULL,
     digest BLOB NOT NULL, event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL,
-    counts TEXT NOT NULL, changed INTEGER NOT NULL, kept_at REAL NOT NULL,
-    {_checked(*_CONVERSATION.split())});
+    counts TEXT NOT NULL, changed INTEGER NOT NULL, kept_at REAL NOT NULL, CHECKED);
 CREATE INDEX IF NOT EXISTS by_result ON conversations (result);
 CREATE INDEX IF NOT EXISTS by_change ON conversations (changed);
 CREATE INDEX IF NOT EXISTS by_age ON conversations (kept_at);
@@ -51,36 +49,34 @@ CREATE TABLE IF NOT EXISTS digests (key INTEGER, digest BLOB, PRIMARY KEY (key, 
 CREATE TABLE IF NOT EXISTS forgotten (key INTEGER PRIMARY KEY, digest BLOB NOT NULL, at REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS by_forgetting ON forgotten (at);
 CREATE TABLE IF NOT EXISTS sums (
-    start REAL, app_version TEXT, statistics BLOB NOT NULL, {_checked("start", "app_version", "statistics")},
+    start REAL, app_version TEXT, statistics BLOB NOT NULL, CHECKED,
     PRIMARY KEY (start, app_version)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS settled (
     source TEXT, position INTEGER, at REAL NOT NULL, PRIMARY KEY (source, position)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spans (
     key INTEGER NOT NULL, "table" TEXT, number INTEGER NOT NULL, start INTEGER NOT NULL,
-    length INTEGER NOT NULL, {_checked("key", '"table"', "number", "start", "length")});
+    length INTEGER NOT NULL, CHECKED);
 CREATE INDEX IF NOT EXISTS by_key ON spans (key);
 CREATE TABLE IF NOT EXISTS dead (
-    "table" TEXT, number INTEGER, start INTEGER, length INTEGER NOT NULL,
-    {_checked('"table"', "number", "start", "length")},
+    "table" TEXT, number INTEGER, start INTEGER, length INTEGER NOT NULL, CHECKED,
     PRIMARY KEY ("table", number, start)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sessions (
     key INTEGER PRIMARY KEY, revision INTEGER NOT NULL, closed_at REAL NOT NULL, events BLOB NOT NULL,
-    places BLOB NOT NULL, {_checked("key", "revision", "closed_at", "events", "places")});
+    places BLOB NOT NULL, CHECKED);
 CREATE INDEX IF NOT EXISTS by_closing ON sessions (closed_at);
 CREATE TABLE IF NOT EXISTS groups (
     key INTEGER, session INTEGER, at REAL NOT NULL, PRIMARY KEY (key, session)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (
-    source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT,
-    {_checked("source", "through", "note")});
+    source TEXT PRIMARY KEY, through INTEGER NOT NULL DEFAULT 0, note TEXT, CHECKED);
 CREATE TABLE IF NOT EXISTS beyond (source TEXT, position INTEGER, PRIMARY KEY (source, position));
 CREATE TABLE IF NOT EXISTS rejected (
     source TEXT, position INTEGER, part INTEGER, at REAL NOT NULL, PRIMARY KEY (source, position, part)
     ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS counts (
-    name TEXT PRIMARY KEY, number INTEGER NOT NULL, {_checked("name", "number")});
+CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, number INTEGER NOT NULL, CHECKED);
 CREATE TABLE IF NOT EXISTS refused (thing TEXT PRIMARY KEY, rows INTEGER NOT NULL, why TEXT NOT NULL);
 COMMIT;
 """
+_SCHEMA = re.sub(r"\(([^()]*), CHECKED", _checked, _SCHEMA)
 
 
 @contextmanager
@@ -114,16 +110,13 @@ def open_database(directory: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")  # records that are pruned leave no bytes behind
         connection.executescript(_SCHEMA)
-    except sqlite3.OperationalError as error:
+    except (sqlite3.DatabaseError, ValueError) as error:
         connection.close()
-        kind = OSError if "disk" in str(error) else ValueError
-        raise kind(f"{path}: {error}") from None
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        raise ValueError(f"{PROGRESS_FILE}: is damaged: {error}; {_ANEW}") from None
-    except ValueError as error:
-        connection.close()
-        raise ValueError(f"{PROGRESS_FILE}: {error}") from None
+        if isinstance(error, sqlite3.OperationalError):
+            kind = OSError if "disk" in str(error) else ValueError
+            raise kind(f"{path}: {error}") from None
+        fault = error if isinstance(error, ValueError) else f"is damaged: {error}; {_ANEW}"
+        raise ValueError(f"{PROGRESS_FILE}: {fault}") from None
     return connection
 
 

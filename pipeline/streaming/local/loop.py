@@ -121,10 +121,13 @@ _ROOM = 64
 
 
 class StreamLoop:
-    """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again."""
+    """Runs a stream in the calling thread. A bundle that fails ends it: the next process reads it again.
+
+    `late`: number of conversations that missed the panes of their windows, known in the end.
+    """
 
     def __init__(self, settings: RunSettings, runtime: Runtime, sums: Sequence[windows.SumsChange]) -> None:
-        self._rules, self._runtime, self._run = settings.stream.rules, runtime, settings.run
+        self._rules, self._runtime, self.late = settings.stream.rules, runtime, 0
         self._reader = LogReader(settings.input_format, settings.config)
         self._parser = windows.ParseArrivalFn(self._reader)
         self._sessions, self._groups = Sessions(room=_ROOM), Sessions(room=_ROOM)
@@ -237,7 +240,6 @@ class Engine:
         self._source, self._stream, self._run, self._stop = source, stream, run, stop
         self._store, self._in_flight, self._cases = runtime.store, runtime.in_flight, runtime.cases
         self._watermark = Watermark(patience=stream.rules.longest_wait)
-        self._started = self._ticked = monotonic()
         seconds, most = stream.max_run_time, stream.stop_after
         self._seconds = inf if seconds is None else seconds
         self._last = inf if most is None else self._scored() + most

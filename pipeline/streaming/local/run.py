@@ -45,7 +45,10 @@ def run_stream(settings: RunSettings) -> int:
     A stream in the output directory is continued where it stopped. Raises ConfigError if options or inputs
     are wrong (nothing was run then), and OSError if the source or the output failed.
     """
-    check_stream_directory(settings)
+    if not is_local(settings.output):
+        what = "a stream in this process writes into a local directory; other runners write to any filesystem"
+        raise ConfigError(f"--output {settings.output}: {what}")
+    run_writer.check_directory(settings.output, settings.overwrite or _holds_stream(settings))
     open_alert_sink(settings.stream.alerts, Path(settings.output) / run_writer.ALERTS_FILE)
     try_judge(settings)
     for sink_place in settings.places:
@@ -84,23 +87,15 @@ def run_stream(settings: RunSettings) -> int:
         # What an earlier process concluded does not hold any more, also if this one is killed.
         (Path(settings.output) / RUN_FILE).unlink(missing_ok=True)
         try:
-            late, loop = _stream(settings, store, source, stop)
+            loop = _stream(settings, store, source, stop)
             store.compact()
-            return _report(settings, store, late, loop, source, left)
+            return _report(settings, store, loop, source, left)
         except OSError as error:
             raise run_writer.name_full_disk(error, settings.output) from None
 
 
 def _holds_stream(settings: RunSettings) -> bool:
     return (Path(settings.output) / run_writer.PROGRESS_FILE).is_file()
-
-
-def check_stream_directory(settings: RunSettings) -> None:
-    """Raises ConfigError if the output directory cannot be used, or holds a run that is no stream."""
-    if not is_local(settings.output):
-        what = "a stream in this process writes into a local directory; other runners write to any filesystem"
-        raise ConfigError(f"--output {settings.output}: {what}")
-    run_writer.check_directory(settings.output, settings.overwrite or _holds_stream(settings))
 
 
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
@@ -118,10 +113,8 @@ def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     return replace(settings, run=replace(settings.run, run_id=run_id, create_time=create_time))
 
 
-def _stream(
-    settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event
-) -> tuple[int, StreamLoop]:
-    """Runs the stream, or raises what ended it early; returns how many conversations missed their panes."""
+def _stream(settings: RunSettings, store: StreamStorage, source: StreamSource, stop: Event) -> StreamLoop:
+    """Runs the stream, or raises what ended it early; returns what drove it."""
     stream, directory = settings.stream, Path(settings.output)
     sums = store.sums.all()
     metrics, places = MetricsFiles(directory, settings.run.run_id, sums), case_places(settings)
@@ -141,19 +134,14 @@ def _stream(
         if JUDGING.asking:
             complain(WAITING)
         close_judges()
-    late = metrics.complete(store.sums.all(), stream.rules.window)
+    loop.late = metrics.complete(store.sums.all(), stream.rules.window)
     runtime.write_metrics()
     engine.check()
-    return late, loop
+    return loop
 
 
 def _report(
-    settings: RunSettings,
-    store: StreamStorage,
-    late: int,
-    loop: StreamLoop,
-    source: StreamSource,
-    left: list[str],
+    settings: RunSettings, store: StreamStorage, loop: StreamLoop, source: StreamSource, left: list[str]
 ) -> int:
     ends, problems = source.unread(), store.refused_rows()
     unread = [*left, *source.refused(), *ends]
@@ -166,7 +154,7 @@ def _report(
     totals = sorted(store.sums.totals.items())
     rows = [row for entry in totals for row in version_rows(entry, settings.run.run_id)]
     counts = stream_counts(store.counts)
-    counts["late_conversations"], counts["unread_ends"] = late, len(unread)
+    counts["late_conversations"], counts["unread_ends"] = loop.late, len(unread)
     tables: JsonObject = {"folder": "."}
     made = store.counts, JUDGING.judged, rows, tables, partial(written_run, settings.output)
     document = end_run(settings, *made, counts=counts, unread=unread, lost=problems)

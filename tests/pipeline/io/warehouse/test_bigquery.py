@@ -211,7 +211,7 @@ REFUSALS: dict[str, tuple[Callable[[BigQuery], None], str]] = {
         "has the column team, which is required and unknown here",
     ),
     "a view": (a_view, "is a view"),
-    "unreachable": (broken, "cannot be used: "),
+    "unreachable": (broken, "BigQuery does not answer: "),
 }
 
 
