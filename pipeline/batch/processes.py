@@ -36,7 +36,7 @@ from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io import sources
 from turnwise.pipeline.io.files import listed_files
 from turnwise.pipeline.io.records import SizedPath, file_records, named_as_lines
-from turnwise.pipeline.io.run_writer import RunSink, Told, gathered, name_full_disk
+from turnwise.pipeline.io.run_writer import RunSink, Told, Written, gathered, name_full_disk
 from turnwise.pipeline.io.terminal import complain, complain_at_length
 from turnwise.pipeline.report.terminal import show_progress
 from turnwise.pipeline.settings.options import is_bigquery
@@ -190,8 +190,9 @@ def run_in_workers(
             complain("several records are joined: the run starts again in one process (--workers 1)")
             judge, counts = settings.judge, Counter[str]()
             for file in files:
-                for value in _CODER.decode(file.read_bytes()):
-                    counts.update(value if isinstance(value, dict) else {})
+                for kind, value in _CODER.decode(file.read_bytes()):
+                    if kind == _TOLD and isinstance(value, dict):
+                        counts.update(value)
             # The judge has what the attempt left of its limits.
             usage = execution.judge_usage(counts)
             spent = NOTHING if judge.shares_budget else spent_on(usage, judge.config.prices)
@@ -350,7 +351,7 @@ def _holds_events(settings: RunSettings, listed: Listed) -> bool:
     return False
 
 
-_STATE, _TOLD = "state", "told"
+_STATE, _WRITTEN, _TOLD = "state", "written", "told"
 _CODER = FastPrimitivesCoder()
 """Beam's own coder of what goes from one worker to another."""
 
@@ -369,11 +370,21 @@ class _HandOverFn(InspectedDoFn):
         self._folder = folder
 
     def process(self, element: "tuple[str, Iterable[tuple[str, bytes] | Told]]") -> None:
-        Path(self._folder).write_bytes(_CODER.encode(list(element[1])))
+        handed: list[tuple[str, Any]] = []
+        for value in element[
+            1
+        ]:  # without types of turnwise, which Beam would pickle; a plain tuple is a version and its sums
+            if isinstance(value, Written):
+                handed.append((_WRITTEN, tuple(value)))
+            else:
+                handed.append((_STATE if isinstance(value, tuple) else _TOLD, value))
+        Path(self._folder).write_bytes(_CODER.encode(handed))
 
 
 class _TakeOverFn(InspectedDoFn):
     def process(self, folder: str) -> Iterator[Any]:
-        for value in _CODER.decode(Path(folder).read_bytes()):
-            is_state = type(value) is tuple  # of a version and its sums
-            yield TaggedOutput(_STATE, (value[0], unpacked(value[1]))) if is_state else (OF_RUN, value)
+        for kind, value in _CODER.decode(Path(folder).read_bytes()):
+            if kind == _STATE:
+                yield TaggedOutput(_STATE, (value[0], unpacked(value[1])))
+            else:
+                yield OF_RUN, Written(*value) if kind == _WRITTEN else value
