@@ -283,40 +283,19 @@ class EvalStatus(IntEnum):
     PASSED, FAILED, NOT_EVALUATED, INFORMATIONAL = range(1, 5)
 
 
-class RubricScore(AdkModel):
-    """A judge's answer to one rubric."""
-
-    rubric_id: str
-    rationale: str | None = None
-    score: float | None = None
-
-
-class EvalMetricResultDetails(AdkModel):
-    """Figures behind a metric's score."""
-
-    rubric_scores: list[RubricScore] | None = None
-    token_usage_details: JsonObject | None = None
-    duration_details: JsonObject | None = None
-
-
 class EvalMetricResult(AdkModel):
-    """One metric of an invocation or of a case."""
+    """What is read of one metric of a case."""
 
     metric_name: str = ""
-    threshold: float | None = None
-    criterion: JsonObject | None = None
-    custom_function_path: str | None = None
     score: float | None = None
     eval_status: EvalStatus = EvalStatus.NOT_EVALUATED
-    details: EvalMetricResultDetails | None = None
 
 
 class EvalMetricResultPerInvocation(AdkModel):
-    """A recorded and an expected turn with their metrics."""
+    """A recorded and an expected turn."""
 
     actual_invocation: Invocation
     expected_invocation: Invocation | None = None
-    eval_metric_results: list[EvalMetricResult] = Field(default_factory=no_items)
 
 
 EventTime = Annotated[float, AfterValidator(lambda time: time / 1000 if 1e11 <= time < 1e14 else time)]
@@ -406,7 +385,5 @@ class EvalSetResult(AdkModel):
     """A file of results."""
 
     eval_set_result_id: str = ""
-    eval_set_result_name: str | None = None
     eval_set_id: str = ""
     eval_case_results: list[EvalCaseResult] = Field(default_factory=no_items)
-    creation_timestamp: float | None = None

@@ -400,8 +400,16 @@ class AllPassRule(Settings):
     criterion: str = Field(default=STATUS, min_length=1)
 
 
+def _with_kind(rule: object) -> object:
+    # Pydantic names the kinds that there are for a wrong one, and not for none.
+    return rule | {"rule": rule.get("rule") or ""} if isinstance(rule, dict) else rule
+
+
 GateRule = Annotated[
-    BoundRule | NotWorseRule | DestructiveRule | CoverageRule | AllPassRule, Field(discriminator="rule")
+    Annotated[
+        BoundRule | NotWorseRule | DestructiveRule | CoverageRule | AllPassRule, Field(discriminator="rule")
+    ],
+    BeforeValidator(_with_kind),
 ]
 
 

@@ -19,7 +19,7 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 
 _GroupKey = TypeVar("_GroupKey")
 _Grouped = TypeVar("_Grouped")
-_SHORT_INPUT = 40
+_SHOWN = 80
 
 
 def no_items() -> list[Any]:
@@ -34,10 +34,23 @@ def short_repr(value: object, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
 
 
+def shown(value: JsonValue) -> str:
+    """Returns a short text of a JSON value for messages, without the contents of lists and objects."""
+    if isinstance(value, dict | list | tuple):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
 _FAULTS = {
     "missing": "is missing",
+    "extra_forbidden": "unknown field",
+    **dict.fromkeys(("model_type", "dict_type", "model_attributes_type"), "a JSON object is needed"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list is needed, in [ ]"),
     "string_type": "a text is needed",
-    "bool_type": "true or false is needed",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false is needed"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number is needed"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number is needed"),
     "finite_number": "a finite number is needed",
     "string_too_long": "must have at most {max_length} characters",
     "string_pattern_mismatch": "must match {pattern}",
@@ -46,37 +59,24 @@ _FAULTS = {
     "greater_than": "must be above {gt:g}",
     "less_than": "must be below {lt:g}",
     "literal_error": "must be {expected}",
-    "union_tag_not_found": "the key {discriminator} is missing, which says what it is",
     "union_tag_invalid": "{discriminator} must be one of {expected_tags}, not '{tag}'",
 }
-_WITHOUT_INPUT = ("missing", "string_pattern_mismatch", "union_tag_not_found", "union_tag_invalid")
+_WITHOUT_INPUT = ("missing", "extra_forbidden", "string_pattern_mismatch", "union_tag_invalid")
 """Faults of nothing, of what may be a key, and of what is named already."""
 
 
 def fault_text(fault: Mapping[str, Any]) -> str:
-    """Returns one of pydantic's errors in plain words, with what stands there if that is in it and short."""
-    kind, message = fault["type"], str(fault["msg"])
+    """Returns one of pydantic's errors in plain words, with what stands there if that is in it."""
+    kind, message, context = fault["type"], str(fault["msg"]), fault.get("ctx", {})
     if kind == "value_error":
         return message.removeprefix("Value error, ")
-    is_known, stated = "input" in fault, fault.get("input")
-    if kind in ("model_type", "dict_type", "model_attributes_type", "list_type", "tuple_type"):
-        is_list = kind in ("list_type", "tuple_type")
-        text = f"a {'list' if is_list else 'JSON object'} is needed"
-        other = "null" if stated is None else type(stated).__name__
-        is_item = is_list and isinstance(stated, str) and len(stated) <= _SHORT_INPUT
-        example = f", such as {json.dumps([stated], ensure_ascii=False)}" if is_item else ""
-        return text + (f", not {other}{example}" if is_known else "")
     if kind == "string_too_short":
-        least = fault.get("ctx", {}).get("min_length")
+        least = context["min_length"]
         return "must not be empty" if least == 1 else f"must have at least {least} characters"
-    if kind in _FAULTS:
-        text = _FAULTS[kind].format_map(fault.get("ctx", {}))
-    elif kind.startswith(("int_", "float_")):
-        text = f"a {'whole ' if kind.startswith('int_') else ''}number is needed"
-    else:
+    if kind not in _FAULTS:
         return message
-    shown = "null" if stated is None else short_repr(stated, _SHORT_INPUT)
-    return text + (f", not {shown}" if is_known and kind not in _WITHOUT_INPUT else "")
+    is_shown = "input" in fault and kind not in _WITHOUT_INPUT
+    return _FAULTS[kind].format_map(context) + (f", not {shown(fault['input'])}" if is_shown else "")
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -4,6 +4,7 @@ import logging
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from traceback import format_exception
@@ -249,10 +250,9 @@ def _stays_without_input(output: str, may_be_empty: bool, now: InputFiles) -> Ag
 
 def counters(result: PipelineResult) -> dict[str, int]:
     """Returns the numbers of Beam's counters by name, for runs that write nothing."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for counter in result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
-        name = counter.key.metric.name
-        counts[name] = counts.get(name, 0) + (counter.committed or 0)
+        counts[counter.key.metric.name] += counter.committed or 0
     return counts
 
 

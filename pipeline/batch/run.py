@@ -263,22 +263,16 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
             with sinks.recorded(record, sink_place, begun, goes_on), interrupted_by_signal():
                 work()
                 return report_batch(settings)
-        except Interrupted as error:
-            run_writer.clear_unfinished(settings.output)
-            raise Interrupted(error.number, _kept(settings)) from None
-        except execution.RemoteRunError as error:
-            run_writer.clear_unfinished(settings.output)
-            if settings.workers == 1:
-                raise
-            raise execution.RemoteRunError(f"{error}{_kept(settings)}") from None
-        except OSError as error:
-            named = run_writer.name_full_disk(error, settings.output)
-            if not settings.is_distributed:
+        except (OSError, KeyboardInterrupt, AuthenticationError) as error:
+            named = run_writer.name_full_disk(error, settings.output) if isinstance(error, OSError) else error
+            has_failed = isinstance(error, execution.RemoteRunError) or not isinstance(error, OSError)
+            if has_failed or not settings.is_distributed:
                 run_writer.clear_unfinished(settings.output)
-            raise named from None
-        except (KeyboardInterrupt, AuthenticationError):
-            run_writer.clear_unfinished(settings.output)
-            raise
+            if isinstance(error, Interrupted):
+                raise Interrupted(error.number, _kept(settings)) from None
+            if isinstance(error, execution.RemoteRunError) and settings.workers > 1:
+                raise execution.RemoteRunError(f"{error}{_kept(settings)}") from None
+            raise named from named.__cause__
 
 
 def _record(settings: RunSettings) -> sinks.RunRecord | None:

@@ -90,8 +90,14 @@ def parse_options(argv: Sequence[str]) -> tuple[run_settings.RunSettings, Pipeli
     settings = remote_workers.fit_limits(settings, options, runner)
     _check_extras(settings)
     for option, paths in (("--input", settings.input), ("--eval_cases", settings.eval_cases)):
-        for path in paths if settings.output else ():
-            if reads_output(path, settings.output):
+        for path in paths:
+            try:
+                is_inside = reads_output(path, settings.output)
+            except ValueError as error:
+                if os.path.lexists(path):  # a file of such a name
+                    continue
+                raise ConfigError(f"{option} {path}: {error}") from None
+            if is_inside and settings.output:
                 what = f": lies in {option} {path}, so a run would read the tables of an earlier one"
                 raise ConfigError(f"--output {settings.output}{what}; name a directory outside of it")
     remote_workers.check_runner_access(runner, options)

@@ -500,10 +500,7 @@ def _other_text(code: str) -> str:
     return f"{code} text; only UTF-8 is read: convert it, with iconv -f {code} -t UTF-8 FILE > NEW_FILE"
 
 
-def _unpacked(command: str) -> str:
-    return f"unpack it first, with {command}"
-
-
+_UNPACK = "unpack it first, with"
 _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"SQLite format 3\0",), "a SQLite database; a store is named as sqlite:///PATH, by --eval_cases"),
     (0, (b"PAR1",), "a Parquet file; its name must end in .parquet"),
@@ -514,19 +511,15 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"\x89HDF\r\n",), "an HDF5 file"),
     (0, (b"\x93NUMPY",), "a NumPy file"),
     (0, (b"PK\x03\x04", b"PK\x05\x06"), "a zip archive"),
-    (257, (b"ustar",), f"a tar archive; {_unpacked('tar -xf FILE')}"),
-    (0, (b"7z\xbc\xaf'\x1c",), f"a 7z archive; {_unpacked('7z x FILE')}"),
-    (0, (b"Rar!\x1a\x07",), f"a RAR archive; {_unpacked('unrar x FILE')}"),
-    (0, (b"\x1f\x8b",), f"compressed twice; {_unpacked('gunzip FILE')}"),
-    (4, (b"1AY&SY",), f"compressed by bzip2, which is not read; {_unpacked('bunzip2 FILE')}"),
-    (0, (b"\xfd7zXZ\0",), f"compressed by xz, which is not read; {_unpacked('unxz FILE')}"),
-    (0, (b"(\xb5/\xfd",), f"compressed by zstd, which is not read; {_unpacked('unzstd FILE')}"),
-    (0, (b'\x04"M\x18',), f"compressed by lz4, which is not read; {_unpacked('unlz4 FILE')}"),
-    (
-        0,
-        (b"\xff\x06\0\0sNaPpY",),
-        "compressed by Snappy, which is not read; compress it by gzip",
-    ),
+    (257, (b"ustar",), f"a tar archive; {_UNPACK} tar -xf FILE"),
+    (0, (b"7z\xbc\xaf'\x1c",), f"a 7z archive; {_UNPACK} 7z x FILE"),
+    (0, (b"Rar!\x1a\x07",), f"a RAR archive; {_UNPACK} unrar x FILE"),
+    (0, (b"\x1f\x8b",), f"compressed twice; {_UNPACK} gunzip FILE"),
+    (4, (b"1AY&SY",), f"compressed by bzip2, which is not read; {_UNPACK} bunzip2 FILE"),
+    (0, (b"\xfd7zXZ\0",), f"compressed by xz, which is not read; {_UNPACK} unxz FILE"),
+    (0, (b"(\xb5/\xfd",), f"compressed by zstd, which is not read; {_UNPACK} unzstd FILE"),
+    (0, (b'\x04"M\x18',), f"compressed by lz4, which is not read; {_UNPACK} unlz4 FILE"),
+    (0, (b"\xff\x06\0\0sNaPpY",), "compressed by Snappy, which is not read; compress it by gzip"),
     (0, (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a Python pickle"),
     (0, (b"\xac\xed\0\x05",), "Java objects"),
     (0, (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"), "an image"),

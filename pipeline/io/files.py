@@ -122,9 +122,10 @@ def check_file(path: str) -> None:
 
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
     """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
-    sizes = dict.fromkeys((path for path in patterns if is_store_url(path) or is_bigquery(path)), 0)
-    remote = remote_files([path for path in patterns if not is_local(path) and path not in sizes])
-    sizes.update({file.path: file.size_in_bytes or 0 for file in remote})
+    stores = [path for path in patterns if is_store_url(path) or is_bigquery(path)]
+    files = {path: SizedPath(path, 0) for path in stores}
+    for file in remote_files([path for path in patterns if not is_local(path) and path not in files]):
+        files[file.path] = SizedPath(file.path, file.size_in_bytes or 0, file.last_updated_in_seconds)
     local = {seen.path: seen for path in patterns if is_local(path) for seen in files_at(path)}
     failures: dict[str, Failure] = {}
     inodes = set[tuple[int, int]]()
@@ -134,8 +135,8 @@ def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
             failures[path] = record_failure("read", error, Record(shown_path(path), 0, b""))
         elif (identity := (seen.stat.st_dev, seen.stat.st_ino)) not in inodes:
             inodes.add(identity)
-            sizes[path] = seen.stat.st_size
-    return [*(SizedPath(*item) for item in sorted(sizes.items())), *failures.values()]
+            files[path] = SizedPath(path, seen.stat.st_size, seen.stat.st_mtime)
+    return [*sorted(files.values()), *failures.values()]
 
 
 def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
@@ -160,12 +161,8 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
     if any(map(is_store_url, paths)):
         return None
     patterns = file_patterns(option, [path for path in paths if not is_bigquery(path)])
-    for seen in chain.from_iterable(files_at(pattern) for pattern in patterns if is_local(pattern)):
-        if not isinstance(seen, Unreadable):
-            listed.append(InputFile(seen.path, seen.stat.st_size, _time(seen.stat.st_mtime)))
-    for file in remote_files([pattern for pattern in patterns if not is_local(pattern)]):
-        listed.append(InputFile(file.path, file.size_in_bytes, _time(file.last_updated_in_seconds)))
-    return input_files(listed)
+    files = (file for file in listed_files(patterns) if isinstance(file, SizedPath))
+    return input_files(listed + [InputFile(file.path, file.size, _time(file.changed)) for file in files])
 
 
 def content_digest(path: str) -> str:
@@ -186,7 +183,7 @@ def _time(seconds: float) -> str:
 
 
 def reads_output(path: str, output: str) -> bool:
-    """Returns whether a directory or glob would name what a run writes into an output directory."""
+    """Returns whether a directory or glob would name what a run writes; raises ValueError: a wrong glob."""
     if is_local(path) != is_local(output) or is_store_url(path):
         return False
     read, written = (os.path.realpath(name) if is_local(name) else name for name in (path, output))
@@ -195,9 +192,7 @@ def reads_output(path: str, output: str) -> bool:
     pattern, directory = (os.path.abspath(name) if is_local(name) else name for name in (path, output))
     tables = (f"run-1/{table}{part}.jsonl" for table in TABLES for part in ("", "-00000-of-00001"))
     files = (containers.join_path(directory, name) for name in (RUN_FILE, *tables))
-    with suppress(ValueError):  # a wrong range in the glob, of which reading it says what is wrong
-        return any(path_glob_matches(pattern, name) for name in files)
-    return False
+    return any(path_glob_matches(pattern, name) for name in files)
 
 
 def names_nothing(path: str) -> bool:
@@ -209,16 +204,17 @@ _DIGITS_OF_DATE = 5
 
 
 def holds_unread(path: str) -> bool:
-    """Returns whether the local folder of a path that names no file holds other files than hidden ones.
+    """Returns whether a local folder, or that of a path that names no file, holds files that nothing reads.
 
-    The folder of a file or glob whose own name has a date, `logs/2026-11-21*.jsonl`, holds all dates.
+    Hidden files do not count. The folder of a file or glob whose own name has a date,
+    `logs/2026-11-21*.jsonl`, holds all dates.
     """
     if not is_local(path):
         return False
     if os.path.isdir(path):
         return bool(other_files([path]))
     folder, name = os.path.split(path.rstrip("/"))
-    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE:
+    if sum(map(str.isdecimal, name)) >= _DIGITS_OF_DATE or not names_nothing(path):
         return False
     names = (os.path.basename(seen.path) for seen in matches(os.path.join(folder, "*")))
     return any(not name.startswith(".") for name in names)
@@ -247,12 +243,9 @@ def read_files(option: str, paths: Sequence[str], reader: reading.AnyReader, lim
     """Yields every file and what its records hold, redacted; at the end joined events. Raises ConfigError."""
     with EventJoin() as joining:
         contents: list[str] = []
-        for path in paths:
-            if agent_folder(path) is None:
-                contents.append(path)
-            else:  # its files, but for its configs
-                files = (seen.path for seen in files_at(path))
-                contents += (name for name in files if os.path.basename(name) != _CONFIG)
+        for path in paths:  # of an agent's folder its files, but for its configs
+            files = [path] if agent_folder(path) is None else [seen.path for seen in files_at(path)]
+            contents += (name for name in files if name == path or os.path.basename(name) != _CONFIG)
         for file in listed_files(file_patterns(option, contents)):
             if isinstance(file, Failure):
                 yield OpenedFile(file.source or "", file)

@@ -234,10 +234,11 @@ SHORTENED = "the file became shorter while it was read"
 
 
 class SizedPath(NamedTuple):
-    """A file, or the URL of a database, and its size in bytes; 0: unknown."""
+    """A file, or the URL of a database: bytes (0: unknown), and its change in seconds since the epoch."""
 
     path: str
     size: int
+    changed: float = 0.0
 
 
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:

@@ -56,9 +56,11 @@ def comparison_text(comparison: Comparison, width: int) -> str:
         counts = Counter(kind.replace("_", " ") for kind, _ in by_case)
         kinds = ", ".join(f"{number} {kind}" for kind, number in counts.items())
         lines += ["", *wrapped(printable(f"flips (cases with any criterion): {kinds}"), width)]
-        for (kind, case), flips in [*by_case.items()][:_FLIPS_SHOWN]:
+        shown_flips = [*by_case.items()][:_FLIPS_SHOWN]
+        names = words.last_parts(case for (_, case), _ in shown_flips)
+        for (kind, case), flips in shown_flips:
             criteria = ", ".join(flip.criterion for flip in flips)
-            text = f"  {kind.replace('_', ' ')} {case.rsplit('/', 1)[-1]} ({criteria}): {flips_reason(flips)}"
+            text = f"  {kind.replace('_', ' ')} {names[case]} ({criteria}): {flips_reason(flips)}"
             lines.append(cut(printable(text), width))
         if len(by_case) > _FLIPS_SHOWN:
             lines.append(f"  {len(by_case) - _FLIPS_SHOWN} more (--format json, --output DIR)")

@@ -171,12 +171,12 @@ _LONGEST_ID = 40
 
 def reading_text(rows: Sequence[ListedConversation], width: int = WIDTH) -> str:
     """Returns the first three conversations to read, in lines of `width`, and an empty line; "": none."""
-    lines = []
-    for row in rows[:_SHOWN]:
-        name = printable(row.conversation_id.rsplit("/", 1)[-1], _LONGEST_ID)
-        version = (row.app_version or "").rsplit("/", 1)[-1]
-        shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
-        lines.append(cut(f"  {name}{shown}: {printable(row.why or '')}", width))
+    first, lines = rows[:_SHOWN], []
+    ids = last_parts((row.conversation_id for row in first), _LONGEST_ID)
+    versions = last_parts((row.app_version for row in first if row.app_version), _LONGEST_ID // 2)
+    for row in first:
+        shown = f" ({versions[row.app_version]})" if row.app_version else ""
+        lines.append(cut(printable(f"  {ids[row.conversation_id]}{shown}: {row.why or ''}"), width))
     return "\n".join(["read first:", *lines, ""]) if lines else ""
 
 
@@ -321,10 +321,10 @@ def versions_of(rows: MetricRows) -> list[str]:
 
 def window_lines(rows: MetricRows) -> list[str]:
     """Returns a line for each window and app version of a stream: its start in UTC, and how it went."""
-    lines = []
+    lines, short = [], last_parts((row["app_version"] or "(no version)" for row in rows), LONGEST_NAME)
     for row in (row for row in rows if row["criterion"] == STATUS and row["level"] == "conversation"):
         start = printable(str(row["window_start"])[:16].replace("T", " "))
-        version = printable((row["app_version"] or "").rsplit("/", 1)[-1] or "(no version)", LONGEST_NAME)
+        version = printable(short[row["app_version"] or "(no version)"])
         figures = f"pass rate {_pass_rate(row)}, no verdict {_without_verdict(row)}"
         lines.append(f"{start}  {version}: {figures}")
     return lines

@@ -258,10 +258,10 @@ def stated_rows(counts: JsonObject, table: str) -> int:
 
 
 def versions_named(name: str, known: Collection[_StatedVersion]) -> list[_StatedVersion]:
-    """Returns the app versions that a name may mean: by its last part, or how texts show it, also several."""
+    """Returns the app versions that a name may mean: by its last parts, or as texts show it, also several."""
     if name in known:
         return [name]
     if name in (NO_VERSION, ""):
         return [version for version in known if not version]
-    shown = ((version, (version.rsplit("/", 1)[-1], printable(version))) for version in known if version)
-    return [version for version, names in shown if name in names]
+    stated = (version for version in known if version)
+    return [version for version in stated if version.endswith(f"/{name}") or name == printable(version)]

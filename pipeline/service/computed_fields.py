@@ -15,9 +15,9 @@ from turnwise.pipeline.store import rows, summaries
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json, shown
 from turnwise.schemas.proto.masks import parse_filter
-from turnwise.schemas.proto.scalars import nanos_timestamp, shown
+from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.ces.judgements import aggregated_metrics
 from turnwise.transforms.formats.ces_cases import eval_case
 

@@ -27,9 +27,9 @@ from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, Con
 from turnwise.pipeline.store.summaries import filter_fields
 from turnwise.schemas.ces import tools
 from turnwise.schemas.ces.names import ANY, app_of, is_id
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, shown
 from turnwise.schemas.proto.masks import updated_content, written_fields
-from turnwise.schemas.proto.scalars import nanos_timestamp, shown
+from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
 def get_evaluation(

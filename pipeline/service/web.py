@@ -125,11 +125,12 @@ def runs_page(service: Service, app: str, page_token: str) -> Response:
 
 
 def _versions(app: str, connection: Connection) -> list[str]:
-    """Returns the app versions with conversations, in the order of comparisons: the oldest first."""
+    """Returns the stated app versions, the oldest first; before them `(no version)`, if that is there."""
     version, time = CONVERSATIONS.c.version_id, func.min(CONVERSATIONS.c.event_time)
-    query = select(version, time).where(CONVERSATIONS.c.app == app, is_counted(CONVERSATIONS), version != "")
+    query = select(version, time).where(CONVERSATIONS.c.app == app, is_counted(CONVERSATIONS))
     times = {name: first or None for name, first in connection.execute(query.group_by(version))}
-    return [name for name in version_order(times).versions if name]
+    stated = version_order(times).versions
+    return [*([NO_VERSION] if stated and "" in times else []), *stated]
 
 
 # The trends of criteria over the runs of an app.

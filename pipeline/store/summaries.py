@@ -22,9 +22,9 @@ from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
 from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.ces.result import EvaluationOutcome, ExecutionState
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, shown
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction, Operator
-from turnwise.schemas.proto.scalars import shown, timestamp_nanos
+from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, ScoreRow
 from turnwise.transforms.decisions.comparison import sides
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Summary, collect, judge_of

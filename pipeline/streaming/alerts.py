@@ -109,8 +109,11 @@ class FileAlertSink:
 
     def _sent(self) -> set[str]:
         if self._names is None:
-            lines = self._path.read_bytes().splitlines() if self._path.exists() else []
-            self._names = set(filter(None, map(_name, lines)))
+            names = set[str]()
+            for line in self._path.read_bytes().splitlines() if self._path.exists() else ():
+                with suppress(ValueError, TypeError, KeyError):
+                    names.add(json.loads(line)["name"])
+            self._names = names
         return self._names
 
     def send(self, alert: Alert) -> None:
@@ -124,9 +127,8 @@ class FileAlertSink:
                 sent.add(alert.name)  # not once more because the disk is full
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a+b") as file:
-                end = file.seek(0, os.SEEK_END)
-                if end:
-                    file.seek(end - 1)
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
                     if file.read(1) != b"\n":
                         file.write(b"\n")
                 file.write(dump_json(asdict(alert)) + b"\n")
@@ -135,15 +137,6 @@ class FileAlertSink:
             sent.add(alert.name)
         except OSError as error:
             raise AlertError(f"{self._path}: {error.strerror or error}") from None
-
-
-def _name(line: bytes) -> str | None:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    name = row.get("name") if isinstance(row, dict) else None
-    return name if isinstance(name, str) else None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

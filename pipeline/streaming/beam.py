@@ -71,13 +71,9 @@ def read_arrivals(
             find = partial(records_of_message, source=resource, attribute=attribute)
         elif name.startswith(base.KAFKA):
             topic = base.parse_kafka_uri(name)
-            fixed = {
-                "bootstrap.servers": topic.brokers,
-                "group.id": topic.group,
-                "enable.auto.commit": "false",
-            }
+            stated = {"auto.offset.reset": "earliest", **topic.properties, "group.id": topic.group}
             source = ReadFromKafka(
-                {"auto.offset.reset": "earliest", **topic.properties, **fixed},
+                {**stated, "bootstrap.servers": topic.brokers, "enable.auto.commit": "false"},
                 [topic.topic],
                 commit_offset_in_finalize=True,
                 timestamp_policy=ReadFromKafka.create_time_policy,

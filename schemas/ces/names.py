@@ -3,7 +3,7 @@
 import re
 from hashlib import sha256
 
-from turnwise.schemas.proto.scalars import shown
+from turnwise.schemas.jsonio import shown
 
 ANY = "-"
 """Wildcard for all evaluations in the parent of a list."""

@@ -12,9 +12,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args, get_orig
 from msgspec import Struct
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, shown
 from turnwise.schemas.proto.message import Message
-from turnwise.schemas.proto.scalars import shown
 
 FieldPath: TypeAlias = tuple[str, ...]
 """JSON names from the outermost field to the innermost."""

@@ -26,9 +26,9 @@ import pydantic
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items, unique_pairs
+from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items, shown, unique_pairs
 from turnwise.schemas.proto import scalars
-from turnwise.schemas.proto.scalars import read_double, shown
+from turnwise.schemas.proto.scalars import read_double
 
 _PYTHON_WORDS = frozenset((*kwlist, *dir(builtins), "ignore_unknown_fields"))
 """Names that Google's Python classes write with an appended underscore: `to_dict` writes `type_`."""
@@ -380,7 +380,7 @@ class OpenEnum(IntEnum):
         except ValueError:
             if state.keeps_names and isinstance(value, str):
                 return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
-            raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
+            raise ValueError(f"{shown(value)} is no value of {cls.__name__}") from None
 
     def _print(self) -> str | int:
         return int(self) if self.name == str(int(self)) else self.name

@@ -12,7 +12,7 @@ import struct
 from datetime import date
 from functools import lru_cache
 
-from turnwise.schemas.jsonio import JsonValue
+from turnwise.schemas.jsonio import JsonValue, shown
 
 _BILLION = 1_000_000_000
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
@@ -37,13 +37,6 @@ _LOOSE_TIMESTAMP = re.compile(
 _CANONICAL_DURATION = re.compile(r"(?!-0s)-?(0|[1-9][0-9]{0,10})(\.([0-9]{3}){0,2}(?!000)[0-9]{3})?s")
 _DURATION = re.compile(r"(-?)([0-9]+)(?:\.([0-9]{1,9}))?s")
 _LOOSE_DURATION = re.compile(r"\s*([+-]?)([0-9]+)\s*(?:\.([0-9]*))?s")
-
-
-def shown(value: JsonValue) -> str:
-    """Returns a short text of `value` for error messages, without the contents of lists and objects."""
-    if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
-    return repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
 
 
 def read_int(value: JsonValue, lenient: bool = False, bits: int = 32) -> int:

@@ -21,7 +21,7 @@ from turnwise.schemas.conversation import Closing, Receipt, Record
 from turnwise.schemas.jsonio import dump_json, grouped
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
-from turnwise.transforms.beam.steps import TIMESTAMP, CountingDoFn
+from turnwise.transforms.beam.steps import EVENTS, TIMESTAMP, CountingDoFn
 from turnwise.transforms.formats import events as event_formats
 from turnwise.transforms.formats.events import ConversationEvent, is_of_endless_group
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
@@ -398,7 +398,7 @@ class _SessionsFn(CountingDoFn):
         held, rejected = sessions.add(event, at.micros / 1e6, self._reader, self.rules)
         self._held += held
         if rejected is not None:
-            yield self.rejected(rejected)
+            yield rejected
         self._write(sessions, state, timer)
 
     @on_timer(_CLOSING)
@@ -414,10 +414,6 @@ class _SessionsFn(CountingDoFn):
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         """Yields the outputs of a session that closes."""
         raise NotImplementedError
-
-    def rejected(self, rejected: Any) -> Any:
-        """Returns the output for a failure, or for events that add nothing."""
-        return rejected
 
     def _sessions(self, key: str, state: Any) -> Sessions:
         sessions = self._of_bundle.get(key)
@@ -465,21 +461,16 @@ def AssembleConversations(
     return events | "Assemble" >> beam.ParDo(_AssembleFn(rules, reader))
 
 
-_REST = "rest"
-
-
 class _NameGroupsFn(_SessionsFn):
     """Holds the events of a group until its end or a gap, and yields those that are new."""
 
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         events, failures = sessions.named(name, session, self.rules, self.counts)
         for event in events:
-            yield TimestampedValue((event.session_id, event), session.last_time)
+            named = TimestampedValue((event.session_id, event), session.last_time)
+            yield TaggedOutput(EVENTS, named)
         for failure in failures:
-            yield TaggedOutput(_REST, TimestampedValue(failure, session.last_time))
-
-    def rejected(self, rejected: Any) -> Any:
-        return TaggedOutput(_REST, rejected)
+            yield TimestampedValue(failure, session.last_time)
 
 
 @beam.ptransform_fn
@@ -493,7 +484,7 @@ def NameStreamGroups(
 
     Returns `events` by conversation; and as `rest` failures, and events that add nothing.
     """
-    name = beam.ParDo(_NameGroupsFn(rules, reader)).with_outputs(_REST, main="events")
+    name = beam.ParDo(_NameGroupsFn(rules, reader)).with_outputs(EVENTS, main="rest")
     return grouped | "KeyGroups" >> beam.Map(_as_session) | "NameGroups" >> name
 
 

@@ -9,6 +9,7 @@ from inspect import isawaitable, iscoroutine
 from math import inf, isclose, isfinite, isnan
 from numbers import Real
 from operator import add
+from sys import float_info
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 from unicodedata import normalize
 
@@ -20,7 +21,7 @@ from pydantic_core import from_json, to_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.conversation import Settings, ToolCall, Turn, turn_name
-from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, short_repr
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, short_repr, shown
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import (
     CRITERION_SEVERITY_REASONS,
@@ -155,12 +156,12 @@ class Criterion(Settings, ABC):
     def _on_the_scale(cls, value: JsonValue) -> JsonValue:
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            raise ValueError(f"must be a finite number, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= float_info.max:
+            raise ValueError(f"must be a finite number, not {shown(value)}")
         low, high = cls.scale or (0.0, inf)
         if not low <= value <= high:
             bounds = f"from {low:g} to {high:g}" if cls.scale else f"at least {low:g}"
-            raise ValueError(f"{value!r} can never be a value of {cls.name}; those are {bounds}")
+            raise ValueError(f"{shown(value)} can never be a value of {cls.name}; those are {bounds}")
         return value
 
     @classmethod

@@ -174,16 +174,17 @@ class SpokenText:
         marked = mark_named_values(joined, {})  # `2.5 kilograms` as `2.5 kg`
         if "zqunit" in marked and self._contains(marked, [mark_named_values(t, {}) for t in self._spellings]):
             return True
+        # Codes and phone numbers, however they are grouped, in the text as it is wanted: it may deny them.
         code = re.sub("[ -]", "", wanted.removeprefix("#"))
-        if _CODE.fullmatch(code) and (" " not in wanted or len(code) > _SHORT_CODE):
-            spelled = ((text, SpelledText(text).find(code)) for text in self._texts)
-            if self._contains(code, [text.replace(form, code) for text, form in spelled if form]):
+        is_code = _CODE.fullmatch(code) and (" " not in wanted or len(code) > _SHORT_CODE)
+        digits = _NO_DIGIT.sub("", wanted) if PHONE.fullmatch(wanted) else None
+        for text in self._texts:
+            spelled = SpelledText(text).find(code) if is_code else None
+            phones = (n[0] for n in PHONE.finditer(text) if digits and _NO_DIGIT.sub("", n[0]) == digits)
+            spelled = spelled or next(phones, None)
+            if spelled and self._contains(code, [text.replace(spelled, code)]):
                 return True
-        phones = (
-            [n[0] for text in self._texts for n in PHONE.finditer(text)] if PHONE.fullmatch(wanted) else []
-        )
-        is_phone = _NO_DIGIT.sub("", wanted) in (_NO_DIGIT.sub("", number) for number in phones)
-        return is_phone or any(states_moment(text, wanted, self._language) for text in self._texts)
+        return any(states_moment(text, wanted, self._language) for text in self._texts)
 
     def _contains(self, wanted: str, spellings: Sequence[str]) -> bool:
         read, language = values.read_passage, self._language

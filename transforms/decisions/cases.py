@@ -10,14 +10,19 @@ from msgspec import Struct, field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Ended, ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
-from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.rows import ConversationRow, Transcript, TranscriptTurn
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.traces.turns import STRANGER
-from turnwise.transforms.matching.sample import MISSING_TURN, broke_off, recorded_case, silent_turns
+from turnwise.transforms.matching.sample import (
+    MISSING_TURN,
+    NO_ANSWER,
+    broke_off,
+    recorded_case,
+    with_due_answers,
+)
 from turnwise.transforms.text.patterns import glob_matches
 
 _OF_ROWS = (
@@ -203,8 +208,7 @@ def distinct_names(candidates: Iterable[Candidate]) -> list[tuple[str, Candidate
 TO_APPROVE, FROM_FAILED = "to_approve", "from_failed"
 """Tags: nobody has looked at the case; its conversation failed."""
 TO_WRITE = "[to be written: the recorded answer failed]"
-NO_ANSWER = "[to be written: the log holds no answer]"
-"""They stand in place of an answer, so that the case cannot pass before a person wrote it."""
+"""Stands in place of an answer that failed, so that the case cannot pass before a person wrote it."""
 
 _OF_USERS = (STRANGER, MISSING_HISTORY)
 
@@ -214,15 +218,13 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
 
     A turn for which a person stated expectations keeps those. An answer that failed is not expected: a text
     stands in its place that no agent says, and its calls are not stated. Nor is an answer that is due and not
-    in the log: the turn then states the recorded calls, if there are any. Where the agent says nothing in a
-    whole conversation, the log may be of calls alone. Raises ValueError if the log holds neither answers nor
-    calls that are certain.
+    in the log, unless the conversation passed. Raises ValueError if the log holds neither answers nor calls
+    that are certain.
     """
-    case, notes = recorded_case(candidate.conversation), Counter[str]()
-    silent = () if candidate.verdict == "PASS" else [*silent_turns(candidate.conversation)]
-    has_words = any(turn.agent for turn in candidate.conversation.turns)
+    conversation, notes = candidate.conversation, Counter[str]()
+    case = recorded_case(conversation if candidate.verdict == "PASS" else with_due_answers(conversation))
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
-    for index, turn in enumerate(candidate.conversation.turns):
+    for index, turn in enumerate(conversation.turns):
         expected, recorded = turn.expected, case.turns[index]
         if not (turn.user or "").strip() and not turn.user_tool_calls:
             notes["turns without a message of the user, to be looked at"] += 1
@@ -234,9 +236,9 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
         elif turn.turn_index in candidate.failed:
             notes["turns whose answer failed, to be written"] += 1
             stated = ExpectedTurn(response=TO_WRITE)
-        elif turn in silent and (has_words or not recorded.tool_calls):
+        elif recorded.response == NO_ANSWER:
             notes["turns whose answer is not in the log, to be written"] += 1
-            stated = ExpectedTurn(response=NO_ANSWER, tool_calls=recorded.tool_calls or None)
+            continue
         else:
             if any(has_failed(response, response.name or "") for response in turn.tool_responses):
                 notes["turns with a call that failed, to be looked at"] += 1
@@ -249,7 +251,7 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> tuple[Eva
     if not any(turn.response or turn.tool_calls is not None for turn in case.turns):
         raise ValueError("no turn of the log holds an answer or calls that are certain: nothing to expect")
     marks = [TO_APPROVE, *([FROM_FAILED] if candidate.failed else [])]
-    marks.append(f"conversation:{candidate.conversation.conversation_id}")
+    marks.append(f"conversation:{conversation.conversation_id}")
     case.tags = [*case.tags, *(mark for mark in marks if mark not in case.tags)]
     return case, notes
 

@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedOutcome, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.matching.sample import contained_case, played_case, recorded_case
+from turnwise.transforms.matching.sample import contained_case, played_case, recorded_case, with_due_answers
 
 T = TypeVar("T", Conversation, EvalCase)
 
@@ -132,8 +132,8 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
     """Converts a conversation or an eval case.
 
     A conversation becomes a case that expects what its record expects of the turns or, where that expects
-    nothing, what it holds itself. A golden case becomes the conversation in which it is met. Raises
-    ValueError if the target cannot hold it; one line.
+    nothing, what it holds itself, with `NO_ANSWER` for answers that are due and not in it. A golden case
+    becomes the conversation in which it is met. Raises ValueError if the target cannot hold it; one line.
     """
     if isinstance(item, EvalCase):
         if target.case:
@@ -145,11 +145,12 @@ def converted(item: Conversation | EvalCase, target: Target) -> Converted:
         return _compared(record, item, recorded_case(seen), target.conversation.made)
     case_inside = contained_case(item) if target.is_for_cases else None
     if target.conversation is not None and not (case_inside and case_inside.turns):
-        record, seen = _and_back(item, target.conversation)
+        written = with_due_answers(item) if target.is_for_cases else item
+        record, seen = _and_back(written, target.conversation)
         return _compared(record, item, seen, target.conversation.made)
     if target.case is None:
         raise ValueError(f"{target.name} holds no eval cases")
-    case = case_inside or recorded_case(item)
+    case = case_inside or recorded_case(with_due_answers(item))
     record, back = _and_back(case, target.case)
     return _compared(record, item, _expecting(back) if case_inside else played_case(back), target.case.made)
 

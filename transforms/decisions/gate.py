@@ -401,22 +401,23 @@ def _hold_baseline(
     """
     pairing = comparison.pairing
     if pairing.changed and not pairing.pairs:
-        return None, f"{pairing.changed} cases, and the expectation of none is that of the baseline"
+        return None, f"{counted(pairing.changed, 'case')}, none with the expectation of the baseline"
     if pairing.by == "nothing" or not pairing.pairs:
-        return None, f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
+        cases = counted(state.cases, "case")
+        return None, f"nothing pairs: {cases} of the baseline without a conversation in the run"
     if compared is None:
         why = comparison.not_compared.get(criterion, "neither side has a score of it")
         return None, f"not compared: {why}"
-    # What may have been the other side of a pair, or a failure: number of cases, and what.
-    kinds = [
-        (pairing.baseline_only, "cases of the baseline have no conversation here"),
-        (pairing.changed, "cases whose expectation is not that of the baseline"),
-        (pairing.baseline_unidentified, f"conversations of the baseline have no {pairing.by}"),
-        (state.rejected.number, f"were not measured in the baseline ({state.rejected.text})"),
-        (rejected.number, f"were not measured here ({rejected.text})"),
-    ]
-    gaps = [f"{number} {text}" for number, text in kinds if number]
-    missing = sum(number for number, _ in kinds)
+    # What may have been the other side of a pair, or a failure.
+    kinds = (
+        (pairing.baseline_only, "case", "of the baseline without a conversation here"),
+        (pairing.changed, "case", "whose expectation is not that of the baseline"),
+        (pairing.baseline_unidentified, "conversation", f"of the baseline without {pairing.by}"),
+    )
+    gaps = [f"{counted(number, noun)} {what}" for number, noun, what in kinds if number]
+    sides = (state.rejected, "in the baseline"), (rejected, "here")
+    gaps += [f"not measured {where}: {of_side.text}" for of_side, where in sides if of_side.number]
+    missing = sum(number for number, _, _ in kinds) + state.rejected.number + rejected.number
     is_met = _held(rule.margin, compared, coverage is not None)
     total = compared.overall.pairs + compared.baseline_only + compared.candidate_only + missing
     fewest = compared.overall.fewest_alike
@@ -437,6 +438,8 @@ def _hold_baseline(
         beside = beside_text(share, coverage)
         texts.append(f"{words.share_text(share)} compared{beside}, {limit_text(coverage, '%')} asked for")
         is_met = None
+    if is_met is not None and compared.overall.word == "inconclusive":
+        texts.append("this rule goes by the interval alone")
     return is_met, "; ".join(texts)
 
 

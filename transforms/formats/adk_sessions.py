@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from itertools import chain, pairwise
 
 from pydantic.alias_generators import to_camel
@@ -14,10 +13,10 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, liste
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import endings, fields
 from turnwise.transforms.formats.canonical import check_calls
-from turnwise.transforms.formats.messages.kinds import as_object, key_set, objects, snaked, stated
+from turnwise.transforms.formats.messages.kinds import as_object, decoded, key_set, objects, snaked, stated
 from turnwise.transforms.formats.registry import EventReader, register_built_in
 from turnwise.transforms.matching.sample import BROKEN
-from turnwise.transforms.text.dates import time_seconds
+from turnwise.transforms.text.dates import rfc3339, time_seconds
 
 _UNNUMBERED = -1
 
@@ -189,7 +188,8 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
             made.append(stated(stamped) | whole)
             continue
         # Without that column of JSON, an event is put together from the others.
-        event = {key: _column(item) for key, item in row.items() if key not in _OF_ROWS and item is not None}
+        columns = ((key, item) for key, item in row.items() if key not in _OF_ROWS and item is not None)
+        event = {key: decoded(item, allow_nan=True) for key, item in columns}
         event["timestamp"] = time
         for key in ("partial", "turn_complete", "interrupted"):
             if isinstance(event.get(key), int):
@@ -203,14 +203,8 @@ def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled
     return {**about, "state": state, "events": made, **pickled}
 
 
-def _column(value: JsonValue) -> JsonValue:
-    """Returns what a column of JSON holds: a NaN in an event is read here as in a file of events."""
-    structure = json_structure(value) if isinstance(value, str) else None
-    return value if structure is None else structure
-
-
 def _object(value: JsonValue) -> JsonObject:
-    held = _column(value)
+    held = decoded(value, allow_nan=True)  # a NaN in an event is read here as in a file of events
     return held if isinstance(held, dict) else {}
 
 
@@ -269,12 +263,9 @@ def session_conversation(value: JsonValue) -> Conversation:
     unread.add_to_all(turns)
     check_calls(turns)
     start = session.events[0].timestamp if session.events else None
-    try:
-        start_time = None if start is None else datetime.fromtimestamp(start, UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
-        start_time = None
     whole = Conversation(session.id, "adk", user_id=session.user_id, turns=turns, state=session.state)
-    whole.start_time, whole.ended, whole.ended_detail = start_time, end.ended, end.detail
+    whole.start_time = None if start is None else rfc3339(start)
+    whole.ended, whole.ended_detail = end.ended, end.detail
     whole.meta = {"app_name": session.app_name, **cases.turn_context(invocations)}
     return whole
 
@@ -285,10 +276,12 @@ def _in_order(events: list[adk.AdkEvent]) -> list[adk.AdkEvent]:
     times = [event.timestamp for event in events if event.timestamp is not None]
     if len(times) < len(events) or any(e.input_transcription or e.output_transcription for e in events):
         return events
+    # Events of one time keep their order, in which the newest may come first.
+    step = -1 if times == sorted(times, reverse=True) else 1
     spoken = (i for i, event in enumerate(events[1:], 1) if by_user(event) and _parts(event))
-    if not any(times[i] < times[i - 1] for i in spoken):
+    if not any(times[i] < times[i - 1 if step == 1 else 0] for i in spoken):
         return events
-    return [events[i] for i in sorted(range(len(events)), key=times.__getitem__)]
+    return [events[i] for i in sorted(range(len(events))[::step], key=times.__getitem__)]
 
 
 def _invocation_groups(events: Sequence[adk.AdkEvent]) -> list[list[adk.AdkEvent]]:

@@ -1,7 +1,7 @@
 """CES evaluations as canonical eval cases."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -369,26 +369,25 @@ register_built_in(
 )  # fmt: skip
 
 
-def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
-    for index, case in enumerate(objects(value["evals"], "evals")):
-        name = as_text(case.get("name"))
-        if not name:
-            raise ValueError(f"evals.{index}: it has no name")
-        steps = list(objects(case.get("steps"), "steps"))
-        made = EvalCase(name, kind="scenario", dialect="ces", display_name=name)
-        made.tags = listed(case.get("tags"), "tags")
-        made.task = "\n".join(str(step["goal"]) for step in steps if step.get("goal"))
-        wanted = [step["success_criteria"] for step in steps if step.get("success_criteria")]
-        wanted += listed(case.get("expectations"), "expectations")
-        made.evaluation_expectations = list(map(str, wanted))
-        made.user_behaviors = [str(s["response_guide"]).strip() for s in steps if "response_guide" in s]
-        made.session_state = as_object(case.get("session_parameters"))
-        yield made
+def _simulation(numbered: tuple[int, JsonObject]) -> EvalCase:
+    index, case = numbered
+    name = as_text(case.get("name"))
+    if not name:
+        raise ValueError(f"evals.{index}: it has no name")
+    steps = list(objects(case.get("steps"), "steps"))
+    made = EvalCase(name, kind="scenario", dialect="ces", display_name=name)
+    made.tags = listed(case.get("tags"), "tags")
+    made.task = "\n".join(str(step["goal"]) for step in steps if step.get("goal"))
+    wanted = [step["success_criteria"] for step in steps if step.get("success_criteria")]
+    made.evaluation_expectations = list(map(str, wanted + listed(case.get("expectations"), "expectations")))
+    made.user_behaviors = [str(step["response_guide"]).strip() for step in steps if "response_guide" in step]
+    made.session_state = as_object(case.get("session_parameters"))
+    return made
 
 
 # For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
 register_built_in(
     "ces_simulations", 104, "simulations of the CES command line (YAML)",
     lambda record: any("steps" in item for item in objects_in(record.get("evals"))), ("evals",),
-    read_cases=lambda value, *_: list(_scenarios(value)),
+    read_cases=lambda value, *_: read_each(enumerate(objects(value["evals"], "evals")), _simulation),
 )  # fmt: skip

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.conversation import Conversation, Problem, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, key_twice
-from turnwise.schemas.proto.scalars import shown
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, key_twice, shown
 from turnwise.schemas.registry import raised_at
 from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.kinds import THOUGHT, is_work, key_set, part_kind, snake
@@ -286,7 +285,7 @@ def one_line_problems(what: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        problems = error.errors(include_url=False, include_input=False)
         path = ".".join(map(str, problems[0]["loc"]))
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ValueError(f"{what}: {path}{': ' if path else ''}{fault_text(problems[0])}{more}") from None

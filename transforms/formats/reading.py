@@ -393,9 +393,7 @@ def parse_record(
             counts["rejected_conversations"] += 1
             parts.append(record_failure("parse", item, held))
         else:
-            if item.app_version is None:
-                counts[no_version_counter(item.source)] += 1
-            parts.append(LoggedConversation(item, held))
+            parts.append(_logged(item, held, counts))
     return parts
 
 
@@ -424,9 +422,13 @@ def parse_conversation(
         return record_failure("parse", error, record)
     counts["parsed_records"] += 1
     counts["conversations"] += 1
-    if copy.app_version is None:
-        counts[no_version_counter(copy.source)] += 1
-    return LoggedConversation(copy, record)
+    return _logged(copy, record, counts)
+
+
+def _logged(conversation: Conversation, record: Record, counts: Counter[str]) -> LoggedConversation:
+    if conversation.app_version is None:
+        counts[no_version_counter(conversation.source)] += 1
+    return LoggedConversation(conversation, record)
 
 
 def join_session(
@@ -442,9 +444,7 @@ def join_session(
         counts["rejected_conversations"] += 1
         return [record_failure("parse", error, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
-    if conversation.app_version is None:
-        counts[no_version_counter(conversation.source)] += 1
-    return [LoggedConversation(conversation, events[0].record)]
+    return [_logged(conversation, events[0].record, counts)]
 
 
 def parse_case(

@@ -258,7 +258,7 @@ def _may_differ(claim: Claim, missing: Sequence[str], known: Evidence, best: Evi
 
 
 _ABOUT = 0.3
-_BARE = re.compile(r'\\?"?\d{1,15}(?:\.\d{1,9})?[A-Z]?\\?"?')
+_BARE = re.compile(r'\\?"?-?\d{1,15}(?:\.\d{1,9})?[A-Z]?\\?"?')
 _CLOCK = re.compile(r"\b\d\d?:\d\d\b")
 
 

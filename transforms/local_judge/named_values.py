@@ -32,11 +32,13 @@ _UNITS = f"""{" ".join(SHARES)} % ％
     | week weeks woche wochen semaine semaines semana semanas 週間 주간
     | month months monat monate monaten mois mes meses か月 ヶ月 개월
     | year years jahr jahre jahren ans année années año años 年間 년간
-    | night nights nacht nächte nächten nuit nuits noche noches | duration dauer durée duración
+    | duration dauer durée duración 期間 기간
+
+    night nights nacht nächte nächten nuit nuits noche noches
 
     kg kilo kilos kilogram kilograms kilogramm キロ 킬로 | g gram grams gramm グラム 그램
     | mg milligram milligrams milligramm | ton tons tonne tonnes tonnen トン 톤
-    | µg μg mcg microgram micrograms mikrogramm | oz ounce ounces | weight gewicht
+    | µg μg mcg microgram micrograms mikrogramm | oz ounce ounces | weight gewicht poids
 
     kb kilobyte kilobytes | mb megabyte megabytes | gb gigabyte gigabytes | tb terabyte terabytes
 
@@ -50,10 +52,10 @@ _UNITS = f"""{" ".join(SHARES)} % ％
 
     liter liters litre litres litern リットル 리터 | ml milliliter milliliters millilitre millilitres
 
-    celsius °c ℃ | fahrenheit °f ℉"""
+    celsius °c ℃ | fahrenheit °f ℉ | temperature temperatur température temperatura"""
 _KIND_OF = {name: kind for kind, row in enumerate(_UNITS.split("\n\n")) for name in row.split()}
-_SHARE, TIME = _KIND_OF["%"], _KIND_OF["h"]
-"""Kind of measures of time."""
+_SHARE, TIME, NIGHTS = (_KIND_OF[name] for name in ("%", "h", "night"))
+"""Kinds of measures of time."""
 _HALVES = ("am a.m 午前 上午 오전", "pm p.m 午後 下午 오후")
 
 
@@ -79,14 +81,14 @@ _SIGNS = re.compile(r"([€$£¥₩₹])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
 _UNSPACED = "|".join(name for name in _LONGEST_FIRST if not name[-1].isascii())
-_UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ])|{_UNSPACED}"
+_UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ\d²³])|{_UNSPACED}"
 _SCALE = "|".join(sorted(SCALES.keys() - {"k"}, key=len, reverse=True))
 _NUMBER = rf"\d(?:(?:k|\s?(?:{_SCALE}))(?![a-zà-ÿ]))?"
 _FOUND = re.compile(
     rf"(?i)(?P<half>{HALVES})(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
     rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b"
 )
-_VERBS = ("may", "march", "mar", "sept", "dec", "jan")
+_NO_NAMES = ("may", "march", "mar", "sept", "dec", "jan", "G", "M", "S")
 
 
 def mark_named_values(text: str, names: dict[str, str]) -> str:
@@ -94,7 +96,7 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
 
     def mark(match: re.Match[str]) -> str:
         name = match["half"] or match["unit"] or match["word"] or match[0]
-        if match["word"] and name in _VERBS:
+        if name in _NO_NAMES:
             return match[0]
         value = _DAYS.get(match[4] or match[5] or "") or _WORDS.get(name.lower()) or _OF_NUMBERS[name.lower()]
         token = f"zq{value.kind}{value.number:02}"
@@ -109,7 +111,7 @@ def measured(text: str) -> tuple[bool, bool]:
     names = dict[str, str]()
     mark_named_values(text, names)
     kinds = {_KIND_OF[name] for token, name in names.items() if name in _KIND_OF}
-    return bool(kinds - {_SHARE, TIME}), _SHARE in kinds
+    return bool(kinds - {_SHARE, TIME, NIGHTS}), _SHARE in kinds
 
 
 _LONG_UNIT = "|".join(name for name in _LONGEST_FIRST if len(name) > 3 and name.isalpha())
@@ -119,8 +121,10 @@ _MEASURE = re.compile(
 )
 _STANDARD, _STANDARDS = re.compile(r"(?<![\w.,:-])(\d)[A-Z](?![\w-])"), -1
 _NAME_OF_UNIT = re.compile(
-    rf"(?i)(?<![A-Za-zÀ-ÿ])(?:(?<=[\d_])|(?<=\d[\s-])|(?=[^\W\d_]{{3}})|(?=\W))({_UNIT})"
+    r"(?i)(?<![A-Za-zÀ-ÿ])(?:(?<=[\d_])|(?<=\d[\s-])|(?=[^\W\d_]{3}|期間|기간)|(?=\W)"
+    rf"|(?<=[: ]\")(?=[a-z]{{2}}))({_UNIT})"
 )
+_ISO_LENGTH, _DAY = re.compile(r"\bP(?:T?\d{1,4}[DHMSWY])+\b"), re.compile(r"\b\d{4}-\d\d-\d\d")
 
 
 def measures_of(text: str) -> dict[str, int]:
@@ -139,7 +143,9 @@ def measures_of(text: str) -> dict[str, int]:
 def kinds_of_measures(text: str) -> set[int]:
     """Returns the kinds of measures that a text names, in its words or in keys such as `duration_minutes`."""
     names = _NAME_OF_UNIT.findall(re.sub("(?<=[a-z])(?=[A-Z])", " ", text))
-    return {_KIND_OF.get(name.lower(), _SHARE) for name in names}
+    kinds = {_KIND_OF.get(name.lower(), _SHARE) for name in names}
+    kinds |= {TIME} if _ISO_LENGTH.search(text) else set()
+    return kinds | ({NIGHTS} if TIME in kinds or len({*_DAY.findall(text)}) > 1 else set())
 
 
 def are_other(value: str, other: str) -> bool:

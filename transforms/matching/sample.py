@@ -367,11 +367,11 @@ def played_case(case: EvalCase) -> Conversation:
 def unanswered_turn(sample: Sample) -> str | None:
     """Returns why the log of a conversation may stop too early or lack words: a turn has no answer.
 
-    None: all have one, or none is due, as where the case states what it expects of that turn, and no words.
+    None: all have one, or none is due, as where the case states, say, calls of that turn, and no words.
     """
     for turn in silent_turns(sample.conversation):
         expected = next((pair.expected for pair in sample.pairs if pair.actual is turn), None)
-        if expected is not None and not (turn.expected is None and expected == _NOTHING):
+        if expected is not None and (expected.tool_calls is not None or expected.expectations):
             words = expected.response or expected.intermediate_responses or expected.rubrics
             if not words and not any(e.kind == "agent_response" for e in expected.expectations):
                 continue
@@ -394,6 +394,27 @@ def silent_turns(conversation: Conversation) -> Iterator[Turn]:
         is_due = not is_ended if turn is turns[-1] else _is_asked(turn)
         if is_due and _is_silent(turn):
             yield turn
+
+
+NO_ANSWER = "[to be written: the log holds no answer]"
+"""Stands in place of an answer, so that a case cannot pass before a person wrote it."""
+
+
+def with_due_answers(conversation: Conversation) -> Conversation:
+    """Returns a conversation in which `NO_ANSWER` stands for each answer that is due and not in the log.
+
+    Of such a turn without calls, these are unknown. Where the agent says nothing in a whole conversation, the
+    log may be of calls alone: turns with calls stay as they are.
+    """
+    turns, has_words = list(conversation.turns), any(turn.agent for turn in conversation.turns)
+    for turn in silent_turns(conversation):
+        has_calls = not turn.unknown_calls and any(call.inside is None for call in turn.tool_calls)
+        if has_words or not has_calls:
+            texts = [*turn.agent_messages, NO_ANSWER] if turn.agent_messages else []
+            unknown = None if has_calls else turn.unknown_calls or "the log holds no answer"
+            made = msgspec.structs.replace(turn, agent=NO_ANSWER, agent_messages=texts, unknown_calls=unknown)
+            turns[next(i for i, other in enumerate(turns) if other is turn)] = made
+    return msgspec.structs.replace(conversation, turns=turns)
 
 
 def _is_asked(turn: ExpectedTurn | Turn) -> bool:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from turnwise.schemas.config import STATUS, AlertRule, ConfigError, EvalConfig, TokenPrices, snake_case
-from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, short_repr, unique_pairs
+from turnwise.schemas.jsonio import JsonObject, JsonValue, did_you_mean, fault_text, shown, unique_pairs
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.criteria import base
 from turnwise.transforms.judging.batches import BATCH_JOB
@@ -29,7 +29,7 @@ def parse_config(text: str, name: str = "config") -> EvalConfig:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: {error}") from None
     if not isinstance(stated, dict):
-        raise ConfigError(f"{name}: must hold a JSON object, not {type(stated).__name__}")
+        raise ConfigError(f"{name}: must hold a JSON object, not {shown(stated)}")
     value = _snake_fields(name, stated)
     if value.get("custom_metrics", {}) is None:
         del value["custom_metrics"]  # google-adk takes null for none
@@ -123,8 +123,7 @@ def build_criteria(config: EvalConfig) -> tuple[base.Criterion, ...]:
 
 def _threshold(name: str, value: JsonValue) -> JsonObject:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        shown = "null" if value is None else short_repr(value)
-        raise ConfigError(f"config: criteria.{name}: {shown} is neither a threshold nor an object")
+        raise ConfigError(f"config: criteria.{name}: {shown(value)} is neither a threshold nor an object")
     return {"threshold": value}
 
 

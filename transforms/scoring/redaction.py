@@ -48,8 +48,13 @@ _PHONE_KEY = (
     r"|m[óo]vil|celular|cellulare|telem[óo]vel|rufnummer|電話|电话|携帯|手机|手機|전화|휴대폰|핸드폰|телефон|мобил"
 )
 _ESCAPE = re.compile(r"\\u((?!00[01]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
-_PAIR = r'"([^"\\]{1,60})\\*"\s*:\s*(?:"((?:[^"\\]|\\.)*)|\\+"([^"\\]*)|([^\s",{}\[\]\\]+))'
-"""A key and its value, of JSON within a text, or of a record that breaks off."""
+_PAIR = (
+    r"""["']([^"'\\]{1,60})\\*["']\s?:\s*\[?\s*(?:"((?:[^"\\]|\\.)*)|'((?:[^'\\]|\\.)*)|\\+"([^"\\]*)"""
+    r"""|([^\s"',{}\[\]\\]+))"""
+)
+"""A key and its value, of JSON or of Python within a text, or of a record that breaks off."""
+_NO_CODE = re.compile(r"-?(?:\d{1,2}|\d+\.\d+)")
+"""Numbers that are none of the values that keys tell."""
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
 _SHORTEST, _SHORT = 6, 60
 _SHORTEST_SECRET = 2
@@ -166,7 +171,7 @@ class Redactor:
         if not is_word and not (isinstance(value, int) and not isinstance(value, bool) and value > 99):
             return None
         if "secret" in self._config.kinds and personal.is_secret_key(key):
-            return None if personal.is_no_secret(str(value)) else "secret"
+            return None if personal.is_no_secret(key, str(value)) else "secret"
         kind = personal.kind_of_key(key)
         return kind if kind in self._config.kinds and any(map(str.isdigit, str(value))) else None
 
@@ -375,9 +380,11 @@ class Redactor:
                 if match[0].isdigit() and _SHARE.search(text[max(match.start() - 20, 0) : match.start()]):
                     continue
                 findings.append(personal.Finding(match.start(), match.end(), name, match[0]))
-        for match in compiled(_PAIR).finditer(readable) if '"' in text and ":" in text else ():
+        has_pairs = any(sign in text for sign in ('":', '" :', "':", "' :"))
+        for match in compiled(_PAIR).finditer(readable) if has_pairs else ():
             start, end = match.span(match.lastindex)
-            if kind := self._kind_of(match[1], text[start:end]):
+            is_number = match[5] is not None and _NO_CODE.fullmatch(match[5])
+            if not is_number and (kind := self._kind_of(match[1], text[start:end])):
                 findings.append(personal.Finding(start, end, kind.upper(), text[start:end]))
         # The detectors are asked once, whatever is learnt later.
         options = (plain, cue, self._config.kinds, self._config.regions, hint)
@@ -779,6 +786,11 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
         if isinstance(address, str) and _ADDRESS.match(address):  # where the tables go, as the user typed it
             redactor.keep(address)
             redactor.keep(urlsplit(address).hostname or re.sub("^//+", "/", urlsplit(address).path))
+    # Of plain digits in its own sentences, counts are no phone numbers; names are rarely as small.
+    most = sum(number for number in _leaves(document.get("counts", {})) if isinstance(number, int))
+    for digits in re.findall(r"\(?\d{7,15}", str(document.get("problems", ""))):
+        if int(digits.strip("(")) <= most:
+            redactor.keep(digits)
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
     marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
     return document | marked

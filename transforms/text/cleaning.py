@@ -29,13 +29,15 @@ _VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE010
 _THOUGHTS = re.compile(
     r"(?:\s*(?:<(think|thinking|thought|reasoning)>.*?</\1>|\[THINK\].*?\[/THINK\]))+\s*", re.DOTALL
 )
-_UNOPENED = re.compile(r"\s*[^\s{\[`<].*?</think>[^\S\n]*(?:\n\s*|\Z)", re.DOTALL)
+_UNOPENED = re.compile(
+    r"\s*[^\s{\[`<].*?(?:\n[^\S\n]*</think>[^\S\n]*(?:\n\s*|\Z)|</think>[^\S\n]*\n[^\S\n]*\n\s*)", re.DOTALL
+)
 
 
 def without_thoughts(text: str) -> str:
     """Returns a model's text without the thoughts that some servers leave before it.
 
-    Where the model's template opens them, they only have an end.
+    Where the model's template opens them, only their end is there: on its own line, or before an empty one.
     """
     thoughts = _THOUGHTS.match(text) or ("</think>" in text and _UNOPENED.match(text))
     return text[thoughts.end() :] if thoughts else text

@@ -187,7 +187,7 @@ _HOURS = by_place(
     "- - due tre quattro cinque sei sette otto nove dieci undici dodici",
     "- uma duas três quatro cinco seis sete oito nove dez onze doze",
 )
-_MINUTES = _HOURS | {
+_FIVES = {
     word: 5 * fives
     for word, fives in by_place(
         "- five ten fifteen twenty twenty-five",
@@ -198,7 +198,11 @@ _MINUTES = _HOURS | {
         "- cinco dez quinze vinte",
     ).items()
 }
-_MINUTE = rf"(?:{'|'.join(sorted(_MINUTES, key=len, reverse=True))})"
+_MINUTES = _HOURS | _FIVES
+_FIVE, _MINUTE = (
+    f"(?:{'|'.join(sorted(names, key=len, reverse=True)).replace('-', '[ -]')})"
+    for names in (_FIVES, _MINUTES)
+)
 _PART = (
     r"in the (?:early |late )?(?:morning|afternoon|evening)|at night|in der (?:früh|nacht)"
     r"|(?:morgen|vormittag|nachmittag|abend|nacht)s|am (?:vormittag|nachmittag|abend)"
@@ -216,15 +220,17 @@ _SPOKEN_TIME = re.compile(
     r"|vormittag|nachmittag|abend|matin|soir),? )?"
     r"(?:at|by|from|until|till|before|after|um|ab|bis|gegen|vor|nach|à|vers|dès"
     r"|avant|après|jusqu['’]à|las?|dalle|alle|le|às) )?(?P<time>"
-    rf"(?:(?P<past>half|quarter|viertel|{_MINUTE})[ -](?:past|after|nach) |(?P<to>(?:quarter|{_MINUTE}) to"
-    rf"|(?:viertel|{_MINUTE}) vor|(?:drei)?viertel|(?:um quarto|{_MINUTE}) para as) )?(?P<halb>halb )?"
-    rf"(?P<hour>\d\d?|{'|'.join(_HOURS)})(?:[:.h](?P<n>[0-5]\d))?(?!(?!h\b)[\w%]|[.,:/-]\d|\s?[ap]\.?m\b)"
+    rf"(?:(?P<past>half|quarter|viertel|{_FIVE})[ -](?:past|after|nach) |(?P<to>(?:quarter|{_FIVE}) to"
+    rf"|(?:viertel|{_FIVE}) vor|(?:drei ?)?viertel|(?:um quarto|(?<!para )(?<!de ){_FIVE}) para as) )?"
+    r"(?P<halb>halb )?"
+    rf"(?P<hour>\d\d?|{'|'.join(_HOURS)})(?:[:.h](?P<n>[0-5]\d))?(?!(?!h\b)[\w%]|[.,:/-]\d|\s?[ap]\.?m\b"
+    r"| (?:day|week|month|year|hour|minute|tag|woche|monat|jahr|stunde))"
     r"(?P<mark>\s?(?:h|o['’]?clock|uhr|heures?|horas?|ore)\b)?"
     r"(?:(?P<more> (?:et|y|e) (?:(?P<half>demie?|media|mezz[ao]|meia)|quart|cuarto|un quarto"
-    rf"|(?P<add>{_MINUTE})))\b"
+    rf"|(?P<add>{_FIVE})))\b"
     rf"|(?<=\bheures)(?P<more2> (?P<add2>{_MINUTE}|[0-5]\d))\b(?! min)"
     r"|(?P<less> (?:moins le quart|menos cuarto|meno un quarto"
-    rf"|(?:moins|menos|meno) (?P<take>{_MINUTE})))\b)?"
+    rf"|(?:moins|menos|meno) (?P<take>{_FIVE})))\b)?"
     rf"(?:,? (?P<part>{_PART})(?!\w))?)(?P<today>,? (?:{_PART_OF_TODAY})(?!\w))?"
 )
 _SIGNS_OF_TIMES = by_place(
@@ -232,7 +238,7 @@ _SIGNS_OF_TIMES = by_place(
     "nacht früh matin mattin soir après nuit mañana madrugada tarde noche pomeriggio sera notte manhã noite",
 )
 _COUNTED_MINUTES = (
-    rf"\b(?:{_MINUTE}[ -](?:past|after|to|nach|vor) |(?:y|e|menos|moins|meno) {_MINUTE}\b"
+    rf"\b(?:{_FIVE}[ -](?:past|after|to|nach|vor) |(?:y|e|menos|moins|meno) {_FIVE}\b"
     rf"|heures (?:[0-5]\d|{_MINUTE})\b)"
 )
 _NIGHT = re.compile(r"(?i)night|nacht|nuit|noche|nott|noite")
@@ -272,16 +278,18 @@ def _spoken(text: str) -> Iterator[tuple[re.Match[str], str]]:
         hour = _HOURS.get(match["hour"].lower()) or int(match["hour"] if match["hour"].isascii() else 99)
         minutes = hour * 60 + int(match["n"] or 0) - 30 * bool(match["halb"])
         more, less = (match["more"] or match["more2"]), match["less"]
-        counted = (match["add"] or match["add2"] or match["take"] or part_of or before.split(" ")[0]).lower()
+        counted = match["add"] or match["add2"] or match["take"] or part_of or before.rpartition(" ")[0]
+        counted = counted.lower().removesuffix(" para").replace(" ", "-")
         if part_of or more:
             is_half = match["half"] or counted == "half"
             minutes += 30 if is_half else int(counted) if counted.isdecimal() else _MINUTES.get(counted, 15)
         elif before or less:
-            minutes -= 45 if before.lower() == "viertel" else _MINUTES.get(counted, 15)
+            minutes -= 45 if before.lower() == "viertel" else _FIVES.get(counted, 15)
         is_part = bool(match["part"] or match["today"] or match["before"])
-        is_range = lead.lower() != "at " or text[match.end() + 1 : match.end() + 2].isalpha()
-        if is_range and not is_part and before.lower().endswith(" to") and counted in _MINUTES:
-            continue  # `five to seven days`
+        is_range = not is_part and text[match.end() + 1 : match.end() + 2].isalpha()
+        is_range = is_range or not lead.lower().endswith("at ")
+        if is_range and counted in _FIVES and before.lower().endswith(" to"):
+            continue  # `five to seven days`, `from five to seven in the evening`
         is_led = bool(match["lead"]) or not match.start("time")
         is_time = part_of or before or match["halb"] or (is_led and (more or less or is_part))
         if hour > 24 or not (is_time or (match["mark"] and (is_part or "clock" in match["mark"].lower()))):

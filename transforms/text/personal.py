@@ -46,8 +46,8 @@ MAYBE_FORM = "|".join(
 )
 MAYBE_WORD = "".join(
     (
-        f'(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|pin|cv[vc]2?|tan|token|jwt|bearer)(?:[_-]|(?-i:[A-Z])|\\\\*")'
-        f'|"(?:auth|session|\\w*(?:{cues.KIND_KEY}))"'
+        f"(?i:{cues.SECRET}|{cues.CLIENT}|{cues.EASTERN}|cookie|\\b(?:pass|pw)\\b.{{0,3}}[:=]|(?:pass|pw|otp|pin|cv[vc]2?|tan|token|jwt|bearer)(?:[_-]|(?-i:[A-Z])|\\\\*[\"'])"
+        f"|[\"'](?:auth|session|\\w*(?:{cues.KIND_KEY}))[\"']"
         rf"|{cues.PHRASE}|{cues.IDENTITY}|[?&;](?:{cues.IN_QUERY})=|"
         rf"sess(?:ion)?_?id=|thin:[^\s/@]+/|[\[({{<] ?(?:{cues.AT_WORDS}) ?[\])}}>]"
         rf"|\b(?:{cues.RARE_AT_WORDS})\b"
@@ -188,14 +188,16 @@ _PHRASE_WORDS = re.compile(rf"(?:{_NUMBERED}(?:\s{{1,2}}|,\s?)){{11,23}}{_NUMBER
 _LINK = re.compile(rf"(?i)\s{{0,3}}(?:{cues.IS})?\b\s{{0,3}}[:=]?")
 _SECRET_KEY = re.compile(
     rf"(?i)(?:{cues.SECRET}|{cues.EASTERN}|{cues.PHRASE})|(?:^|[_-])(?:pass|pw|otp|pin|cv[vc]2?|m?tan|cookies?|bearer|jwt"
-    r"|sig)(?:$|[_-])|(?:^|[_-])(?<!page[_-])(?<!next[_-])token$"
+    r"|sig)(?:$|[_-])|(?:^|[_-])(?<!page[_-])(?<!next[_-])(?<!max[_-])token$"
     r"|^(?:auth|session)$"
 )
 _ABOUT_SECRET = re.compile(
-    r"(?i)[_-](?:counts?|expires?|expiry|expiration|type|length|policy|required|id|name|url|uri|changed|enabled|min|max|at|in|status|state"
-    r"|valid|verified|sent|set|attempts|tries|result|message|error|method|format)$"
+    r"(?i)[_-](?:counts?|expires?|expiry|expiration|type|length|policy|required|id|name|url|uri|changed|enabled|min|max|at|in"
+    r"|attempts|tries|message|error|format)$"
 )
 """Ends of a key of what is said about a secret: `token_type`, `password_changed_at`."""
+_HOW_SECRET = re.compile(r"(?i)[_-]?(?:status|state|valid|verified|sent|set|result|method)$")
+"""Ends of a key of how a secret is, in words, or of the secret itself: `password_result`."""
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
 _KIND_KEY = re.compile(rf"(?i)(?:\w+_)?(?:{cues.KIND_KEY})")
 _CODES = re.compile(
@@ -230,11 +232,12 @@ def is_secret_key(key: str) -> bool:
     return _SECRET_KEY.search(words) is not None and _ABOUT_SECRET.search(words) is None
 
 
-def is_no_secret(value: str) -> bool:
+def is_no_secret(key: str, value: str) -> bool:
     """Returns whether words under a key of a secret say how it is: `{"otp": "sent"}`."""
     words = value.lower().split()
     is_status = cues.ORDINARY.issuperset(words) and not cues.STATUS.isdisjoint(words)
-    return is_status or _NO_VALUE.fullmatch(value) is not None
+    is_other = _HOW_SECRET.search(key) is not None and not any(map(str.isdigit, value))
+    return is_status or is_other or _NO_VALUE.fullmatch(value) is not None
 
 
 @lru_cache(maxsize=4096)
@@ -368,7 +371,10 @@ def _secrets(text: str) -> Iterator[tuple[int, int, str]]:
     has_words = compiled(_SAYS_SECRET, _MEMORY).search(text) is not None  # sooner than the patterns know it
     for match in _NAMED.finditer(text) if has_words else ():
         start, end = _named_value(text, match)
-        if start == end and match["password"] and (listed := _LISTED.match(text, match.end("rest"))):
+        rest = match.end("rest")
+        before = text[max(match.start() - 1, 0) : match.start()]
+        is_id = text.startswith("-", rest) and re.match(r"\w", before)  # `reset_password-2b`
+        if start == end and match["password"] and not is_id and (listed := _LISTED.match(text, rest)):
             start, end = listed.span("value")
         other = _INSTEAD.match(text, end)
         value = other["value"].rstrip(".?)") if other else ""
@@ -466,6 +472,9 @@ def _named_value(text: str, match: re.Match[str]) -> tuple[int, int]:
         count = next((index for index, ordinary in enumerate(is_ordinary) if ordinary), len(parts))
         if len(parts) > 3 and is_ordinary[0] and sum(is_ordinary) == 1:  # "correct horse battery staple"
             count = len(parts)
+        if all(is_ordinary) and not is_sure and match["password"]:  # `password: set to hunter2`
+            beside = _NEXT_VALUE.match(text, words.end())
+            return beside.span("value") if beside else (at, at)
         end = start + len(" ".join(parts[: max(count, int(is_sure))]))
     return (start, end) if end - start > 2 else (at, at)
 

@@ -602,23 +602,22 @@ class DirectorySource(StreamSource):
     def __init__(self, paths: Sequence[str], checkpoints: Checkpoints, max_record_bytes: int) -> None:
         """Checks the paths (files, directories or globs), which the first poll reads; raises ConfigError."""
         for path in paths:
+            problem = local_files.name_problem(path)
             if not is_local(path):
-                raise ConfigError(
-                    f"--input {path}: a stream in this process reads local files only; name a --runner"
-                )
-            if not path.strip():
-                raise ConfigError("--input: an empty path")
-            if problem := local_files.name_problem(path):
+                problem = "a stream in this process reads local files only; name a --runner"
+            elif not path.strip():
+                problem = "an empty path"
+            elif not problem and not glob.has_magic(path) and not Path(path).exists():
+                problem = "no such file or directory"
+            elif not problem and os.path.lexists(path) and not os.path.isdir(path):
+                try:
+                    local_files.check_file(path)
+                except ValueError as error:
+                    problem = str(error)
+                except OSError:  # it may become readable; until then it is a failure of the stream
+                    pass
+            if problem:
                 raise ConfigError(f"--input {path}: {problem}")
-            if not glob.has_magic(path) and not Path(path).exists():
-                raise ConfigError(f"--input {path}: no such file or directory")
-            if os.path.lexists(path) and not os.path.isdir(path):
-                # An unreadable file may become readable; until then it is a failure of the stream.
-                with suppress(OSError):
-                    try:
-                        local_files.check_file(path)
-                    except ValueError as error:
-                        raise ConfigError(f"--input {path}: {error}") from None
         self._paths, self._checkpoints, self._limit = paths, checkpoints, max_record_bytes
         self._files: dict[_FileKey, _File] = {}
         self._ready: OrderedDict[_FileKey, None] = OrderedDict()

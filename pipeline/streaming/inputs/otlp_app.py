@@ -41,9 +41,7 @@ _INTERNAL, _FULL = _Status(500, 13), _Status(503, 14, {"Retry-After": "5"})
 
 
 class _Refused(Exception):
-    def __init__(self, status: _Status, message: str) -> None:
-        super().__init__(message)
-        self.status, self.message = status, message
+    """An answer to a request that is not stored: its status and a message."""
 
 
 class OtlpApp:
@@ -63,7 +61,7 @@ class OtlpApp:
             return
         except _Refused as refused:
             # As `google.rpc.Status`, whose code and message are encoded as the fields of a partial success.
-            status, message = refused.status, refused.message
+            status, message = refused.args
             body = dump_json({"code": status.code, "message": message})
             if media == PROTOBUF:
                 failure = traces.ExportTracePartialSuccess(rejected_spans=status.code, error_message=message)

@@ -150,8 +150,7 @@ class InFlightRecords:
     def __init__(self, settle: Callable[[Iterable[Place]], None]) -> None:
         self._settle, self._lock = settle, Lock()
         self._places: set[Place] = set()
-        self._completed_parts: dict[Place, set[int]] = {}
-        self._completed_pieces: dict[tuple[Place, int], set[int]] = {}
+        self._parts: dict[Place, dict[int, set[int]]] = {}  # part -> pieces that are not stored
 
     def add(self, arrival: Arrival) -> bool:
         """Adds a record; returns False if it is in flight already."""
@@ -169,16 +168,10 @@ class InFlightRecords:
                 key = (receipt.source, receipt.position)
                 if key not in self._places:
                     continue
-                if receipt.pieces > 1:
-                    pieces = self._completed_pieces.setdefault((key, receipt.part), set())
-                    pieces.add(receipt.piece)
-                    if len(pieces) < receipt.pieces:
-                        continue
-                    del self._completed_pieces[key, receipt.part]
-                parts = self._completed_parts.setdefault(key, set())
-                parts.add(receipt.part)
-                if len(parts) >= receipt.parts:
-                    del self._completed_parts[key]
+                parts = self._parts.setdefault(key, {})
+                parts.setdefault(receipt.part, set(range(receipt.pieces))).discard(receipt.piece)
+                if len(parts) >= receipt.parts and not any(parts.values()):
+                    del self._parts[key]
                     whole.append(key)
         return whole
 

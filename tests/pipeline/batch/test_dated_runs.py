@@ -117,7 +117,7 @@ def test_of_many_files_the_number_and_a_digest_are_kept(nights):
 
 
 def test_a_signal_in_a_range_tells_how_the_dates_ended(nights, capsys):
-    given = ["--input={date}", "--output={date}", "--date=2026-11-20..2026-11-22"]
+    given = ["--input={date}", "--output=out/{date}", "--date=2026-11-20..2026-11-22"]
     statuses = iter([0])
 
     def run(argv):

@@ -295,3 +295,8 @@ def test_lines_of_what_to_read_have_at_most_110_columns_and_no_control_character
     lines = text.split("\n")
     assert len(lines) == 5 and all(columns(line) <= 110 for line in lines)
     assert "\x1b" not in text and "\u202e" not in text
+    alike = [
+        {**row, "conversation_id": f"{day}/c-1", "app_version": f"{team}/v1"} for day, team in ("ab", "cd")
+    ]
+    shown = [line.split(":")[0] for line in reading_text(listed(alike)).split("\n")[1:3]]
+    assert shown == ["  a/c-1 (b/v1)", "  c/c-1 (d/v1)"]

@@ -70,9 +70,11 @@ def wrong_in_python(redact, problem):
 
 
 def store(store, host):
-    """Problems name it as it was typed, so that it can be mended."""
-    problem = f"--store {store}: no connection to {host}, row of kim@example.org from 10.9.8.7"
-    done = redact_document({"store": store, "problems": [problem]}, RedactConfig())
+    """Problems name it as it was typed, so that it can be mended, and count."""
+    lost = "23012345 of 30123456 (20123456 rows)"
+    problem = f"--store {store}: {lost}, no connection to {host}, row of kim@example.org from 10.9.8.7"
+    document = {"store": store, "counts": {"results": 30123456}, "problems": [problem]}
+    done = redact_document(document, RedactConfig())
     shown, _, row = done["problems"][0].partition(", row of ")
     assert shown == problem.partition(", row of ")[0] and "kim@" not in row and "10.9" not in row
 

@@ -66,7 +66,7 @@ def last_parts(names: Iterable[str], longest: int = 60) -> dict[str, str]:
     segments = {name: name.split("/") for name in names}
     for number in range(1, max(map(len, segments.values()), default=0)):
         short = {name: "/".join(parts[-number:]) for name, parts in segments.items()}
-        if len({*short.values()}) == len(short):
+        if len({*short.values()}) == len(short) and all(short.values()):
             break
     else:
         short = {name: name for name in segments}

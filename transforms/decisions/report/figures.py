@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas import report
-from turnwise.schemas.comparison import Bounds, Comparison, FirstPage
+from turnwise.schemas.comparison import NO_VERSION, Bounds, Comparison, FirstPage
 from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS, ConfigError
 from turnwise.schemas.jsonio import JsonValue, counted, grouped, listed
 from turnwise.schemas.rows import ConversationRow
@@ -18,7 +18,7 @@ from turnwise.schemas.run import RunDocument, redacted_text, settings_digest
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.side_values import SHARES
-from turnwise.transforms.decisions.comparison.words import in_table_order
+from turnwise.transforms.decisions.comparison.words import in_table_order, last_parts
 from turnwise.transforms.decisions.run import (
     NEXT_STEPS,
     STAGES,
@@ -167,18 +167,12 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 
 def short_names(versions: Sequence[VersionKey], runs: Sequence[str]) -> Iterator[str]:
-    """Yields the last segments of the versions; with the name of the run where two are the same."""
-    short = [version.app_version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
-    for name, version in zip(short, versions, strict=True):
-        same = [other for other, seen in zip(versions, short, strict=True) if seen == name]
-        if len(same) == 1:
-            yield name
-        elif not version.app_version:
-            yield runs[version.run]
-        elif len({other.run for other in same}) == len(same):
-            yield f"{name} ({runs[version.run]})"
-        else:
-            yield f"{version.app_version} ({runs[version.run]})"
+    """Yields the segments that tell versions apart; with the name of the run where it is in several."""
+    stated = [version.app_version or NO_VERSION for version in versions]
+    short, number_of = last_parts(stated), Counter(stated)
+    for name, version in zip(stated, versions, strict=True):
+        of_run = f"{short[name]} ({runs[version.run]})" if version.app_version else runs[version.run]
+        yield short[name] if number_of[name] == 1 else of_run
 
 
 # JSON for the page, in which integers stay exact that a number of JavaScript cannot hold.

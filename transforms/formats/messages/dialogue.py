@@ -10,19 +10,9 @@ from turnwise.transforms.formats import endings
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.fields import NO_ANSWER, OPEN_CALL, UNREAD, Unread, gaps
 from turnwise.transforms.formats.messages import parts
-from turnwise.transforms.formats.messages.kinds import (
-    AGENT,
-    SYSTEM,
-    TOOL,
-    USER,
-    as_object,
-    first_of,
-    objects,
-    role_of,
-)
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER, as_object, first_of, objects
 from turnwise.transforms.formats.messages.spellings import CALL_ITEMS, HOLDERS, MEMORY, messages_of
 from turnwise.transforms.matching.calls import answered_calls, pair_responses
-from turnwise.transforms.text.dates import time_seconds
 
 TRANSFER = "transfer_to_"
 """How names of calls begin that hand over to another agent."""
@@ -288,26 +278,6 @@ def _name(turn: Turn) -> None:
                 turn.transfers = [*turn.transfers, target]
 
 
-_TIMES = ("timestamp", "createdAt", "created_at")
-
-
-def _oldest_first(messages: list[JsonValue]) -> list[JsonValue]:
-    """Returns messages in order; APIs list them from the newest one, as their times tell."""
-    if len(messages) < 2:
-        return messages
-    times: list[float] = []
-    # Most lists are in order, as the first and the last message tell.
-    for message in (messages[0], messages[-1], *messages[1:-1]):
-        time = time_seconds(first_of(as_object(message), _TIMES))
-        if time is None or (len(times) == 1 and time >= times[0]):
-            return messages
-        times.append(time)
-    # A message of the user before an answer may only have the time of another clock.
-    is_first = len(set(times)) < 3 and role_of(as_object(messages[0]).get("role")) in (USER, SYSTEM)
-    ordered = times[:1] + times[2:] + times[1:2]
-    return messages if is_first or ordered != sorted(times, reverse=True) else messages[::-1]
-
-
 def read_dialogue(
     messages: list[JsonValue], log: Dialogue, role: str = parts.UNKNOWN, joint: str = "\n"
 ) -> None:
@@ -315,7 +285,7 @@ def read_dialogue(
 
     What states no role is of `role`; `joint` stands between texts of a message that follow each other.
     """
-    for value in objects(_oldest_first(messages), "messages"):
+    for value in objects(messages, "messages"):
         if not isinstance(calls := value.get("tool_calls"), str):  # JSON text, as columns hold it
             list(objects(calls or None, "tool_calls"))
         if value.get("type") == MEMORY:

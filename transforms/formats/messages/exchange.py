@@ -12,7 +12,7 @@ import orjson
 from pydantic_core import from_json
 
 from turnwise.schemas.conversation import Conversation, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.endings import as_text, length, stated_reason
 from turnwise.transforms.formats.fields import UNREAD, check_one_user
@@ -99,11 +99,10 @@ def _add_reply(dialect: messages_base.Dialect, value: JsonObject, log: Dialogue)
 
 def _stated_name(value: JsonObject) -> str | None:
     request = _halves(value)[0]
-    holders = (value, value.get("metadata"), request.get("metadata"), request)
-    names = [as_text(holder.get(key)) for holder in holders if isinstance(holder, dict) for key in _NAMES]
     kept = request.get("conversation")
-    names.append(as_text(kept.get("id") if isinstance(kept, dict) else kept))
-    return next(filter(None, names), None)
+    kept_by = as_text(kept.get("id") if isinstance(kept, dict) else kept)
+    named = messages_base.named_in(value, *_NAMES) or messages_base.named_in(request, *_NAMES)
+    return named or kept_by or None
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -460,9 +459,7 @@ def _link(value: JsonObject) -> tuple[float, str | None, JsonObject]:
 
 def _body(half: JsonValue) -> JsonValue:
     inner = half.get("body") if isinstance(half, dict) else None
-    value = half if inner is None else inner
-    structure = json_structure(value) if isinstance(value, str) else None
-    return value if structure is None else structure
+    return kinds.decoded(half if inner is None else inner, allow_nan=True)
 
 
 def _dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:

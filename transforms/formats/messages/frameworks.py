@@ -108,17 +108,12 @@ def _from_array(value: list[JsonValue]) -> JsonObject | None:
     return dict(zip(_FIELDS, value, strict=False)) if is_one else None
 
 
-def _stated(snapshot: JsonObject, key: str = "thread_id") -> str | None:
-    """Returns the thread that a snapshot names, or what else `key` is."""
-    for holder in map(kinds.as_object, map(snapshot.get, ("config", "checkpoint", "metadata"))):
-        for held in (kinds.as_object(holder.get("configurable")), holder):
-            if held.get(key):
-                return as_text(held[key])
-    return None
+def _thread(snapshot: JsonObject) -> str | None:
+    return messages_base.named_in(snapshot, "thread_id")
 
 
 def _is_nameless(value: JsonObject) -> bool:
-    return _is_snapshot(value) and _stated(value) is None
+    return _is_snapshot(value) and _thread(value) is None
 
 
 def _log(snapshot: JsonObject) -> Dialogue:
@@ -142,8 +137,8 @@ def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:
     # Those of the graph itself come after those of its subgraphs, and then by time.
     ages = []
     for held in values:
-        checkpoint = as_text(held.get("checkpoint_id")) or _stated(held, "checkpoint_id") or ""
-        ages.append((not _stated(held, "checkpoint_ns"), as_text(held.get("created_at")) or "", checkpoint))
+        space, checkpoint = (messages_base.named_in(held, f"checkpoint_{key}") for key in ("ns", "id"))
+        ages.append((not space, as_text(held.get("created_at")) or "", checkpoint or ""))
     newest = ages.index(max(ages))
     main = [i for i, age in enumerate(ages) if age[0] == ages[newest][0] and i != newest]
     return _conversation(values[newest], [values[i] for i in main], thread)
@@ -167,8 +162,8 @@ registry.register_built_in(
     "langgraph_thread", 110,
     "snapshots of LangGraph threads, as get_state and get_state_history return them; "
     "the newest of a thread counts",
-    lambda record: _is_snapshot(record) and _stated(record) is not None, ("values", "next", "config"),
-    events=registry.EventReader(locate=lambda value: (_stated(value) or "", -1), join=_join),
+    lambda record: _is_snapshot(record) and _thread(record) is not None, ("values", "next", "config"),
+    events=registry.EventReader(locate=lambda value: (_thread(value) or "", -1), join=_join),
     time_keys=("created_at",), places=(("", ANY), ("metadata", ANY), ("config.configurable", ANY)),
     from_array=_from_array,
 )  # fmt: skip

@@ -252,9 +252,9 @@ def first_of(value: JsonObject, names: Iterable[str]) -> JsonValue:
     return None
 
 
-def decoded(value: JsonValue) -> JsonValue:
+def decoded(value: JsonValue, allow_nan: bool = False) -> JsonValue:
     """Returns the object or array that a JSON text spells; any other value unchanged."""
-    spelt = json_structure(value, allow_nan=False) if isinstance(value, str) else None
+    spelt = json_structure(value, allow_nan=allow_nan) if isinstance(value, str) else None
     return value if spelt is None else spelt
 
 

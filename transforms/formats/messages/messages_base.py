@@ -1,6 +1,6 @@
 """Dialects of messages: what each reader of a list of messages registers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
@@ -13,14 +13,18 @@ from turnwise.transforms.formats.fields import OPEN_CALL, canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
+    SYSTEM,
+    USER,
     as_object,
     decoded,
+    first_of,
     key_set,
     listed,
     objects_in,
     role_of,
     stated,
 )
+from turnwise.transforms.text.dates import time_seconds
 
 MISSING_HISTORY = "MissingHistory"
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
@@ -193,10 +197,30 @@ def read_half(dialect: Dialect, request: JsonObject, log: Dialogue) -> None:
     if isinstance(messages, str):
         body: JsonObject = {"parts": [{"text": messages}]} if key == "contents" else {"content": messages}
         given = [{"role": "user", **body}]
-    dialect.read(listed(given, key), log)
+    dialect.read(_oldest_first(listed(given, key)), log)
     for name in (name for name in KEPT_BY if is_first and request.get(name) is not None):
         message = f"earlier messages are not in the record, which only names them by {name}"
         log.general.add(MISSING_HISTORY, message, calls=True, words=True)
+
+
+_TIMES = ("timestamp", "createdAt", "created_at")
+
+
+def _oldest_first(messages: list[JsonValue]) -> list[JsonValue]:
+    """Returns messages in order; APIs list them from the newest one, as their times tell."""
+    if len(messages) < 2:
+        return messages
+    times: list[float] = []
+    # Most lists are in order, as the first and the last message tell.
+    for message in (messages[0], messages[-1], *messages[1:-1]):
+        time = time_seconds(first_of(as_object(message), _TIMES))
+        if time is None or (len(times) == 1 and time >= times[0]):
+            return messages
+        times.append(time)
+    # A message of the user before an answer may only have the time of another clock.
+    is_first = len(set(times)) < 3 and role_of(as_object(messages[0]).get("role")) in (USER, SYSTEM)
+    ordered = times[:1] + times[2:] + times[1:2]
+    return messages if is_first or ordered != sorted(times, reverse=True) else messages[::-1]
 
 
 def unrepeated(dialect: Dialect, request: JsonObject, add_reply: Callable[[Dialogue], None]) -> JsonObject:
@@ -253,14 +277,12 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         message = f"{len(others)} messages are in branches that were left"
         log.general.add("OtherBranch", message, calls=True)
     end = log.end(record)
-    named = list(_named(record))
-    stated = next((as_text(holder[key]) for holder in named for key in IDS if holder.get(key)), None)
     # A run of tau-bench is named by its task and its trial.
     run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
     task = "-".join(run) if record.get("task_id") is not None else None
     tags = record.get("tags")
     fields = {
-        "conversation_id": stated or as_text(record.get("id")) or task or name,
+        "conversation_id": named_in(record, *IDS) or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
         "user_id": user_of(record),
@@ -314,22 +336,16 @@ def _tools(record: JsonObject) -> JsonValue:
     return [{**spec, "inputSchema": as_object(spec.get("inputSchema")).get("json")} for spec in specs]
 
 
-def _named(record: JsonObject) -> Iterator[JsonObject]:
-    """Yields the objects that may hold the conversation's id."""
-    yield record
-    for key in ("metadata", "config", "configurable", "checkpoint", "context"):
-        inner = record.get(key)
-        if isinstance(inner, dict):
-            yield inner
-            if isinstance(inner.get("configurable"), dict):
-                yield inner["configurable"]
+def named_in(record: JsonObject, *keys: str) -> str | None:
+    """Returns the id that a record, or what it says about its conversation, names; None: it names none."""
+    about = map(as_object, map(record.get, ("metadata", "config", "configurable", "checkpoint", "context")))
+    holders = [record, *(held for inner in about for held in (inner, as_object(inner.get("configurable"))))]
+    return next((as_text(held[key]) for held in holders for key in keys if held.get(key)), None)
 
 
 def user_of(record: JsonObject) -> str | None:
     """Returns the id of the user that a record names; None: it names none."""
-    stated = (holder.get("user_id") for holder in _named(record))
-    user = record["user"] if isinstance(record.get("user"), str) else None
-    return next(map(as_text, filter(None, stated)), user)
+    return named_in(record, "user_id") or (record["user"] if isinstance(record.get("user"), str) else None)
 
 
 def _page_items(record: JsonObject) -> list[JsonValue] | None:

@@ -294,11 +294,11 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
     One without an id is named `fallback_id`. Raises ValueError, too, if there is no list of messages.
     """
     record: JsonObject = value if isinstance(value, dict) else {"messages": value}
-    given = kinds.decoded(record.get("messages", record.get("traj")))
-    if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
+    key, given = messages_base.messages_in(record)
+    if key not in ("messages", "traj") or not all(isinstance(message, dict) for message in given):
         raise ValueError("not a chat: no list of messages under messages or traj")
     log = Dialogue()
-    read_dialogue(given, log)
+    messages_base.read_half(CHAT, record, log)
     return messages_base.conversation(CHAT, log, record, fallback_id)
 
 

@@ -190,14 +190,10 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     replies = (message for node in line.models for message in node.step.output or ())
     results += [result for message in replies for result in message.results]
     open_ = [turn_call for turn_call in calls if turn_call.tool is None or not turn_call.tool.step.has_result]
-    for result in results:
+    for result in (*results, *(result for message in line.after for result in message.results)):
         same = (call for call in calls if result.id and call.call.id == result.id and not call.given)
         if (call := next(same, None)) is not None:
             call.given = result
-    for result in (result for message in line.after for result in message.results):
-        for call in calls:
-            if result.id and call.call.id == result.id and not call.given:
-                call.given = result
     taken, known = {id(call.given) for call in calls}, {call.call.id for call in calls}
     for result in results:
         if id(result) not in taken and not (result.id and result.id in known):
