@@ -202,7 +202,8 @@ class Criterion(Settings, ABC):
             return None
         values = [score.value for score in turns if score.value is not None]
         overall = self.gated(Score(self.mean(values))) if values else Score(None)
-        if missing := [score for score in turns if score.value is None]:
+        if len(values) < len(turns):
+            missing = [score for score in turns if score.value is None]
             first = next((score for score in missing if score.outcome == "FAIL"), missing[0])
             head = f"{len(missing)} of {len(turns)} turns without a score: " if values else ""
             overall.reason = head + (first.reason or "")
@@ -230,8 +231,9 @@ class Criterion(Settings, ABC):
             beyond = f", beyond {LARGEST_VALUE:g}" if isfinite(value) else ""
             score.value, score.outcome, score.reason = None, None, f"the value is {value}{beyond}"
         elif threshold is not None and score.outcome is None:
-            score.threshold = threshold if score.threshold is None else score.threshold
-            score.outcome = "PASS" if self.reaches(score) else "FAIL"
+            limit = score.threshold = threshold if score.threshold is None else score.threshold
+            passed = value >= limit if self.gate == "at_least" else value <= limit
+            score.outcome = "PASS" if passed else "FAIL"
         return score
 
     def reaches(self, score: Score) -> bool:
@@ -451,7 +453,9 @@ def listed_scores(returned: object) -> Sequence[Score]:
 
 def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
     """Returns the summary of the turns (index, score); raises TypeError, or what `check_score` raises."""
-    overall = one_score("overall", criterion.overall([score for _, score in turns]))
+    overall = criterion.overall([score for _, score in turns])
+    if not criterion._is_built_in:
+        overall = one_score("overall", overall)
     if overall is None:
         return None
     check_score(criterion, overall)

@@ -104,12 +104,15 @@ def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> boo
     """Returns whether the calls are equal one by one, in order; False where only one has a resource."""
     if len(expected) != len(actual):
         return False
+    wanted: list[JsonObject | None] = []
+    given: list[JsonObject | None] = []
     for want, made in zip(expected, actual, strict=True):
         if want.name != made.name or want.resource != made.resource:
             return False
         if want.args != made.args and (want.args or made.args):
             return False
-    wanted, given = ([call.args for call in side] for side in (expected, actual))
+        wanted.append(want.args)
+        given.append(made.args)
     return _same_kinds_of_equal(wanted, given)  # true and 1 are equal to Python
 
 
