@@ -370,10 +370,9 @@ class _HandOverFn(InspectedDoFn):
         self._folder = folder
 
     def process(self, element: "tuple[str, Iterable[tuple[str, bytes] | Told]]") -> None:
+        # Without types of turnwise, which Beam would pickle; a plain tuple is a version and its sums.
         handed: list[tuple[str, Any]] = []
-        for value in element[
-            1
-        ]:  # without types of turnwise, which Beam would pickle; a plain tuple is a version and its sums
+        for value in element[1]:
             if isinstance(value, Written):
                 handed.append((_WRITTEN, tuple(value)))
             else:
