@@ -81,7 +81,7 @@ def test_the_first_schema_of_the_database_service_is_read_without_its_pickles(tm
     first = found.conversations[0]
     assert (turns(first), found.failures) == (SAID, [])
     assert findings(first) == ["PickledActions"]
-    assert (first.start_time, first.turns[0].latency_ms) == ("2026-01-01T10:00:00+00:00", 3000)
+    assert (first.start_time, first.turns[0].latency_ms) == ("2026-01-01T10:00:00Z", 3000)
 
 
 def test_another_database_is_a_failure_that_names_its_tables(tmp_path):
