@@ -173,7 +173,7 @@ NONE = register_judge(
     )
 )
 
-LOCAL_MODEL = "turnwise-local-6"
+LOCAL_MODEL = "turnwise-local-7"
 
 
 class LocalJudge:
