@@ -181,7 +181,7 @@ class ConversationRow(TypedDict):
         list[str],
         "Tools that the agent called and whose effect is guessed from the name or unknown. At most 100.",
     ]
-    unknown_calls: Annotated[str | None, "Why calls of the agent may be missing in it; null: it states all."]
+    unknown_calls: Annotated[str | None, "Why the log may miss calls of the agent; null: it states all."]
     latency_seconds: Annotated[float | None, "Sum over the turns; null: not logged of every turn."]
     tokens_in: Annotated[int | None, "Tokens read by the agent's models; null: not logged of every turn."]
     tokens_out: Annotated[int | None, "Tokens written by the agent's models; null: not logged of every turn."]
@@ -219,7 +219,7 @@ class ScoreRow(TypedDict):
     threshold: Annotated[float | None, "The applied threshold; null: there is none."]
     label: Annotated[str | None, "A short result (`MISSING_TURN`), or the measured item (a tool, a model)."]
     reason: Annotated[str | None, "Why there is no value or no outcome."]
-    explanation: Annotated[str | None, "Why it fails: what was expected, and what was said or called."]
+    explanation: Annotated[str | None, "Why the score fails: what was expected, and what was said or called."]
     details: Annotated[JsonObject | None, "Evidence of the criterion, in a form of its own."]
     judge: Annotated[
         JsonObject | None,
@@ -289,7 +289,7 @@ class MetricRow(TypedDict):
     app_version: Annotated[str | None, "Version of the agent; null: the logs do not state it."]
     criterion: Annotated[str, "Name of the criterion. `verdict` counts verdicts; its PASS is 1, its FAIL 0."]
     level: Annotated[str, "`turn`, or `conversation`: scores of whole conversations."]
-    unit: Annotated[str, "Unit of the values: `score`, `seconds`, `count`, or `money` (as of the prices)."]
+    unit: Annotated[str, "Unit of values: `score`, `seconds`, `count` or `money` (in the prices' currency)."]
     count: Annotated[int, "Number of scores, those without a value included."]
     scored: Annotated[int, "Scores with a value."]
     no_score: Annotated[int, "Scores without a value."]
@@ -316,7 +316,7 @@ class MetricRow(TypedDict):
     p50: Annotated[float | None, "Median, of latencies only. Quantiles are within 0.1 % of the value."]
     p90: Annotated[float | None, "90th percentile, of latencies only."]
     p99: Annotated[float | None, "99th percentile, of latencies only."]
-    voted: Annotated[int, "Verdicts (on a rubric, sentence, aspect, answer) with two votes or more."]
+    voted: Annotated[int, "Verdicts (on a rubric, sentence, aspect, answer) of two votes or more."]
     flipped: Annotated[int | None, "Those of them whose votes differ; null: no verdict has two votes."]
     flip_rate: Annotated[float | None, "Their share, 0 to 1; null: no verdict has two votes."]
     window_start: Annotated[
@@ -404,7 +404,7 @@ class FailureRow(TypedDict):
     conversation_id: Annotated[str | None, "Id of the conversation, if known."]
     criterion: Annotated[str | None, "Criterion that failed with an error (stage `score` only)."]
     app_version: Annotated[str | None, "Version of the agent, if known."]
-    turn_index: Annotated[int | None, "0-based turn (stages `score`, `check`); null: the whole conversation."]
+    turn_index: Annotated[int | None, "0-based turn (stages `score`, `check` only); null: all of it."]
 
 
 TABLES: dict[str, type] = {

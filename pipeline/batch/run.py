@@ -265,8 +265,9 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
                 return report_batch(settings)
         except (OSError, KeyboardInterrupt, AuthenticationError) as error:
             named = run_writer.name_full_disk(error, settings.output) if isinstance(error, OSError) else error
-            has_failed = isinstance(error, execution.RemoteRunError) or not isinstance(error, OSError)
-            if has_failed or not settings.is_distributed:
+            # A job elsewhere, of which this process lost sight, may go on and needs its files.
+            is_lost = isinstance(error, OSError) and not isinstance(error, execution.RemoteRunError)
+            if not (is_lost and settings.is_distributed):
                 run_writer.clear_unfinished(settings.output)
             if isinstance(error, Interrupted):
                 raise Interrupted(error.number, _kept(settings)) from None

@@ -155,7 +155,6 @@ def read_any_config(config: Config | None) -> EvalConfig:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-
     def plain(value: object) -> object:
         if hasattr(value, "tolist"):  # numpy's
             return value.tolist()

@@ -213,6 +213,7 @@ def rule_problems(settings: RunSettings, read: Callable[[], Run], unused: Iterab
     alone = [rule for rule in rules.rules if not isinstance(rule, NotWorseRule)]
     others = rules.model_copy(update={"rules": tuple(alone)})
     refused: list[str] = []
+    # A baseline that is a version of this run stays named as long as it is known: bounds leave it out.
     for applied, sides in ((rules, named), (others, named), (others, NOT_NAMED)):
         try:
             results = gate_report(read(), applied, sides, unused).rules if applied.rules else []

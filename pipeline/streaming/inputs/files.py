@@ -119,7 +119,7 @@ class LinesSource(StreamSource):
 
 
 def _check_kind(head: bytes) -> None:
-    """Raises NotTextError for the start of a pipe that holds no text, or not UTF-8; a bad line may be one."""
+    """Raises NotTextError if a pipe begins as a packed or binary file, or as text that is not UTF-8."""
     if head.startswith(GZIP_MAGIC):
         raise NotTextError("is compressed by gzip; unpack it first, with gunzip -c")
     if b"\0" in head or not head.isascii():
