@@ -127,9 +127,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         if expected is None and not (pair.label == EXTRA_TURN and states_calls(golden)):
             return None
         catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
-        stated = [call for turn in golden for call in turn.tool_calls or ()]
-        missing = changes.missing_lookups(stated, sample.conversation.turns, catalog) if expected else []
-        missing = [call for call in missing if call in (expected or ())]
+        stated = (call for turn in golden for call in turn.tool_calls or ())
+        missing = changes.missing_lookups(expected or (), stated, sample.called_tools, catalog)
         work = changes.changes_of(_expected(pair.expected, catalog), turns, catalog)
         score = self._compare(work, catalog, missing)
         score.label = pair.label
@@ -147,7 +146,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         wanted = changes.ExpectedCalls(actions, golden.user_actions, optional)
         work = changes.changes_of(wanted, sample.conversation.turns, catalog)
         called = [*(actions or ()), *golden.user_actions]
-        missing = changes.missing_lookups(called, sample.conversation.turns, catalog) if actions else []
+        missing = changes.missing_lookups(called if actions else (), called, sample.called_tools, catalog)
         score = self._compare(work, catalog, missing)
         words = [golden.outputs, golden.expectations, golden.evaluation_expectations, golden.rubrics]
         of_turns_words = (t.response is not None or t.expectations or t.rubrics for t in golden.turns)

@@ -356,13 +356,11 @@ def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
 
 
 def missing_lookups(
-    expected: Sequence[ToolCall], turns: Sequence[Turn], catalog: ToolCatalog
+    wanted: Iterable[ToolCall], expected: Iterable[ToolCall], called: Sequence[ToolCall], catalog: ToolCatalog
 ) -> list[ToolCall]:
-    """Returns the expected look-ups whose tool was never called, if nothing but look-ups is expected."""
-    if any(catalog.effect_of(call).effect != "read" for call in expected):
-        return []
-    made = [call for turn in turns for call in (*turn.tool_calls, *turn.user_tool_calls)]
-    return [want for want in expected if not any(same_tool(want, call) for call in made)]
+    """Returns the wanted look-ups whose tool is not among the called ones, if only look-ups are expected."""
+    missing = [want for want in wanted if not any(same_tool(want, call) for call in called)]
+    return missing if missing and all(catalog.effect_of(call).effect == "read" for call in expected) else []
 
 
 def _failed_lookups(

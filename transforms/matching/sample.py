@@ -173,6 +173,12 @@ class Sample:
         return replay
 
     @cached_property
+    def called_tools(self) -> list[ToolCall]:
+        """One call of every tool that the agent or the user called."""
+        calls = (c for turn in self.conversation.turns for c in (*turn.tool_calls, *turn.user_tool_calls))
+        return list({(call.resource, call.name): call for call in calls}.values())
+
+    @cached_property
     def scenario_outcomes(self) -> list[ExpectationOutcome]:
         """Outcomes of a scenario's expectations; empty without any."""
         case = self.eval_case
