@@ -35,7 +35,7 @@ OTHER_BRANCHES = "other_branches"
 ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
                "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
 """Attributes of spans that hold messages; a record with others, too, stands for a span."""
-_OF_OTHERS = ({"request", "response"}, {"run_type", "dotted_order"}, registry.OF_BRAINTRUST)
+_OF_OTHERS = ({"request", "response"}, {"run_type", "dotted_order"}, *registry.OF_PRODUCTS)
 """Keys of records that hold messages, and are no list of them."""
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))

@@ -49,11 +49,10 @@ from turnwise.transforms.formats.traces.span import (
 _STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
     **dict.fromkeys(("invoke_agent", "invoke_workflow", "invoke_graph", "invoke_swarm"), "agent"),
-    **dict.fromkeys(("agent_step", "chain"), "chain"),
+    **dict.fromkeys(("agent_step", "chain", "conversation", "initiate_chats"), "chain"),
     **dict.fromkeys(("handoff", "agent_handoff"), "handoff"),
-    **dict.fromkeys(("embeddings", "retrieval", "create_agent"), "other"),
-    "execute_tool": "tool",
-    "tool": "tool",
+    **dict.fromkeys(key_set("embeddings retrieval create_agent speaker_selection"), "other"),
+    **{"execute_tool": "tool", "tool": "tool", "await_human_input": "other"},
 }
 _GEN_AI_NAMES = {
     "tool": ("gen_ai.tool.name",),
@@ -68,10 +67,17 @@ _EVENT_BODY = "gen_ai.event.content"
 def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
-    step.input = only_messages_at(held.get("gen_ai.input.messages"), USER)
-    step.output = _first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
+    # Semantic Kernel had keys of its own until 1.37.
+    given = first_of(held, ("gen_ai.input.messages", "gen_ai.agent.invocation_input"))
+    back = first_of(held, ("gen_ai.output.messages", "gen_ai.agent.invocation_output"))
+    step.input = only_messages_at(given, USER)
+    step.output = _first_choice(only_messages_at(back, AGENT))
     if "gen_ai.system_instructions" in held:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
+    if held.get("gen_ai.operation.name") == "conversation":
+        # The messages of AG2's chats have the roles that they have for the agent that opened them.
+        step.output = None
+    step.user = text_at(held, "ag2.human_input.response")
     for event in span.events:
         _add_event(event, step)
     if step.kind in ("model", "agent"):

@@ -222,7 +222,7 @@ def any_value(value: JsonValue) -> JsonValue:
     """Returns what an OTLP AnyValue holds; any other value as it is."""
     # A table has a column for each kind, of which all but one are null.
     if not isinstance(value, dict):
-        return value if value else None
+        return value
     if len(value) > 1 and value.keys() <= _KINDS:
         value = {kind: held for kind, held in value.items() if held is not None}
     if len(value) != 1:

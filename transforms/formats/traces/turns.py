@@ -201,6 +201,10 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     if missing:
         message = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
         gaps("MissingSpan", [f"{message}; they may hold calls and words"]).add_to_all(turns)
+    untimed = any(not (node.span.start or node.span.is_log) for node in steps)
+    if untimed and sum(max(len(line.models), 1) for line in lines) > 1:
+        message = "spans state no start, so that the order of what was said and done is unknown"
+        gaps("UnknownOrder", [message]).add_to_all(turns)
     # Such as events of unknown types, counted by type.
     counts = Counter(node.step.unread for node in nodes if node.step.unread)
     said_unread = [f"{count} {what} are not read" for what, count in counts.most_common()]
