@@ -148,8 +148,8 @@ def _listed(record: JsonObject) -> list[JsonObject]:
 )  # fmt: skip
 def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     shared = as_text(first_of(record, ("session_id", "sessionId")))
-    # The head of an MLflow trace names session, user, version and case; its tags may, too.
-    info = as_object(record.get("info"))
+    # The head of an MLflow trace, or its row, names session, user, version and case; its tags may, too.
+    info = record if "trace_metadata" in record else as_object(record.get("info"))
     metadata = first_of(info, ("trace_metadata", "request_metadata"))
     head = {**key_values(info.get("tags")), **key_values(metadata)}
     shared = shared or as_text(head.get("mlflow.trace.session"))

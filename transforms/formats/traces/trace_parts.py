@@ -19,6 +19,7 @@ from turnwise.transforms.formats.traces.span import (
     RUNNING,
     TraceSpan,
     as_id,
+    loaded,
 )
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
@@ -77,6 +78,10 @@ def _split(
         if not span.trace:
             lost += 1
             continue
+        if "mlflow.spanType" in span.attributes:
+            # MLflow writes every text as JSON.
+            quoted = ((key, item) for key, item in span.attributes.items() if str(item)[:1] == '"')
+            span.attributes = {**span.attributes, **{key: loaded(item) for key, item in quoted}}
         # What stands where the config says: in the span, in its resource, or in the record.
         if any(settings.identity):
             whole = {"attributes": span.attributes, "resource": span.resource}
@@ -101,9 +106,8 @@ def _split(
                 part.conversations[span.id] = conversation
             continue
         is_work = dialect.looks_like_work(span, words)
-        part.has_noise = part.has_noise or (
-            not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
-        )
+        is_noise = not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
+        part.has_noise = part.has_noise or is_noise
         if not (span.events or is_work):
             kept = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
             span.attributes, span.resource = kept, {}

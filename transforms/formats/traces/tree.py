@@ -270,9 +270,8 @@ class TurnLine(WorkSteps, eq=False):
             # Some writers mark all that follows a failed tool, the answer too.
             output = node.step.output or []
             is_answer = bool(output and output[-1].texts) and not any(message.calls for message in output)
-            is_failed = is_failed and not (error in of_tools and is_answer)
-            is_failed = is_failed and not (error == NO_END and self.has_answer)
-            if is_failed and not any(above.step.output for above in nodes[index + 1 :]):
+            is_excused = (error in of_tools and is_answer) or (error == NO_END and self.has_answer)
+            if is_failed and not (is_excused or any(above.step.output for above in nodes[index + 1 :])):
                 return error if isinstance(error, str) else "error"
         return None
 
