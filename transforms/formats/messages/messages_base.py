@@ -280,7 +280,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     # A run of tau-bench is named by its task and its trial.
     run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
     task = "-".join(run) if record.get("task_id") is not None else None
-    tags = record.get("tags")
+    tags = record.get("tags") or []
     fields = {
         "conversation_id": named_in(record, *IDS) or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,

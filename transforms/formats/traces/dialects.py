@@ -21,6 +21,7 @@ from turnwise.transforms.formats.messages.kinds import (
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.dialect import (
     LABELLED,
+    WORK,
     Kind,
     SpanDialect,
     SpanStep,
@@ -703,6 +704,7 @@ DIALECTS = [
 ]
 """In the order in which they are asked."""
 NAMES = [dialect.name for dialect in DIALECTS]
+_UNREAD = WORK.difference(*(dialect.prefixes for dialect in DIALECTS))
 
 
 _MERGED = ("(merged tools)", "(merged)")
@@ -724,9 +726,11 @@ def read_span(span: TraceSpan) -> SpanStep:
                 step = stated
             else:
                 step.fill(stated)
-    if not words.isdisjoint(LABELLED):
+    unread = ", ".join(sorted(words & _UNREAD)) if step.kind is None else ""
+    if unread or not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
         step.tags = step.tags or tags_of(span, words)
+        step.unread = f"spans of {unread}" if unread else step.unread
     if step.kind == "tool" and step.name in _MERGED:
         step.kind = "other"
     if step.kind == "model":
