@@ -75,7 +75,8 @@ def _split(
     resource: JsonObject = {}
     service: JsonObject = {}
     for record, span in ((held, span) for held in records for span in spans(held)):
-        if not span.trace:
+        is_nameless = span.is_log and not span.id and dialects.says_something(span, dialect.words_of(span))
+        if is_nameless or not span.trace:
             lost += 1
             continue
         if "mlflow.spanType" in span.attributes:
@@ -118,7 +119,7 @@ def _split(
         head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
         made.append(registry.SplitEvent(head, _ENCODE(part)))
     if lost:
-        message = f"{lost} spans or log records name no trace, so they belong to no conversation"
+        message = f"{lost} spans or log records name no trace or span, so they belong to no conversation"
         made.append(ValueError(message))
     if not made:
         raise registry.NoConversation("the export holds no span")

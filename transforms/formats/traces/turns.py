@@ -179,8 +179,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     labelled: list[JsonValue] = [{"attributes": held, "metadata": metadata_of(held)} for held in attributes]
     labelled += [{"resource": resource} for resource in resources if resource]
     stated = identity.stated_identity(identity.OF_SPANS, labelled)
-    by_time = sorted(nodes, key=lambda node: node.span.start)
-    versions = [str(text) for node in by_time if (text := node.span.attributes.get(identity.KEYS[0]))]
+    versions = _versions(sorted(nodes, key=lambda node: node.span.start))
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     source = f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})"
@@ -211,6 +210,20 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     gaps(UNREAD, said_unread, calls=False, words=False).add_to_all(turns)
     check_calls(turns)
     return conversation
+
+
+def _versions(nodes: Sequence[tree.SpanNode]) -> list[str]:
+    """Returns the app versions that nodes, given by time, state for turnwise, or that their traces state."""
+    keyed = [str(text) for node in nodes if (text := node.span.attributes.get(identity.KEYS[0]))]
+    traces = grouped((node.span.trace, node) for node in nodes)
+    # Of one trace the first counts: agents within it may have versions of their own.
+    wholes: list[JsonValue] = []
+    for those in () if keyed or len(traces) < 2 else traces.values():
+        held = {key: item for node in reversed(those) for key, item in node.span.attributes.items()}
+        of_steps = (node.span.resource for node in reversed(those) if node.step.kind in STEPS)
+        resource = {key: item for each in of_steps for key, item in each.items()}
+        wholes.append({"attributes": held, "metadata": metadata_of(held), "resource": resource})
+    return keyed or identity.stated_texts(identity.OF_SPANS, wholes)[0]
 
 
 def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:
