@@ -200,6 +200,10 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     if missing:
         message = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
         gaps("MissingSpan", [f"{message}; they may hold calls and words"]).add_to_all(turns)
+    roots = (node.span for node in nodes if node.parent is None)
+    if (users := len(set(filter(None, map(user_of, roots))))) > 1:
+        message = f"traces of {users} users have this one session: name sessions apart"
+        gaps("SeveralUsers", [message], calls=False, words=False).add_to_all(turns)
     untimed = any(not (node.span.start or node.span.is_log) for node in steps)
     if untimed and sum(max(len(line.models), 1) for line in lines) > 1:
         message = "spans state no start, so that the order of what was said and done is unknown"
