@@ -98,7 +98,10 @@ def stated_identity(places: Places, value: JsonValue) -> Identity:
 
 
 def stated_texts(places: Places, value: JsonValue) -> list[list[str]]:
-    """Returns all texts of the three, in order, at the first name of the first place that states each."""
+    """Returns all texts of the three, in order, at the first name of the first place that states each.
+
+    Raises ValueError, one line, if they name several eval cases.
+    """
     stated: list[list[str]] = [[], [], []]
     for path, names in places:
         paths = [part.split(".") if part else [] for part in path.split(BOTH)]

@@ -707,10 +707,6 @@ NAMES = [dialect.name for dialect in DIALECTS]
 _UNREAD = WORK.difference(*(dialect.prefixes for dialect in DIALECTS))
 
 
-_MERGED = ("(merged tools)", "(merged)")
-"""Names of the span in which google-adk joins the results of parallel calls; it is no call itself."""
-
-
 def read_span(span: TraceSpan) -> SpanStep:
     """Returns what all dialects read in a span; where several state the same, the first counts."""
     words = words_of(span)
@@ -731,8 +727,8 @@ def read_span(span: TraceSpan) -> SpanStep:
         step = SpanStep() if step is _EMPTY else step
         step.tags = step.tags or tags_of(span, words)
         step.unread = f"spans of {unread}" if unread else step.unread
-    if step.kind == "tool" and step.name in _MERGED:
-        step.kind = "other"
+    if step.kind == "tool" and step.name in ("(merged tools)", "(merged)"):
+        step.kind = "other"  # google-adk joins the results of parallel calls in it
     if step.kind == "model":
         output = step.output or []
         # A span that is marked as a model's is a function around it where its output is the request alone, or

@@ -223,9 +223,10 @@ def _versions(nodes: Sequence[tree.SpanNode]) -> list[str]:
     # Of one trace the first counts: agents within it may have versions of their own.
     wholes: list[JsonValue] = []
     for those in () if keyed or len(traces) < 2 else traces.values():
-        held = {key: item for node in reversed(those) for key, item in node.span.attributes.items()}
-        of_steps = (node.span.resource for node in reversed(those) if node.step.kind in STEPS)
-        resource = {key: item for each in of_steps for key, item in each.items()}
+        held, resource = dict[str, JsonValue](), dict[str, JsonValue]()
+        for node in reversed(those):
+            held |= node.span.attributes
+            resource |= node.span.resource if node.step.kind in STEPS else {}
         wholes.append({"attributes": held, "metadata": metadata_of(held), "resource": resource})
     return keyed or identity.stated_texts(identity.OF_SPANS, wholes)[0]
 
