@@ -93,12 +93,15 @@ def stated_identity(places: Places, value: JsonValue) -> Identity:
     Of several app versions the first counts. Raises ValueError, one line, if they name several eval cases, so
     that which is meant is unknown.
     """
-    versions, eval_ids, eval_set_ids = _stated(places, value)
+    versions, eval_ids, eval_set_ids = stated_texts(places, value)
     return Identity(*(texts[0] if texts else None for texts in (versions, eval_ids, eval_set_ids)))
 
 
-def _stated(places: Places, value: JsonValue) -> list[list[str]]:
-    """Returns all texts of the three, in order, at the first name of the first place that states each."""
+def stated_texts(places: Places, value: JsonValue) -> list[list[str]]:
+    """Returns all texts of the three, in order, at the first name of the first place that states each.
+
+    Raises ValueError, one line, if they name several eval cases.
+    """
     stated: list[list[str]] = [[], [], []]
     for path, names in places:
         paths = [part.split(".") if part else [] for part in path.split(BOTH)]
@@ -173,7 +176,7 @@ def identify(
                 message = f"{name}_from: {path} leads to {what}, and a text or a number is needed"
                 gaps("UnreadPath", [message], calls=False, words=False).add_to_all(conversation.turns)
     if is_alone:
-        keyed, stated = identity_at(_KEY_PATHS, value), _stated(places, value)
+        keyed, stated = identity_at(_KEY_PATHS, value), stated_texts(places, value)
         last = Identity(*(texts[-1] if texts else None for texts in stated))
         known = _first(given, keyed, stated_inside, last, kept)
         add_several_versions(conversation, known, texts_at(KEYS[0], value) or stated[0])

@@ -372,13 +372,19 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 SHARE_GPT = "ShareGPT's messages of from and value"
 _OTEL = "an incomplete OpenTelemetry span"
-OF_BRAINTRUST = frozenset(("span_id", "root_span_id"))
+OF_PRODUCTS = {
+    frozenset(("span_id", "root_span_id")): "a span of Braintrust",
+    frozenset(("traceId", "spanId", "spanType")): "a span of Mastra",
+    frozenset(("trace_id", "span_id", "start_ns")): "a span of Datadog's LLM Observability",
+    frozenset(("op_name", "trace_id", "started_at")): "a call of Weave",
+}
+"""Keys of spans of products that are not read -> what they are."""
 _OF_BATCHES = (
     *({"custom_id", key} for key in ("body", "params", "response", "result")),
     {"recordId", "modelInput"},
 )
 _SPAN_KEYS = (
-    *((OF_BRAINTRUST, "a span of Braintrust"), ({"op_name", "trace_id", "started_at"}, "a call of Weave")),
+    *OF_PRODUCTS.items(),
     *(({"trace_id", "span_id"}, _OTEL), ({"traceId", "spanId"}, _OTEL), ({"context", "span_kind"}, _OTEL)),
     ({"spanContext", "attributes"}, _OTEL),
 )

@@ -48,7 +48,8 @@ class _Exchange(NamedTuple):
 
 
 def _is_exchange(value: JsonObject) -> bool:
-    if "response" not in value:
+    # A row of MLflow holds the spans of a trace, too.
+    if "response" not in value or "spans" in value:
         return False
     request, reply, events = _halves(value)
     has_messages = bool(messages_base.messages_in(request)[0])

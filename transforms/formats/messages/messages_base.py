@@ -35,7 +35,7 @@ OTHER_BRANCHES = "other_branches"
 ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
                "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
 """Attributes of spans that hold messages; a record with others, too, stands for a span."""
-_OF_OTHERS = ({"request", "response"}, {"run_type", "dotted_order"}, registry.OF_BRAINTRUST)
+_OF_OTHERS = ({"request", "response"}, {"run_type", "dotted_order"}, *registry.OF_PRODUCTS)
 """Keys of records that hold messages, and are no list of them."""
 _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
@@ -280,7 +280,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     # A run of tau-bench is named by its task and its trial.
     run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
     task = "-".join(run) if record.get("task_id") is not None else None
-    tags = record.get("tags")
+    tags = record.get("tags") or []
     fields = {
         "conversation_id": named_in(record, *IDS) or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,

@@ -8,6 +8,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.identity import ANY, KEYS, OF_STATE, Places, stated_identity
 from turnwise.transforms.formats.messages.kinds import as_object, first_of, objects_in, stated
+from turnwise.transforms.formats.registry import OF_PRODUCTS
 from turnwise.transforms.formats.traces.span import (
     ADK_EVENTS,
     AGENT_COLUMN,
@@ -94,21 +95,23 @@ def _log(held: JsonObject, trace: str, span_id: str, scope: str, service: JsonOb
     return span
 
 
-# Spans as SDKs dump them, MLflow's traces, and rows of Phoenix and ClickHouse.
+# Spans as SDKs dump them, MLflow's traces, and rows of Phoenix, ClickHouse and Logfire.
 
 _TRACE_IDS = ("trace_id", "traceId", "traceID", "TraceId")
 _SPAN_IDS = ("span_id", "spanId", "spanID", "id", "SpanId")
 _PARENTS = ("parent_span_id", "parentSpanId", "parent_id", "parentId", "ParentSpanId")
 _STARTS = ("start_time", "startTime", "start_time_unix_nano", "startTimeUnixNano", "Timestamp",
-           "start_time_ns")  # fmt: skip
-_END_TIMES = ("end_time", "endTime", "end_time_unix_nano", "endTimeUnixNano", "end_time_ns")
+           "start_time_ns", "start_timestamp")  # fmt: skip
+_END_TIMES = ("end_time", "endTime", "end_time_unix_nano", "endTimeUnixNano", "end_time_ns", "end_timestamp")
 _ATTRIBUTES = ("attributes", "SpanAttributes", "span_attributes", "tags")
-_EVENTS, _EVENT_NAMES = ("span_events", "events", "logs", "Events"), ("event_name", "name", "eventName")
-_EVENT_TIMES = ("timestamp", "time", "timeUnixNano", "time_unix_nano")
-_FLAT_SCOPES = ("scope", "instrumentationScope", "instrumentationLibrary", "instrumentation_scope")
-_FLAT_RESOURCES = ("resource", "ResourceAttributes", "resource_attributes")
+_EVENTS = ("span_events", "events", "logs", "Events", "otel_events")
+_EVENT_NAMES = ("event_name", "name", "eventName")
+_EVENT_TIMES = ("timestamp", "time", "timeUnixNano", "time_unix_nano", "event_timestamp")
+_FLAT_SCOPES = ("scope", "instrumentationScope", "instrumentationLibrary", "instrumentation_scope",
+                "ScopeName", "otel_scope_name")  # fmt: skip
+_FLAT_RESOURCES = ("resource", "ResourceAttributes", "resource_attributes", "otel_resource_attributes")
 _FLAT_NAMES = ("name", "SpanName", "span_name", "operationName")
-_MESSAGES = ("description", "message", "StatusMessage", "status_message")
+_MESSAGES = ("description", "message", "StatusMessage", "status_message", "otel_status_message")
 _KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
 
 
@@ -119,7 +122,8 @@ def _is_span(record: JsonObject) -> bool:
     attributes = loaded(first_of(record, _ATTRIBUTES))
     has_content = isinstance(attributes, dict | list) or first_of(record, _EVENTS) is not None
     is_named = first_of(record, (*_STARTS, *_FLAT_NAMES, *_EVENTS)) is not None
-    return has_ids and ((has_content and is_named) or _is_log(record))
+    is_foreign = any(keys <= record.keys() for keys in OF_PRODUCTS)
+    return has_ids and not is_foreign and ((has_content and is_named) or _is_log(record))
 
 
 def _is_log(record: JsonObject) -> bool:
@@ -144,8 +148,8 @@ def _listed(record: JsonObject) -> list[JsonObject]:
 )  # fmt: skip
 def _flat_spans(record: JsonObject) -> Iterator[TraceSpan]:
     shared = as_text(first_of(record, ("session_id", "sessionId")))
-    # The head of an MLflow trace names session, user, version and case; its tags may, too.
-    info = as_object(record.get("info"))
+    # The head of an MLflow trace, or its row, names session, user, version and case; its tags may, too.
+    info = record if "trace_metadata" in record else as_object(record.get("info"))
     metadata = first_of(info, ("trace_metadata", "request_metadata"))
     head = {**key_values(info.get("tags")), **key_values(metadata)}
     shared = shared or as_text(head.get("mlflow.trace.session"))
@@ -165,11 +169,11 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     if _is_log(held):
         scope = as_text(as_object(held.get("scope")).get("name")) or ""
         return _log(held, *ids, scope, key_values(as_object(held.get("resource")).get("attributes")))
-    status = loaded(first_of(held, ("status", "StatusCode", "status_code")))
+    status = loaded(first_of(held, ("status", "StatusCode", "status_code", "otel_status_code")))
     code = first_of(status, ("code", "status_code")) if isinstance(status, dict) else status
     message = first_of(status, _MESSAGES) if isinstance(status, dict) else first_of(held, _MESSAGES[2:])
     scope, resource = first_of(held, _FLAT_SCOPES), loaded(first_of(held, _FLAT_RESOURCES))
-    scope_name = scope.get("name") if isinstance(scope, dict) else held.get("ScopeName")
+    scope_name = scope.get("name") if isinstance(scope, dict) else scope
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _SPAN_IDS) if isinstance(parent, dict) else parent
     start, length = as_nanos(first_of(held, _STARTS)), held.get("Duration")  # of ClickHouse, in nanoseconds
@@ -183,7 +187,9 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     span.events = list(map(_event, objects_in(events)))
     span.error = code == 2 or str(code).upper() in ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR")
     span.message = message if isinstance(message, str) else ""
-    span.scope, span.resource = as_text(scope_name) or "", key_values(inner)
+    # Logfire states the version beside the resource, too.
+    service = {"service.version": held["service_version"]} if held.get("service_version") else {}
+    span.scope, span.resource = as_text(scope_name) or "", service | key_values(inner)
     span.dropped = dropped_count(held)
     return span
 
@@ -341,8 +347,7 @@ def _agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields the spans of a batch; a trace lends its session and metadata to them."""
     for held in _data_of(record):
         if held.get("object") == "trace":
-            stated = {"session.id": held.get("group_id"), "metadata": held.get("metadata")}
-            attributes = {key: item for key, item in stated.items() if item}
+            attributes = _named(held, {"session.id": ("group_id",), "metadata": ("metadata",)})
             name = as_text(held.get("workflow_name")) or ""
             yield TraceSpan(as_id(held.get("id")), "trace", "", name, attributes=attributes, is_log=True)
         elif held.get("object") == "trace.span":
@@ -440,13 +445,13 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
 def _jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
     pairs = ((trace, span) for trace in _data_of(record) for span in objects_in(trace.get("spans")))
     for whole, held in pairs:
-        attributes, start = _tags(held.get("tags")), _nanos(held.get("startTime"))
+        attributes, start = key_values(held.get("tags")), _nanos(held.get("startTime"))
         named = held.get("processID")
         process = as_object(whole.get("processes")).get(named) if isinstance(named, str) else None
         process = as_object(process or held.get("process"))
         references = objects_in(held.get("references"))
         parents = (as_id(r.get("spanID")) for r in references if r.get("refType") in (None, "CHILD_OF"))
-        logs = ((_tags(log.get("fields")), log.get("timestamp")) for log in objects_in(held.get("logs")))
+        logs = ((key_values(log.get("fields")), log.get("timestamp")) for log in objects_in(held.get("logs")))
         ids = as_id(held.get("traceID") or whole.get("traceID")), as_id(held.get("spanID"))
         parent, end = next(parents, as_id(held.get("parentSpanID"))), start + _nanos(held.get("duration"))
         span = TraceSpan(*ids, parent, as_text(held.get("operationName")) or "", start, end, attributes)
@@ -456,12 +461,8 @@ def _jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
         span.message = as_text(attributes.get("otel.status_description")) or ""
         span.scope, span.dropped = as_text(attributes.get("otel.scope.name")) or "", dropped_count(attributes)
         service = {"service.name": process.get("serviceName")} if process else {}
-        span.resource = _tags(process.get("tags")) | service
+        span.resource = key_values(process.get("tags")) | service
         yield span
-
-
-def _tags(tags: JsonValue) -> JsonObject:
-    return {tag["key"]: tag.get("value") for tag in objects_in(tags) if isinstance(tag.get("key"), str)}
 
 
 def _nanos(value: JsonValue) -> int:

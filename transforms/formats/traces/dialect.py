@@ -163,10 +163,11 @@ def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
     return kinds.get(value.lower()) if isinstance(value, str) else None
 
 
-_LOOKS_LIKE_WORK = key_set(
+WORK = key_set(
     "gen_ai llm openinference traceloop langsmith langfuse mlflow ai adk_events claude lk haystack "
     "braintrust weave wandb crewai autogen dspy"
 )
+"""First words of the keys of traces of agents, whether or not a dialect reads them."""
 NOISE = key_set(
     "http url user_agent net network server client peer tls dns asgi db redis rpc grpc messaging faas aws "
     "cloudevents graphql mcp"
@@ -190,7 +191,7 @@ def _first_words(keys: tuple[str, ...]) -> frozenset[str]:
 def looks_like_work(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a span has keys or a name of traces of agents, whether or not a dialect reads it."""
     first = span.name.partition(".")[0].partition("_")[0]
-    return first in _LOOKS_LIKE_WORK or not words.isdisjoint(_LOOKS_LIKE_WORK)
+    return first in WORK or not words.isdisjoint(WORK)
 
 
 _SESSIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id")

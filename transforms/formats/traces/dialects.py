@@ -21,6 +21,7 @@ from turnwise.transforms.formats.messages.kinds import (
 from turnwise.transforms.formats.messages.spellings import read_messages
 from turnwise.transforms.formats.traces.dialect import (
     LABELLED,
+    WORK,
     Kind,
     SpanDialect,
     SpanStep,
@@ -49,11 +50,10 @@ from turnwise.transforms.formats.traces.span import (
 _STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
     **dict.fromkeys(("invoke_agent", "invoke_workflow", "invoke_graph", "invoke_swarm"), "agent"),
-    **dict.fromkeys(("agent_step", "chain"), "chain"),
+    **dict.fromkeys(("agent_step", "chain", "conversation", "initiate_chats"), "chain"),
     **dict.fromkeys(("handoff", "agent_handoff"), "handoff"),
-    **dict.fromkeys(("embeddings", "retrieval", "create_agent"), "other"),
-    "execute_tool": "tool",
-    "tool": "tool",
+    **dict.fromkeys(key_set("embeddings retrieval create_agent speaker_selection"), "other"),
+    **{"execute_tool": "tool", "tool": "tool", "await_human_input": "other"},
 }
 _GEN_AI_NAMES = {
     "tool": ("gen_ai.tool.name",),
@@ -68,10 +68,17 @@ _EVENT_BODY = "gen_ai.event.content"
 def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
-    step.input = only_messages_at(held.get("gen_ai.input.messages"), USER)
-    step.output = _first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
+    # Semantic Kernel had keys of its own until 1.37.
+    given = first_of(held, ("gen_ai.input.messages", "gen_ai.agent.invocation_input"))
+    back = first_of(held, ("gen_ai.output.messages", "gen_ai.agent.invocation_output"))
+    step.input = only_messages_at(given, USER)
+    step.output = _first_choice(only_messages_at(back, AGENT))
     if "gen_ai.system_instructions" in held:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
+    if held.get("gen_ai.operation.name") == "conversation":
+        # The messages of AG2's chats have the roles that they have for the agent that opened them.
+        step.output = None
+    step.user = text_at(held, "ag2.human_input.response")
     for event in span.events:
         _add_event(event, step)
     if step.kind in ("model", "agent"):
@@ -697,10 +704,7 @@ DIALECTS = [
 ]
 """In the order in which they are asked."""
 NAMES = [dialect.name for dialect in DIALECTS]
-
-
-_MERGED = ("(merged tools)", "(merged)")
-"""Names of the span in which google-adk joins the results of parallel calls; it is no call itself."""
+_UNREAD = WORK.difference(*(dialect.prefixes for dialect in DIALECTS))
 
 
 def read_span(span: TraceSpan) -> SpanStep:
@@ -718,11 +722,13 @@ def read_span(span: TraceSpan) -> SpanStep:
                 step = stated
             else:
                 step.fill(stated)
-    if not words.isdisjoint(LABELLED):
+    unread = ", ".join(sorted(words & _UNREAD)) if step.kind is None else ""
+    if unread or not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
         step.tags = step.tags or tags_of(span, words)
-    if step.kind == "tool" and step.name in _MERGED:
-        step.kind = "other"
+        step.unread = f"spans of {unread}" if unread else step.unread
+    if step.kind == "tool" and step.name in ("(merged tools)", "(merged)"):
+        step.kind = "other"  # google-adk joins the results of parallel calls in it
     if step.kind == "model":
         output = step.output or []
         # A span that is marked as a model's is a function around it where its output is the request alone, or

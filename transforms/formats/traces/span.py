@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import isfinite
 
 import msgspec
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.text.dates import text_nanos
@@ -222,7 +222,7 @@ def any_value(value: JsonValue) -> JsonValue:
     """Returns what an OTLP AnyValue holds; any other value as it is."""
     # A table has a column for each kind, of which all but one are null.
     if not isinstance(value, dict):
-        return value if value else None
+        return value
     if len(value) > 1 and value.keys() <= _KINDS:
         value = {kind: held for kind, held in value.items() if held is not None}
     if len(value) != 1:
@@ -282,15 +282,8 @@ def loaded(value: JsonValue) -> JsonValue:
                 return value
             try:
                 literal = ast.literal_eval(text)
-                return literal if isinstance(literal, dict | list) and _is_json(literal) else value
+                is_json = isinstance(literal, dict | list) and from_json(to_json(literal)) == literal
+                return literal if is_json else value
             except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
                 return value
     return value
-
-
-def _is_json(value: object) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(_is_json, value))
-    return value is None or isinstance(value, str | int | float | bool)

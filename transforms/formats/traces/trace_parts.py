@@ -19,6 +19,7 @@ from turnwise.transforms.formats.traces.span import (
     RUNNING,
     TraceSpan,
     as_id,
+    loaded,
 )
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
@@ -74,9 +75,14 @@ def _split(
     resource: JsonObject = {}
     service: JsonObject = {}
     for record, span in ((held, span) for held in records for span in spans(held)):
-        if not span.trace:
+        is_nameless = span.is_log and not span.id and dialects.says_something(span, dialect.words_of(span))
+        if is_nameless or not span.trace:
             lost += 1
             continue
+        if "mlflow.spanType" in span.attributes:
+            # MLflow writes every text as JSON.
+            quoted = ((key, item) for key, item in span.attributes.items() if str(item)[:1] == '"')
+            span.attributes = {**span.attributes, **{key: loaded(item) for key, item in quoted}}
         # What stands where the config says: in the span, in its resource, or in the record.
         if any(settings.identity):
             whole = {"attributes": span.attributes, "resource": span.resource}
@@ -101,9 +107,8 @@ def _split(
                 part.conversations[span.id] = conversation
             continue
         is_work = dialect.looks_like_work(span, words)
-        part.has_noise = part.has_noise or (
-            not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
-        )
+        is_noise = not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
+        part.has_noise = part.has_noise or is_noise
         if not (span.events or is_work):
             kept = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
             span.attributes, span.resource = kept, {}
@@ -114,7 +119,7 @@ def _split(
         head = {"trace": part.trace, "event_time": part.event_time, "has_root": part.has_root}
         made.append(registry.SplitEvent(head, _ENCODE(part)))
     if lost:
-        message = f"{lost} spans or log records name no trace, so they belong to no conversation"
+        message = f"{lost} spans or log records name no trace or span, so they belong to no conversation"
         made.append(ValueError(message))
     if not made:
         raise registry.NoConversation("the export holds no span")

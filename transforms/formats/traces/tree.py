@@ -129,6 +129,7 @@ class WorkUnit(WorkSteps, eq=False):
     """A topmost agent or workflow with all that stands below it, or (None) the bare calls of a trace."""
 
     top: SpanNode | None
+    asked_for: list[str] = []  # what the user answered when an agent waited for it
 
     @property
     def first(self) -> TraceSpan:
@@ -154,7 +155,7 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
     below: dict[int, list[SpanNode]] = {}
     for node in nodes:
         kind = node.step.kind
-        if node.is_double or kind in (None, "other"):
+        if node.is_double or (kind in (None, "other") and not node.step.user):
             continue
         holding = [above for above in (node, *node.above()) if above.step.kind in ("agent", "chain")]
         top = holding[-1] if holding else None
@@ -165,6 +166,8 @@ def work_units(nodes: Sequence[SpanNode]) -> list[WorkUnit]:
             unit.tools.append(node)
         elif kind == "handoff":
             unit.handoffs.append(node)
+        elif kind == "other":
+            unit.asked_for += filter(None, (node.step.user,))
     for unit in units.values():
         is_inner: dict[int, bool] = {}
         for node in below[id(unit)]:
@@ -267,9 +270,8 @@ class TurnLine(WorkSteps, eq=False):
             # Some writers mark all that follows a failed tool, the answer too.
             output = node.step.output or []
             is_answer = bool(output and output[-1].texts) and not any(message.calls for message in output)
-            is_failed = is_failed and not (error in of_tools and is_answer)
-            is_failed = is_failed and not (error == NO_END and self.has_answer)
-            if is_failed and not any(above.step.output for above in nodes[index + 1 :]):
+            is_excused = (error in of_tools and is_answer) or (error == NO_END and self.has_answer)
+            if is_failed and not (is_excused or any(above.step.output for above in nodes[index + 1 :])):
                 return error if isinstance(error, str) else "error"
         return None
 
@@ -389,6 +391,10 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
     """Returns whether a model call, whose input ends in a message of a user, answers a further one."""
     # Where an agent states what it was asked, other texts are its own requests, such as to judge a draft.
     before, first = line.main[-1], parts.spoken(node.step.input or ())
+    if first and first[-1].text in unit.asked_for:
+        # Each answer opens one turn: the next call with it is a further attempt.
+        unit.asked_for.remove(first[-1].text)
+        return True
     if unit.given or _stated(unit) is not None or tries_again(node):
         return False
     if first and _OBSERVATION.match(first[-1].text):

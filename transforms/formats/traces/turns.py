@@ -179,8 +179,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     labelled: list[JsonValue] = [{"attributes": held, "metadata": metadata_of(held)} for held in attributes]
     labelled += [{"resource": resource} for resource in resources if resource]
     stated = identity.stated_identity(identity.OF_SPANS, labelled)
-    by_time = sorted(nodes, key=lambda node: node.span.start)
-    versions = [str(text) for node in by_time if (text := node.span.attributes.get(identity.KEYS[0]))]
+    versions = _versions(sorted(nodes, key=lambda node: node.span.start))
     tags = [tag for node in nodes for tag in node.step.tags]
     tags += filter(None, (text_at(resource, *ENVIRONMENTS) for resource in resources))
     source = f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})"
@@ -201,12 +200,35 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     if missing:
         message = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
         gaps("MissingSpan", [f"{message}; they may hold calls and words"]).add_to_all(turns)
+    roots = (node.span for node in nodes if node.parent is None)
+    if (users := len(set(filter(None, map(user_of, roots))))) > 1:
+        message = f"traces of {users} users have this one session: name sessions apart"
+        gaps("SeveralUsers", [message], calls=False, words=False).add_to_all(turns)
+    untimed = any(not (node.span.start or node.span.is_log) for node in steps)
+    if untimed and sum(max(len(line.models), 1) for line in lines) > 1:
+        message = "spans state no start, so that the order of what was said and done is unknown"
+        gaps("UnknownOrder", [message]).add_to_all(turns)
     # Such as events of unknown types, counted by type.
     counts = Counter(node.step.unread for node in nodes if node.step.unread)
     said_unread = [f"{count} {what} are not read" for what, count in counts.most_common()]
     gaps(UNREAD, said_unread, calls=False, words=False).add_to_all(turns)
     check_calls(turns)
     return conversation
+
+
+def _versions(nodes: Sequence[tree.SpanNode]) -> list[str]:
+    """Returns the app versions that nodes, given by time, state for turnwise, or that their traces state."""
+    keyed = [str(text) for node in nodes if (text := node.span.attributes.get(identity.KEYS[0]))]
+    traces = grouped((node.span.trace, node) for node in nodes)
+    # Of one trace the first counts: agents within it may have versions of their own.
+    wholes: list[JsonValue] = []
+    for those in () if keyed or len(traces) < 2 else traces.values():
+        held, resource = dict[str, JsonValue](), dict[str, JsonValue]()
+        for node in reversed(those):
+            held |= node.span.attributes
+            resource |= node.span.resource if node.step.kind in STEPS else {}
+        wholes.append({"attributes": held, "metadata": metadata_of(held), "resource": resource})
+    return keyed or identity.stated_texts(identity.OF_SPANS, wholes)[0]
 
 
 def _meta(nodes: Sequence[tree.SpanNode]) -> dict[str, object]:

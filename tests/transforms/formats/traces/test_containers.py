@@ -52,6 +52,7 @@ def no_time(value):
 
 def test_values():
     assert any_value({"kvlistValue": {"values": [{"key": "a", "value": {"intValue": "5"}}]}}) == {"a": 5}
+    assert any_value(0) == 0 and any_value(False) is False and any_value({}) is None
     assert any_value({"arrayValue": {"values": [{"boolValue": True}, {"doubleValue": "NaN"}, {}]}}) == [
         True,
         "NaN",
