@@ -95,7 +95,9 @@ class ToolCallCount(Figure):
     adk_compat: StrictBool = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
-        return Score(float(len(pair.actual.tool_calls))) if pair.actual else None
+        calls = pair.actual.tool_calls if pair.actual else []
+        number = sum(call.inside is None for call in calls) if self.adk_compat else len(calls)
+        return Score(float(number)) if pair.actual else None
 
 
 class InferenceCallCount(Figure):

@@ -317,8 +317,8 @@ class PerTurnUserSimulatorQuality(AdkJudged):
 
     Attributes:
         stop_signal: Message of the user that ends the conversation.
-        adk_compat: Count a turn without a score as 0 in a conversation's mean, as google-adk does; an
-            unusable reply of the judge abstains, and is not asked again.
+        adk_compat: Count a turn without a score as 0 in a conversation's mean, and a stop without one not at
+            all, as google-adk does; an unusable reply of the judge abstains, and is not asked again.
     """
 
     name = "per_turn_user_simulator_quality_v1"
@@ -341,10 +341,11 @@ class PerTurnUserSimulatorQuality(AdkJudged):
         stopping = {"score": stop.value, "reason": stop.explanation or stop.reason}
         score.details = {**(score.details or {}), "stop": stopping}
         score.judge = sum_uses([score.judge, stop.judge])
-        if stop.value == 0.0 and score.value != 0.0:
+        is_left = self.adk_compat and self.threshold == 0.0  # it passes for google-adk
+        if stop.value == 0.0 and score.value != 0.0 and not is_left:
             score.value, score.label, score.explanation = 0.0, stop.label, stop.explanation
             score.reason = None
-        elif stop.value is None and score.value:
+        elif stop.value is None and score.value and not self.adk_compat:
             score.value, score.label, score.reason = None, None, f"stopping: {stop.reason}"
         return score
 

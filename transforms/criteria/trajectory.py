@@ -77,6 +77,8 @@ class ToolTrajectory(ComparesTurns):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         golden = pair.expected
         expected = golden.tool_calls if golden else None
+        if golden is not None and expected is None and self.adk_compat and golden.adk_reads:
+            expected = []  # google-adk expects none where nothing is stated
         if expected is None and pair.label != EXTRA_TURN:
             return None
         if pair.actual is None or golden is None or expected is None:

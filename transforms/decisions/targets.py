@@ -512,6 +512,8 @@ def expected_invocation(turn: ExpectedTurn) -> JsonObject:
     contents += [content("model", {"text": text}) for text in turn.intermediate_responses]
     steps: list[JsonObject] = [{"author": _AGENT, "content": step} for step in contents]
     invocation = _invocation(turn.user, turn.response or "", turn.adk_text, steps)
+    if turn.tool_calls is None and not steps and "final_response" not in invocation:
+        del invocation["intermediate_data"]  # so that nothing is stated of calls
     if turn.rubrics:
         invocation["rubrics"] = rubrics(turn.rubrics)
     return invocation

@@ -279,8 +279,9 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
     pairs: Iterable[tuple[ToolCall, ToolResponse | None]] = chain.from_iterable(map(answered_calls, turns))
     if expected.by_agent is None:
         pairs = (pair for pair in pairs if pair[0].name in names)
-    else:  # what destroys counts, whoever called it
-        held = set(map(id, held_calls(called, by_agent)))
+    else:  # what destroys counts, whoever called it, and code that ran
+        ran = (call for call in called if call.name == call.inside)
+        held = set(map(id, (*held_calls(called, by_agent), *ran)))
         pairs = (pair for pair in pairs if id(pair[0]) in held or catalog.effect_of(pair[0]).destructive)
     results = list(_results("agent", pairs, catalog))
     transferring = (turn for turn in turns if turn.transfers)

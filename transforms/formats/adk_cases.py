@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from pathlib import PurePosixPath
 
-from pydantic import BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field
 
 from turnwise.schemas import adk
 from turnwise.schemas.case import EvalCase, UserFact
@@ -36,7 +36,6 @@ class LegacyToolUse(BaseModel, defer_build=True):
 class LegacyWords(BaseModel, defer_build=True):
     """An expected intermediate text of an agent."""
 
-    author: str = ""
     text: str
 
 
@@ -49,18 +48,12 @@ class LegacyRow(BaseModel, defer_build=True):
     reference: str = ""
 
 
-class LegacySession(BaseModel, defer_build=True):
-    """The session that a case starts with."""
-
-    state: JsonObject = Field(default_factory=dict)
-
-
 class LegacyCase(BaseModel, defer_build=True):
     """One entry of an old eval set."""
 
     name: str
     data: list[LegacyRow]
-    initial_session: LegacySession = Field(default_factory=LegacySession)
+    state: JsonObject = Field(default_factory=dict, validation_alias=AliasPath("initial_session", "state"))
 
 
 def legacy_cases(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
@@ -75,7 +68,7 @@ def legacy_cases(value: JsonValue, record: Record, settings: ReadSettings) -> li
     made: list[EvalCase] = []
     for case in cases:
         eval_case = EvalCase(case.name, eval_set_id=eval_set_id, dialect="adk")
-        eval_case.session_state = case.initial_session.state
+        eval_case.session_state = case.state
         for row in case.data:
             turn = ExpectedTurn(user=row.query, response=row.reference or None)
             turn.tool_calls = [ToolCall(use.tool_name, use.tool_input) for use in row.expected_tool_use]
@@ -86,8 +79,8 @@ def legacy_cases(value: JsonValue, record: Record, settings: ReadSettings) -> li
 
 
 TRANSFER = "transfer_to_agent"
-_CODE = ("executable_code", "code_execution_result")
-_NOT_READ = ("inline_data", "file_data", *_CODE, "tool_call", "tool_response")
+_RUN, _DONE, CODE = "code_execution", "OUTCOME_OK", ("executable_code", "code_execution_result")
+_NOT_READ = ("inline_data", "file_data", *CODE, "tool_call", "tool_response")
 
 
 def parts_of(content: adk.Content | None) -> list[adk.Part]:
@@ -107,22 +100,36 @@ def adk_text(content: adk.Content | None) -> str | None:
 
 
 def tool_calls(contents: Iterable[adk.Content | None], agent: str | None = None) -> list[ToolCall]:
-    """Returns every call of some messages of an agent, in order."""
-    calls = (part.function_call for content in contents for part in parts_of(content))
-    return [ToolCall(name=call.name, args=call.args, id=call.id, agent=agent) for call in calls if call]
+    """Returns every call of some messages of an agent, in order; code that ran is inside `code_execution`."""
+    parts = (part for content in contents for part in parts_of(content))
+    calls = (part.function_call or part.executable_code for part in parts)
+    return [
+        ToolCall(_RUN, call, agent=agent, inside=_RUN)
+        if isinstance(call, dict)
+        else ToolCall(call.name, call.args, call.id, agent=agent)
+        for call in calls
+        if call is not None
+    ]
 
 
 def tool_responses(contents: Iterable[adk.Content | None]) -> list[ToolResponse]:
-    """Returns every tool response of some messages, in order."""
-    answers = (part.function_response for content in contents for part in parts_of(content))
-    return [ToolResponse(name=a.name, id=a.id, response=a.response) for a in answers if a]
+    """Returns every tool response of some messages, in order, and the results of code."""
+    parts = (part for content in contents for part in parts_of(content))
+    answers = (part.function_response or part.code_execution_result for part in parts)
+    return [
+        ToolResponse(_RUN, None, a.get("output"), a.get("outcome", _DONE) != _DONE or None)
+        if isinstance(a, dict)
+        else ToolResponse(a.name, a.id, a.response)
+        for a in answers
+        if a is not None
+    ]
 
 
 class AdkUnread:
     """What is not read of a turn."""
 
     def __init__(self) -> None:
-        # What google-adk's own scores ignore too: media, code that ran, server-side tools.
+        # What google-adk's own scores ignore too: media, server-side tools.
         self.ignored = Unread()
         # Keys and parts that google-adk 2.13 does not have.
         self.strange = Unread()
@@ -141,7 +148,7 @@ class AdkUnread:
                 self.ignored.add(UNREAD, message, calls=True)
             is_other = part.text is None and part.function_call is None
             for name in _NOT_READ if is_other else ():
-                if (item := getattr(part, name)) is not None:
+                if (item := getattr(part, name)) is not None and not (by_agent and name in CODE):
                     media = str(item.get("mime_type") or item.get("mimeType") or "")
                     may_speak = media.startswith(("audio/", "video/"))
                     if not (is_heard and may_speak):
@@ -170,6 +177,10 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
     """Returns a recorded invocation as the turn with that 0-based index."""
     data, final = invocation.intermediate_data, text(invocation.final_response)
     steps, calls = _steps(data), _calls(data)
+    contents, known = [step.content for step in steps], [call.args for call in calls]
+    ran = [call for call in tool_calls([invocation.final_response]) if call.inside and call.args not in known]
+    if ran:  # google-adk keeps the code of the last event in the final response alone
+        calls, contents = [*calls, *ran], [*contents, invocation.final_response]
     messages = [words for step in steps if (words := text(step.content))]
     if messages and final and messages[-1] != final:
         messages.append(final)
@@ -190,7 +201,7 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
         usages.append(Usage(asked, made, *inside, model or None))
     turn = Turn(turn_index=index, user=text(invocation.user_content), agent=final, tool_calls=calls)
     turn.adk_text, turn.agent_messages = adk_text(invocation.final_response), messages
-    turn.tool_responses = tool_responses(step.content for step in steps)
+    turn.tool_responses = tool_responses(contents)
     turn.speakers = speakers if any(speakers) else []
     turn.transfers = [name for name in called if isinstance(name, str)]
     turn.timestamp = invocation.creation_timestamp or None
@@ -203,18 +214,22 @@ def invocation_turn(invocation: adk.Invocation, index: int) -> Turn:
 
 
 def invocation_expected(invocation: adk.Invocation) -> ExpectedTurn:
-    """Returns an expected invocation; calls that are absent count as none expected, as in google-adk."""
+    """Returns an expected invocation; absent calls beside an answer are none expected, as in google-adk."""
     data, unread = invocation.intermediate_data, unread_parts(invocation)
-    steps, calls = _steps(data), _calls(data)
-    for call in calls:
+    steps, stated = _steps(data), _calls(data)
+    for call in (calls := [call for call in stated if not call.inside]):
         call.agent = None  # Whoever makes it meets the expectation.
-    nameless = None if all([call.name for call in calls]) else "an expected call names no tool"
+    fault = None if all([call.name for call in calls]) else "an expected call names no tool"
+    if any(call.inside for call in (*stated, *tool_calls([invocation.final_response]))):  # other code may do
+        fault = "code that is expected to run (executable_code) is not compared"
     final, adk_final = text(invocation.final_response) or None, adk_text(invocation.final_response)
     made = ExpectedTurn(text(invocation.user_content), final, adk_text=adk_final, tool_calls=calls)
+    if data is None and invocation.final_response is None:  # it states only what the user says
+        made.tool_calls = None
     made.intermediate_responses = [words for step in steps if (words := text(step.content))]
     made.rubrics = rubrics_of(invocation.rubrics)
     made.adk_reads = not unread.strange.has_gaps
-    made.unread = unread.strange.calls or unread.ignored.calls or nameless
+    made.unread = unread.strange.calls or unread.ignored.calls or fault
     return made
 
 
@@ -243,10 +258,10 @@ def _steps(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[adk
 
 
 def _calls(data: adk.IntermediateData | adk.InvocationEvents | None) -> list[ToolCall]:
-    """Returns the calls where google-adk looks for them: not those beside older texts."""
-    steps = _steps(data)
-    held = steps[:1] if isinstance(data, adk.IntermediateData) else steps
-    return [call for step in held for call in tool_calls([step.content], step.author or None)]
+    """Returns the calls where google-adk looks for them, not those beside older texts, and code that ran."""
+    numbered = enumerate(_steps(data))
+    made = ((i, call) for i, s in numbered for call in tool_calls([s.content], s.author or None))
+    return [call for i, call in made if i == 0 or call.inside or not isinstance(data, adk.IntermediateData)]
 
 
 def rubrics_of(rubrics: Sequence[adk.AdkRubric] | None) -> list[Rubric]:
@@ -286,7 +301,7 @@ def unread_parts(invocation: adk.Invocation) -> AdkUnread:
         unread.content(content, True)
     known = [(call.name, call.args) for call in _calls(data)]
     for call in tool_calls([invocation.final_response, *contents]):
-        if (call.name, call.args) not in known:
+        if not call.inside and (call.name, call.args) not in known:
             message = "a call beside the agent's words is not among the calls of the turn"
             unread.ignored.add(UNREAD, message, calls=True)
     for holder in (invocation, data):

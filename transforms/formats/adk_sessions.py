@@ -216,7 +216,7 @@ _EVENT_KEYS = endings.spelt(
 ) | {"event_id"}
 _ACTION_KEYS = endings.spelt(
     *("artifact_delta", "requested_auth_configs", "requested_tool_confirmations", "agent_state"),
-    *("render_ui_widgets", "route"),
+    *("render_ui_widgets", "route", "set_model_response", "transfer_reason"),
 )
 
 
@@ -374,7 +374,7 @@ def _invocation(events: Sequence[adk.AdkEvent]) -> adk.Invocation:
     steps = []
     for event in events:
         parts = _parts(event)
-        is_held = any(p.text or p.function_call or p.function_response or p.inline_data for p in parts)
+        is_held = any(getattr(part, name) for part in parts for name in _HELD)
         if event is final:
             parts = [part for part in parts if not part.text]
         elif by_user(event):
@@ -400,6 +400,7 @@ def _parts(event: adk.AdkEvent) -> list[adk.Part]:
 
 REWOUND = "UndoneTurns"
 _SECOND = 0.001
+_HELD = ("text", "inline_data", "function_call", "function_response", *cases.CODE)
 _OUTPUT = "output"
 """Key of what a node of a workflow returned."""
 _SHOWN = 5

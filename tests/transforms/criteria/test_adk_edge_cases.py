@@ -36,10 +36,11 @@ REFUSED_RECORDS = {
     "user_content_missing",
 }
 NOTHING_APPLIES = ("no criterion with a threshold applies",)
+NO_ANSWER = "turn 1: the last turn has no answer, and the log does not say how the conversation ended"
 DEVIATIONS = {
     # Expected answer empty or absent: not applicable, where google-adk says 0.0.
     "rouge_empty_vs_empty_threshold_zero": ([], None, NOTHING_APPLIES),
-    "rouge_final_response_null_both": ([], None, NOTHING_APPLIES),
+    "rouge_final_response_null_both": ([], None, (NO_ANSWER, *NOTHING_APPLIES)),
     # Identical texts without a word: 1.0, where google-adk says 0.0.
     "rouge_emoji_only_identical": ([(1.0, "PASS")], "PASS", ()),
     # No arguments and {} are one thing, where google-adk says 0.0.
@@ -95,10 +96,10 @@ def test_evaluator_level_scores_are_bit_equal(name, adk_compat):
 def test_service_level_status_is_the_verdict(name, adk_compat):
     found = scored(name, adk_compat)
     verdict = conversation_verdict(found, RULES)
-    assert criteria_verdict(found.scores) == verdict
     if not adk_compat and name in DEVIATIONS:
         assert (verdict.status, verdict.reasons) == DEVIATIONS[name][1:]
     else:
+        assert criteria_verdict(found.scores) == verdict
         assert verdict.status == OUTCOMES[CASES[name]["oracle"]["service"]["final_eval_status"]]
         assert verdict.reasons == ()
 

@@ -110,5 +110,22 @@ def odd_shape(made, wanted):
     assert turnwise.evaluate(strange, config=config).status is None
 
 
+def ran_code(part):
+    """Which code is right no case of google-adk states, so that its calls are compared without it."""
+    found = evaluated(result_of([part], []))
+    assert (values(found), values(found, "response_match_score")) == ([1.0, 1.0], [1.0, 1.0])
+    assert "code_execution" in reason(found)  # its effect is unknown
+
+
+def user_alone(adk_compat, made, agent, wanted):
+    """A turn of google-adk that states only the user's words expects nothing; to google-adk, no call."""
+    case = {"eval_id": "e", "conversation": [{"user_content": {"parts": [{"text": "book it"}]}}]}
+    turn = {"user": "book it", "agent": agent, "tool_calls": made}
+    config = turnwise.EvalConfig(criteria={"tool_trajectory_avg_score": 1.0}, adk_compat=adk_compat)
+    log, cases = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}, {"eval_set_id": "s"}
+    found = turnwise.evaluate(log, cases=cases | {"eval_cases": [case]}, config=config)
+    assert [found.status, *values(found)] == wanted
+
+
 def test_a_golden_turn_that_is_read_in_full():
     assert held_against({"inline_data": {"mime_type": "image/png", "data": ""}}).status == "PASS"
