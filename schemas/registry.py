@@ -209,6 +209,7 @@ def _distributions() -> dict[str, Distribution]:
 
 
 _PARENT = "turnwise.schemas.plugin_files"
+_PLUGIN_FOLDERS: set[str] = set()
 
 
 def is_file(plugin: str) -> bool:
@@ -242,13 +243,14 @@ def import_plugins() -> None:
 def import_plugin(plugin: str) -> None:
     """Imports a module, or a file under a name by which pickled objects of its classes are found again.
 
-    Raises ImportError if there is no such file, or another plugin file has the same name.
+    A file can import the modules beside it; installed ones go before. Raises ImportError if there is no such
+    file, or another plugin file has the same name, or another module beside it.
     """
     if not is_file(plugin):
         _check(import_module(plugin))
         return
     path = Path(plugin)
-    name = f"{_PARENT}.{path.stem}"
+    folder, name = str(path.parent), f"{_PARENT}.{path.stem}"
     known = sys.modules.get(name)
     if known is not None:
         if known.__file__ != plugin:
@@ -257,6 +259,13 @@ def import_plugin(plugin: str) -> None:
     spec = spec_from_file_location(name, path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ImportError("there is no such Python file")
+    if folder not in sys.path:
+        for beside in {file.stem for file in path.parent.iterdir()} & {*sys.modules}:
+            file = str(getattr(sys.modules[beside], "__file__", ""))
+            if os.path.dirname(file.removesuffix(f"{os.sep}__init__.py")) in _PLUGIN_FOLDERS:
+                raise ImportError(f"{beside} lies beside another plugin file, too: {file}; rename one")
+        sys.path.append(folder)
+        _PLUGIN_FOLDERS.add(folder)
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -174,7 +174,10 @@ def log_to_terminal(layout: str, *filters: logging.Filter | Callable[[logging.Lo
 
 
 def guard_terminal() -> None:
-    """Escapes logs and tracebacks of this process."""
+    """Escapes logs and tracebacks of this process; what goes to a closed stream (`>&-`) is dropped."""
+    # The file takes the stream's free number, too, which else the next file that is written would have.
+    closed = (os.fdopen(os.open(os.devnull, os.O_WRONLY), "w") for _ in range(2))
+    sys.stdout, sys.stderr = sys.stdout or next(closed), sys.stderr or next(closed)
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot encode must not end a run.
         if hasattr(stream, "reconfigure"):

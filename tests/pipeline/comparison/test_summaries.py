@@ -98,7 +98,7 @@ def test_comparisons_of_summaries_are_those_of_rows(store, put):
     put("r3", "v2", range(20, 70))
     put("r4", "v2", range(65, 90))
     found = check_same(store, *VERSIONS)
-    assert found.pairing.by == "conversation_id" and len(found.criteria) == 4
+    assert found.pairing.by == "eval_id" and len(found.criteria) == 4
     check_same(store, "r1", "r3", kind="run")
     evaluations = {f"{APP}/evaluations/case-{number}" for number in range(9)}
     assert check_same(store, *VERSIONS, evaluations=evaluations) != found

@@ -2,7 +2,8 @@
 
 A line of `broken.jsonl` and `misbehaving.jsonl` has the text of a `plugin`, which begins with START, and
 `steps` as those of tests/pipeline/test_commands.py, each in a process of its own: `$RUN` scores a
-conversation by one `criterion`. `says` stands in its scores, and a judge's client was `closed`.
+conversation by one `criterion`. There may be more `files`. `says` stands in its scores, and a judge's client
+was `closed`.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ import pytest
 from tests import forked
 from tests.pipeline.conftest import Finished
 from tests.pipeline.logs import log, write
-from tests.pipeline.test_commands import check_step
+from tests.pipeline.test_commands import check_step, write_files
 from tests.tables import lines_beside, rows_of
 
 LINES = lines_beside(__file__, "broken.jsonl") | lines_beside(__file__, "misbehaving.jsonl")
@@ -47,6 +48,7 @@ def test_what_a_plugin_does(name, tmp_path):
         return Finished(done.returncode, done.stdout, done.stderr, Path("out"))
 
     with contextlib.chdir(tmp_path):
+        write_files(line.get("files", {}))
         Path("own.py").write_text(START + line["plugin"])
         write(Path("log.jsonl"), log())
         write(Path("config.json"), {"criteria": {line.get("criterion", "final_response_match_v2"): 0.5}})

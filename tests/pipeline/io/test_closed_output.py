@@ -54,3 +54,10 @@ def test_it_ends_quietly_with_its_own_status(place, command, status):
         child.wait()
     assert "Broken pipe" not in errors and "Traceback" not in errors and "Exception ignored" not in errors
     assert all(line.startswith("turnwise: ") for line in errors.splitlines())
+
+
+def test_streams_that_were_closed_before_take_nothing():
+    code = "import sys; from turnwise.pipeline.cli.main import run_command\n"
+    code += "try: run_command()\nfinally: sys.stderr.write('dropped')"
+    command = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-c", code, "--version"]
+    assert subprocess.run(command, timeout=240).returncode == 0

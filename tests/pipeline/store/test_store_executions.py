@@ -7,7 +7,7 @@ from pathlib import Path
 from time import time_ns
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import delete, select, text
 
 from tests.pipeline.logs import log, write
 from tests.store_rows import DOCUMENT, ENDED, completed, put_rows, put_tables
@@ -19,6 +19,7 @@ from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     CONVERSATIONS,
+    EXECUTIONS,
     FAILURE_ROWS,
     LOCAL_APP,
     METRIC_ROWS,
@@ -185,6 +186,8 @@ def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(store, s
     if breaks:
         break_off_run(place, "ERROR", "killed")
     else:
+        # The later one deletes that the first one ran, which still writes.
+        store.write(lambda c: c.execute(delete(EXECUTIONS).where(EXECUTIONS.c.execution == first.number)))
         with suppress(StoreError):
             complete_run(place, ENDED)
     kept = store.read(lambda c: list(c.execute(select(RESULT_ROWS.c.execution)).scalars()))

@@ -302,14 +302,20 @@ def match(
 ) -> MatchedValues:
     """Pairs conversations by an id; by default, by the one that pairs most cases, `nothing` if none does.
 
-    Copies are not cases: if tasks bring as many conversations together, and several are runs of one, they do.
+    Copies are not cases: if eval ids or tasks bring as many conversations together, and several are runs of
+    one, they do.
     """
     if by is None:
         pairs = {key: _common(a.case_names(key), b.case_names(key)) for key in KEYS}
         best = max(KEYS, key=lambda key: pairs[key][0])
-        (number, runs), (goldens, runs_of_goldens) = pairs[best], _common(a.golden_tasks(), b.golden_tasks())
-        if goldens < number and runs_of_goldens >= runs:
-            best = "task"
+        number, runs = pairs[best]
+        of_cases: dict[PairedBy, tuple[int, int]] = {
+            "eval_id": pairs["eval_id"],
+            "task": _common(a.golden_tasks(), b.golden_tasks()),
+        }
+        for key, (fewer, runs_of_fewer) in of_cases.items():
+            if fewer < number and runs_of_fewer >= runs:
+                best, number = key, fewer
         by = best if pairs[best][0] else "nothing"
     cases, other = _Cases(a, by), _Cases(b, by)
     named = sorted(cases.places.keys() & other.places.keys())
