@@ -293,7 +293,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
 
     One without an id is named `fallback_id`. Raises ValueError, too, if there is no list of messages.
     """
-    record: JsonObject = value if isinstance(value, dict) else {"messages": value}
+    record = messages_base.messages_holder(value)
     key, given = messages_base.messages_in(record)
     if key not in ("messages", "traj") or not all(isinstance(message, dict) for message in given):
         raise ValueError("not a chat: no list of messages under messages or traj")
