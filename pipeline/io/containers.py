@@ -13,8 +13,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby, islice, zip_longest
 from json import loads
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
@@ -27,6 +28,7 @@ from turnwise.schemas import jsonio
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk_sessions import session_record
 from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
+from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_record
 
 Texts: TypeAlias = Iterator[tuple[str, bytes]]
 """Names, each ending in `.json`, and JSON texts: a document or an array each."""
@@ -34,8 +36,6 @@ Texts: TypeAlias = Iterator[tuple[str, bytes]]
 _ZIP_MAGIC = b"PK\x03\x04"
 _ZSTD = 93
 _LOCAL_HEADER = 30
-_NO_CELL = "no cell"
-"""Stands for a cell that a row of a CSV file does not have."""
 _SAMPLES, _HEADERS = "samples/", ("header.json", "_journal/start.json")
 _MEMBERS = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".csv")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".eval", ".avro", ".parquet", ".db")
@@ -59,8 +59,7 @@ def check_container(path: str, head: bytes) -> bool:
     """Returns whether a local file is a container; raises ValueError if it is a broken one."""
     opened = container(path, head)
     if opened is _zip_texts:
-        with open(path, "rb") as file:
-            _archive(file).close()
+        _archive(path).close()
     elif opened is _session_texts:
         check_database(path)
     elif opened is _parquet_texts:
@@ -107,22 +106,22 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
         raise ValueError(f"the file is {_other_text('UTF-16')}")
     if (unread := jsonio.no_utf8(text)) is not None:
         raise unread
-    rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
+    rows = csv.reader(io.StringIO(text.decode("utf-8-sig"), newline=""), strict=True)
     end, is_short, objects = 0, False, []
     try:
-        names = rows.fieldnames or ()
-        others = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
-        if others:
+        names = next(rows, [])
+        if others := [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]:
             raise ValueError(f"the CSV file divides its columns by {others[0]!r}; {AS_CSV}")
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
+        if twice := next((name for name in names if name and names.count(name) > 1), None):
             raise ValueError(f"the CSV file names the column {twice!r} twice")
         end = rows.line_num
-        for number, row in enumerate(rows, 1):
-            if any(row.pop(None, ())):
+        # Spreadsheets also write columns and rows that are empty. What has no name has that of its place.
+        for number, cells in enumerate(filter(any, rows), 1):
+            if any(cells[len(names) :]):
                 raise ValueError(f"row {number} of the CSV file has more cells than the header names")
-            is_short = any(cell is _NO_CELL for cell in row.values())
-            objects.append({key: None if cell is _NO_CELL else cell or None for key, cell in row.items()})
+            is_short = len(cells) < len(names)
+            row = enumerate(zip_longest(names, cells[: len(names)]), 1)
+            objects.append({name or f"column {at}": cell or None for at, (name, cell) in row if name or cell})
             end = rows.line_num
     except csv.Error as error:
         what = f"from line {end + 1} on, the CSV file cannot be read: {error}"
@@ -135,7 +134,9 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
 def _zip_texts(path: str, file: Any, limit: int) -> Texts:
     """Yields the members of an archive; of an Inspect log its samples, each with the log's header."""
     with _archive(file) as archive:
-        members = [info for info in archive.infolist() if info.filename.lower().endswith(_MEMBERS)]
+        # macOS adds what its file system knows of each file.
+        held = [info for info in archive.infolist() if not info.filename.startswith("__MACOSX/")]
+        members = [info for info in held if info.filename.lower().endswith(_MEMBERS)]
         names = {info.filename: info for info in members}
         headers = [names[name] for name in _HEADERS if name in names]
         samples = [info for info in members if info.filename.startswith(_SAMPLES)]
@@ -147,7 +148,7 @@ def _zip_texts(path: str, file: Any, limit: int) -> Texts:
             return
         for info in members:
             yield f"{path}!{info.filename}", _content(archive, file, info, limit)
-        inner = [info.filename for info in archive.infolist() if info.filename.lower().endswith(_PACKED)]
+        inner = [info.filename for info in held if info.filename.lower().endswith(_PACKED)]
         if inner:
             raise ValueError(f"{inner[0]} in the archive is not read: unpack it there, or beside the archive")
 
@@ -156,6 +157,8 @@ def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: 
     """Returns a member's content; zstd, which Python's own module does not know, is unpacked here."""
     if info.file_size > limit:
         raise ValueError(f"{info.filename} is larger than {limit / 1024 / 1024:g} MB")
+    if info.flag_bits & 1:
+        raise ValueError(f"{info.filename} in the archive is encrypted: unpack it first")
     if info.compress_type != _ZSTD:
         return archive.read(info)
     import zstandard
@@ -308,7 +311,7 @@ _SERVER_TABLES = (
     "SELECT table_name, column_name FROM information_schema.columns "
     "WHERE table_schema = ANY (current_schemas(false)) ORDER BY table_name, ordinal_position"
 )
-_ROWS_AT_ONCE = 200
+_ROWS_AT_ONCE, _MOST_BATCHES = 200, 100
 
 
 def _session_texts(path: str, file: Any, limit: int) -> Texts:
@@ -378,9 +381,29 @@ def _parquet_texts(path: str, file: Any, limit: int) -> Texts:
     Maps become objects, times RFC 3339, bytes text or base64. Columns without a value are left out of a row.
     """
     with _opened_parquet(file) as table:
-        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
-            rows = batch.to_pylist(maps_as_pydicts="lossy")
+        batches = (
+            array.cast(_in_micros(array.type), safe=False).to_pylist(maps_as_pydicts="strict")
+            for array in map(methodcaller("to_struct_array"), table.iter_batches(batch_size=_ROWS_AT_ONCE))
+        )
+        for rows in batches:
+            if is_one_record([plain_row(row) for row in rows[:FIRST_ELEMENTS]]):
+                # The rows may be the messages of one chat: so many are read at once as no chat has.
+                rows += chain.from_iterable(islice(batches, _MOST_BATCHES))
             yield f"{path}.json", jsonio.dump_json([plain_row(row) for row in rows])
+
+
+def _in_micros(kind: Any) -> Any:
+    """Returns an Arrow type with microseconds for nanoseconds, which Python's times do not hold."""
+    import pyarrow as pa
+
+    if getattr(kind, "unit", "") == "ns":
+        others = pa.duration if pa.types.is_duration(kind) else pa.time64
+        return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else others("us")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_micros(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _in_micros(kind.item_type))
+    return pa.list_(_in_micros(kind.value_type)) if hasattr(kind, "value_field") else kind
 
 
 @contextmanager
@@ -391,7 +414,7 @@ def _opened_parquet(file: Any) -> Iterator[Any]:
     try:
         with ParquetFile(file) as table:
             yield table
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, KeyError) as error:  # a key twice in a map
         raise ValueError(f"the Parquet file cannot be read: {' '.join(str(error).split())[:300]}") from None
 
 
@@ -504,30 +527,22 @@ _CODES = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"SQLite format 3\0",), "a SQLite database; a store is named as sqlite:///PATH, by --eval_cases"),
     (0, (b"PAR1",), "a Parquet file; its name must end in .parquet"),
-    (0, (b"ARROW1",), "an Arrow file; convert it to Parquet"),
-    (0, (b"FEA1",), "a Feather file; convert it to Parquet"),
-    (0, (b"ORC",), "an ORC file; convert it to Parquet"),
+    (0, (b"ARROW1", b"FEA1", b"ORC"), "an Arrow, Feather or ORC file; convert it to Parquet"),
     (0, (b"Obj\x01",), "an Avro file; its name must end in .avro"),
-    (0, (b"\x89HDF\r\n",), "an HDF5 file"),
-    (0, (b"\x93NUMPY",), "a NumPy file"),
     (0, (b"PK\x03\x04", b"PK\x05\x06"), "a zip archive"),
     (257, (b"ustar",), "a tar archive; unpack it first, with tar -xf FILE"),
-    (0, (b"7z\xbc\xaf'\x1c",), "a 7z archive; unpack it first, with 7z x FILE"),
-    (0, (b"Rar!\x1a\x07",), "a RAR archive; unpack it first, with unrar x FILE"),
+    (0, (b"7z\xbc\xaf'\x1c", b"Rar!\x1a\x07"), "a 7z or RAR archive; unpack it first"),
     (0, (b"\x1f\x8b",), "compressed twice; unpack it first, with gunzip FILE"),
     (4, (b"1AY&SY",), "compressed by bzip2, which is not read; unpack it first, with bunzip2 FILE"),
     (0, (b"\xfd7zXZ\0",), "compressed by xz, which is not read; unpack it first, with unxz FILE"),
     (0, (b"(\xb5/\xfd",), "compressed by zstd, which is not read; unpack it first, with unzstd FILE"),
-    (0, (b'\x04"M\x18',), "compressed by lz4, which is not read; unpack it first, with unlz4 FILE"),
-    (0, (b"\xff\x06\0\0sNaPpY",), "compressed by Snappy, which is not read; compress it by gzip"),
+    (0, (b'\x04"M\x18', b"\xff\x06\0\0sNaPpY"), "compressed by lz4 or Snappy; unpack it first"),
     (0, (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a Python pickle"),
-    (0, (b"\xac\xed\0\x05",), "Java objects"),
     (0, (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"), "an image"),
     (0, (b"RIFF", b"OggS", b"fLaC", b"ID3", b"\x1aE\xdf\xa3"), "an image, a sound or a video"),
     (4, (b"ftyp",), "a video"),
-    (0, (b"%PDF-",), "a PDF document"),
-    (0, (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",), "a Microsoft Office document"),
-    (0, (b"\x7fELF", b"MZ"), "a program"),
+    (0, (b"%PDF-", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "a PDF or Microsoft Office document"),
+    (0, (b"\x7fELF", b"MZ", b"\xac\xed\0\x05", b"\x89HDF\r\n", b"\x93NUMPY"), "a program, or data of one"),
     (0, (b"\xff\xfe\0\0", b"\0\0\xfe\xff"), _other_text("UTF-32")),
     (0, (b"\xff\xfe{", b"\xff\xfe[", b"\xfe\xff\0"), _other_text("UTF-16")),
     *((0, tuple(sign.encode(code) for sign in "{["), _other_text(code)) for code in _CODES),

@@ -482,8 +482,14 @@ def shown_path(path: str) -> str:
 def files_at(path: str) -> Iterator[Seen]:
     """Yields the files of a local path: a directory (supported suffixes only), a file, or a glob."""
     if os.path.isdir(path):
-        return walk(path, lambda name: name.endswith(SUFFIXES), lambda _: True)
+        return walk(path, lambda name: name.endswith(SUFFIXES) and not _is_shadow(name), lambda _: True)
     return look_at(path) if os.path.lexists(path) else matches(path)
+
+
+def _is_shadow(path: str) -> bool:
+    """Returns whether a file only has what macOS knows of another one, as its archives hold it."""
+    folder, name = os.path.split(path)
+    return name.startswith("._") and os.path.lexists(os.path.join(folder, name[2:]))
 
 
 def other_files(paths: Sequence[str]) -> list[str]:

@@ -6,8 +6,9 @@ import io
 import json
 import os
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
-from gzip import GzipFile
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -48,7 +49,7 @@ class ArrayPart(NamedTuple):
 class ArrayText:
     """The text of an array, from the current element on."""
 
-    def __init__(self, file: BinaryIO | GzipFile, limit: int) -> None:
+    def __init__(self, file: BinaryIO | gzip.GzipFile, limit: int) -> None:
         """Takes a file whose text begins with a bracket; parts of more than `limit` bytes are shortened."""
         self._file, self._limit = file, limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
@@ -149,7 +150,7 @@ class ArrayFault(NamedTuple):
     error: ValueError
 
 
-def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | ArrayFault]:
+def array_elements(file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[bytes | ArrayFault]:
     """Yields the elements of a JSON array, written anew; if malformed or stating a key twice, unchanged.
 
     Of an element of more than `limit` bytes only a beginning of more bytes is yielded. If the end of an
@@ -227,6 +228,8 @@ class EmptyFileError(ValueError):
 
 def reading_error(error: Exception) -> Exception:
     """Returns the error of a file that raised while it was read: unless it is empty, its rest is unknown."""
+    if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error | zipfile.BadZipFile):
+        return IncompleteReadError(f"the file is cut off or damaged: get it again ({error})")
     return error if isinstance(error, EmptyFileError) else IncompleteReadError(error)
 
 
@@ -298,16 +301,18 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
     A record larger than `limit` bytes is a failure; reading continues. Raises NotTextError or EmptyFileError.
     """
-    if path.endswith(".avro"):
-        import fastavro
-
-        rows: Any = fastavro.reader(cast(BinaryIO, file))
-        texts = (json.dumps(row, default=plain_value, ensure_ascii=False) for row in rows)
-        return (Record(path, position, text.encode()) for position, text in enumerate(texts, 1))
     head = file.read(containers.KIND_BYTES)
     if not head and path.endswith(".gz") and not isinstance(file, gzip.GzipFile):
         raise ValueError("the file is empty; a gzip file never is")
     file.seek(0)
+    if path.removesuffix(".gz").endswith(".avro"):
+        import fastavro
+
+        if not head.startswith(b"Obj\x01"):
+            raise ValueError("is no Avro file, although its name ends in .avro")
+        rows: Any = fastavro.reader(cast(BinaryIO, file))
+        texts = (json.dumps(row, default=plain_value, ensure_ascii=False) for row in rows)
+        return (Record(path, position, text.encode()) for position, text in enumerate(texts, 1))
     open_container = containers.container(path, head)
     if open_container:
         return contained_records(open_container(path, file, limit), limit)
@@ -345,7 +350,7 @@ def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
 
 def named_as_lines(path: str) -> bool:
     """Returns whether a file of that name is read line by line, unless its content says otherwise."""
-    return not path.endswith(".avro") and not path.removesuffix(".gz").endswith(".json")
+    return not path.removesuffix(".gz").endswith((".avro", ".json"))
 
 
 def _is_one_file(file: BinaryIO | gzip.GzipFile, limit: int) -> bool:

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas import adk
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, listed, shown
 from turnwise.transforms.formats import adk_cases as cases
 from turnwise.transforms.formats import endings, fields
 from turnwise.transforms.formats.canonical import check_calls
@@ -51,7 +51,7 @@ def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conver
         if event is not None:
             events.append(event)
         elif held is not None:
-            faults.append(f"event: a JSON object is needed, not {type(held).__name__}")
+            faults.append(f"event: a JSON object is needed, not {shown(held)}")
         actions = (event or {}).get("actions")
         delta = _last([actions], "state_delta") if isinstance(actions, dict) else None
         for change in (value.get("state"), delta):

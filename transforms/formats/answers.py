@@ -11,7 +11,7 @@ from turnwise.schemas import conversation as grounded
 from turnwise.schemas import discovery_engine as engine
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation, GroundedAnswer, Problem, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, shown
 from turnwise.schemas.proto.message import OpenEnum, ReadProblems, read_lenient
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.transforms.formats.endings import UNKNOWN, End, name_of, spelt
@@ -163,7 +163,7 @@ def answer_conversation(value: JsonValue, config: DiscoveryEngineConfig) -> Conv
     be read counts as absent and is kept as a problem of its turn. Raises ValueError, one line, for another.
     """
     if not isinstance(value, dict):
-        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+        raise ValueError(f"a JSON object is needed, not {shown(value)}")
     record = _as_reply(value) if _is_flat(value) else value
     answered = _answered(record)
     is_session = "turns" in record

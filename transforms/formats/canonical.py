@@ -23,7 +23,7 @@ from turnwise.schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, json_value
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, json_value, shown
 from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.fields import (
     LONGEST_NAME,
@@ -165,8 +165,8 @@ def check_calls(turns: Iterable[Turn]) -> None:
                 if not call.name:
                     unread.add("CallWithoutName", f"call {number} names no tool", calls=True)
             for response in without:
-                shown = repr((response.id or response.name or "")[:LONGEST_NAME])
-                message = f"the log holds the result {shown} without its call"
+                name = (response.id or response.name or "")[:LONGEST_NAME]
+                message = f"the log holds the result {name!r} without its call"
                 unread.add("ResultWithoutCall", message, calls=True)
             unread.add_to(turn, adk_ignores=True)
 
@@ -289,7 +289,7 @@ def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
 def _repaired(data: bytes) -> Conversation:
     value = json_value(data)
     if not isinstance(value, dict):
-        raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {type(value).__name__}")
+        raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {shown(value)}")
     for key in ("turns", "expected", "tools", "tags", "labels", "state"):  # tables keep them as texts
         if isinstance(text := value.get(key), str) and (held := json_structure(text)) is not None:
             check_keys(text.encode(), held)
@@ -312,8 +312,8 @@ def _repaired(data: bytes) -> Conversation:
     conversation = canonical(Conversation, fields, _CANONICAL_WHAT)
     for index, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
         if raw and _TURN_FIELDS.isdisjoint(raw):
-            shown = ", ".join(list(raw)[:8])
-            raise ValueError(f"{_CANONICAL_WHAT}: turns.{index}: none of a turn's fields (keys {shown})")
+            keys = ", ".join(list(raw)[:8])
+            raise ValueError(f"{_CANONICAL_WHAT}: turns.{index}: none of a turn's fields (keys {keys})")
         unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
         _unread_work(turn, raw, unread)
         agents, users = ([endings.own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
@@ -448,10 +448,10 @@ def _joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> 
     for event in later:
         turn, (stated, index) = event.get("turn"), _turn_index(event)
         if not isinstance(turn, dict | None):
-            faults.append(f"turn: a JSON object is needed, not {type(turn).__name__}")
+            faults.append(f"turn: a JSON object is needed, not {shown(turn)}")
         elif stated is not None and index == _UNKNOWN:
-            shown = repr(str(stated)[:60])
-            faults.append(f"turn_index: {shown} is no number of a turn; what it says of one comes first")
+            what = f"turn_index: {str(stated)[:60]!r} is no number of a turn"
+            faults.append(f"{what}; what it says of one comes first")
         elif turn is None and index != _UNKNOWN and index not in numbered:
             faults.append(f"an event names turn {index}, and none holds it")
     if faults and not turns:

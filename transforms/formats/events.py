@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic_core import from_json
 
 from turnwise.schemas.conversation import Conversation, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown
 from turnwise.schemas.registry import modules_of
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.formats.endings import as_text
@@ -51,7 +51,7 @@ class ConversationEvent(NamedTuple):
 def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent:
     """Returns the event that a parsed record of an event format is; raises ValueError if it is none."""
     if not isinstance(value, dict):
-        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+        raise ValueError(f"a JSON object is needed, not {shown(value)}")
     events = _event_reader(name)
     session_id, turn_index = events.locate(value)
     if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:

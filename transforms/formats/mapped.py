@@ -13,7 +13,7 @@ from jmespath.visitor import TreeInterpreter
 
 from turnwise.schemas.config import MappingConfig, states_no_calls
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure, listed, shown
 from turnwise.transforms.formats import endings, registry
 from turnwise.transforms.formats.canonical import check_calls
 from turnwise.transforms.formats.events import ConversationEvent, read_event
@@ -333,7 +333,7 @@ def mapped_format(mapping: MappingConfig | None, value: JsonValue, is_table: boo
 def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> ConversationEvent:
     """Returns the event that a record is, with what the mapping finds in it; raises ValueError: nothing."""
     if not isinstance(value, dict):
-        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+        raise ValueError(f"a JSON object is needed, not {shown(value)}")
     mapped = MappedRecord(value)
     name = endings.as_text(mapped.at(mapping.conversation_id))
     if not name:
@@ -456,18 +456,18 @@ def _refusal(value: JsonValue, record: JsonValue, is_table: bool) -> str:
     if is_table and not near:
         step = "`turnwise inspect --suggest FILE` proposes a `mapping` of the config that does"
         return f"a CSV file, {_described(record)}: nothing says what its columns hold; {step}"
-    shown = f"{near}; {_described(record)}" if near else f"{_described(record)}; near to none of the formats"
-    return f"unrecognised record: {shown}; {_SUGGEST}"
+    what = f"{near}; {_described(record)}" if near else f"{_described(record)}; near to none of the formats"
+    return f"unrecognised record: {what}; {_SUGGEST}"
 
 
 def _described(record: JsonValue) -> str:
     if not isinstance(record, dict):
-        return f"{type(record).__name__}, not an object"
+        return f"{shown(record)}, not a JSON object"
     if not record:
         return "an object without keys"
     # A key may hold line ends.
-    shown = [key if key.isprintable() else repr(key) for key in islice(record, SHOWN_KEYS)]
-    return f"keys {listed(shown, SHOWN_KEYS, len(record))}"
+    keys = [key if key.isprintable() else repr(key) for key in islice(record, SHOWN_KEYS)]
+    return f"keys {listed(keys, SHOWN_KEYS, len(record))}"
 
 
 def _is_message(value: JsonValue) -> bool:

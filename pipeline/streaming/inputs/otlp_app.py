@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from turnwise.pipeline.streaming.inputs.otlp_spool import Export, Spool, SpoolFullError
-from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown
 from turnwise.transforms.formats.traces.span import as_id, as_nanos
 
 LOG = logging.getLogger("turnwise.otlp")
@@ -222,7 +222,7 @@ def _decode(signal: Signal, content_type: str, body: bytes) -> tuple[Export | No
     else:
         value = from_json(body)
         if not isinstance(value, dict):
-            raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+            raise ValueError(f"a JSON object is needed, not {shown(value)}")
         if value and not any(key in value for key in signal.resources):
             raise ValueError(f"the body has no {signal.resources[0]}")
     refused, count, latest = 0, 0, 0
@@ -254,7 +254,7 @@ def _objects(holder: JsonObject, key: str) -> list[JsonObject]:
     if values is None:
         return []
     if not isinstance(values, list):
-        raise ValueError(f"{key} must be a list, not {type(values).__name__}")
+        raise ValueError(f"{key} must be a list, not {shown(values)}")
     objects = [value for value in values if isinstance(value, dict)]
     if len(objects) < len(values):
         raise ValueError(f"{key} must hold objects alone")

@@ -177,6 +177,7 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
         archive.writestr("conversations/1.yaml", chat)
         archive.writestr("conversations/2.json", json.dumps({"messages": [HI]}))
         archive.writestr("readme.txt", "x")
+        archive.writestr("__MACOSX/conversations/._2.json", b"\0\5\x16\7")
         archive.writestr("broken.yaml", "a: [")
         archive.writestr("broken.csv", 'role,content\nuser,"Hi\n')
     found = read_file(tmp_path / "export.zip")
@@ -185,9 +186,13 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
     assert "not YAML" in yaml + csv and "from line 2 on" in csv + yaml
 
 
-def test_quotes_and_line_ends_of_a_csv_file_that_are_closed_are_read(tmp_path):
+SPREADSHEET = b'role,content,,\r\nuser,"Say ""a"",\r\nb",,\r\n,,,\r\n\r\nassistant,he said "a",,\r\n'
+
+
+@pytest.mark.parametrize("text", [SPREADSHEET, SPREADSHEET.replace(b",,\r\n", b"\r")])
+def test_csv_files_of_spreadsheets_are_read_with_quotes_line_ends_and_empty_cells(tmp_path, text):
     path = tmp_path / "rows.csv"
-    path.write_bytes(b'role,content\r\nuser,"Say ""a"",\r\nb"\r\n\r\nassistant,he said "a"\r\n')
+    path.write_bytes(text)
     found = read_file(path)
     assert (turns(found.conversations[0]), found.failures) == ([('Say "a",\r\nb', [], [], 'he said "a"')], [])
 

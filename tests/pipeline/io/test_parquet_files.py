@@ -65,12 +65,16 @@ def test_every_row_is_a_record_however_many_there_are():
     assert [record.position for record in records] == list(range(1, 451))
     assert not any(isinstance(record, Failure) for record in records)
     assert json.loads(records[-1].data) == {"n": 449, "map": {"a": 449}}
+    chat = [{"conversation_id": "c", "role": role, "content": "x"} for role in ("user", "assistant") * 225]
+    (record,) = split_records("t.parquet", written(chat), LIMIT)
+    assert json.loads(record.data) == chat
 
 
 def test_columns_of_other_types_are_values_of_json():
     kinds = pa.table({
         "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
         "time": pa.array([1_760_000_000_000_000], pa.timestamp("us")),
+        "nanos": pa.array([[1_760_000_000_000_000_001]], pa.list_(pa.timestamp("ns"))),
         "text": pa.array([b"x"], pa.binary()),
         "bytes": pa.array([b"\xff"], pa.binary()),
         "none": pa.array([None], pa.string()),
@@ -80,7 +84,8 @@ def test_columns_of_other_types_are_values_of_json():
     file.seek(0)
     (record,) = split_records("t.parquet", file, LIMIT)
     assert json.loads(record.data) == {
-        "map": {"a": 1}, "time": "2025-10-09T08:53:20+00:00", "text": "x", "bytes": "/w=="
+        "map": {"a": 1}, "time": "2025-10-09T08:53:20+00:00", "nanos": ["2025-10-09T08:53:20+00:00"],
+        "text": "x", "bytes": "/w==",
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from apache_beam.io.filesystem import FileSystem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.files import FoundFile, Unreadable, matches, shown_path, walk
+from turnwise.pipeline.io.files import FoundFile, Unreadable, files_at, matches, shown_path, walk
 from turnwise.transforms.text.patterns import path_glob_matches
 
 
@@ -39,6 +39,9 @@ def tree(tmp_path):
 
 def test_every_wanted_file_below_a_directory_is_found(tree):
     assert lines_below(tree) == ["a.jsonl", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"]
+    make_tree("x/._c.jsonl", "x/._f.jsonl")  # macOS writes one beside its file
+    found = ["a.jsonl", "x/._f.jsonl", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"]
+    assert names(tree, files_at(str(tree))) == found
 
 
 def test_links_are_followed_without_cycles(tree, tmp_path):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pydantic_core import from_json
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure, shown
 
 USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 TEXT, CALL, HOSTED, RESULT, THOUGHT, MEDIA = "text", "call", "hosted", "result", "thought", "media"
@@ -202,7 +202,7 @@ def block_stream(events: list[JsonObject]) -> JsonObject:
 def listed(value: JsonValue, path: str) -> list[JsonValue]:
     """Returns a list; None counts as an empty one; raises ValueError for anything else."""
     if value is not None and not isinstance(value, list):
-        raise ValueError(f"{path}: a JSON array is needed, not {type(value).__name__}")
+        raise ValueError(f"{path}: a JSON array is needed, not {shown(value)}")
     return value or []
 
 
@@ -229,7 +229,7 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
     """Yields the objects of a list, without their keys that hold null; raises ValueError for others."""
     for index, item in enumerate(listed(value, path)):
         if not isinstance(item, dict):
-            raise ValueError(f"{path}.{index}: a JSON object is needed, not {type(item).__name__}")
+            raise ValueError(f"{path}.{index}: a JSON object is needed, not {shown(item)}")
         yield stated(item)
 
 

@@ -41,6 +41,8 @@ _TRIED = 1000
 _MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
 IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
         "gen_ai.conversation.id")  # fmt: skip
+_OF_ROWS = (*IDS, "language", "user_id")
+"""What each row of a table of messages may state of the conversation."""
 _KEYS = key_set(
     "messages input contents items input_messages inputMessages id source app_version language eval_id "
     "eval_set_id tags start_time end_time tools functions ended ended_detail error model tool_choice "
@@ -152,7 +154,7 @@ def dialects_of(record: JsonObject) -> frozenset[str]:
 
 def read_record(dialect: Dialect, value: JsonValue, record: Record) -> list[Conversation]:
     """Reads a list of messages, a record that holds them, a reply, or the events of streamed replies."""
-    holder = value if isinstance(value, dict) else {"messages": value}
+    holder = messages_holder(value)
     pieces = [] if isinstance(value, dict) else objects_in(value)
     is_streamed = bool(pieces) and dialect.is_event(pieces[0])  # the pieces of Gemini's replies are replies
     streams = _streams(pieces) if is_streamed else [[]]
@@ -171,6 +173,14 @@ def read_record(dialect: Dialect, value: JsonValue, record: Record) -> list[Conv
         name = source if len(streams) == 1 else f"{source}:{number}"
         made.append(conversation(dialect, log, holder, name))
     return made
+
+
+def messages_holder(value: JsonValue) -> JsonObject:
+    """Returns what holds messages; of a list, with what all of them state of their conversation."""
+    if isinstance(value, dict):
+        return value
+    stated = ((key, {as_text(message.get(key)) for message in objects_in(value)}) for key in _OF_ROWS)
+    return {"messages": value, **{key: texts.pop() for key, texts in stated if len(texts) == 1}}
 
 
 def _streams(events: list[JsonObject]) -> list[list[JsonObject]]:

@@ -1,7 +1,7 @@
 """Messages, replies and streams of the model APIs: Anthropic, Bedrock, Gemini, OpenAI's Responses."""
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, shown
 from turnwise.transforms.formats.endings import as_text, length
 from turnwise.transforms.formats.fields import OPEN_CALL, UNREAD
 from turnwise.transforms.formats.messages import kinds, messages_base
@@ -188,7 +188,7 @@ def _joined_gemini(events: list[JsonObject]) -> JsonObject:
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
                     for text in (last["text"], part["text"]):
                         if not isinstance(text, str):
-                            raise ValueError(f"text: a text is needed, not {type(text).__name__}")
+                            raise ValueError(f"text: a text is needed, not {shown(text)}")
                     last["text"] += part["text"]
                 else:
                     parts.append(part)
@@ -237,7 +237,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
     for item in given:
         kind = item.get("type") or "message"
         if not isinstance(kind, str):
-            raise ValueError(f"type: a text is needed, not {type(kind).__name__}")
+            raise ValueError(f"type: a text is needed, not {shown(kind)}")
         if kind == "item_reference":
             why = "an item is only referred to by its id"
             log.general.add(messages_base.MISSING_HISTORY, why, calls=True, words=True)
@@ -293,7 +293,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
 
     One without an id is named `fallback_id`. Raises ValueError, too, if there is no list of messages.
     """
-    record: JsonObject = value if isinstance(value, dict) else {"messages": value}
+    record = messages_base.messages_holder(value)
     key, given = messages_base.messages_in(record)
     if key not in ("messages", "traj") or not all(isinstance(message, dict) for message in given):
         raise ValueError("not a chat: no list of messages under messages or traj")

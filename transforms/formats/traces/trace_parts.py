@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed, shown
 from turnwise.transforms.formats import registry
 from turnwise.transforms.formats.identity import KEYS, OF_SPANS, Places, identity_at
 from turnwise.transforms.formats.messages.kinds import stated
@@ -70,7 +70,7 @@ def _split(
     records = value if isinstance(value, list) else [value]
     bad = next((record for record in records if not isinstance(record, dict)), None)
     if bad is not None:
-        raise ValueError(f"a JSON object is needed, not {type(bad).__name__}")
+        raise ValueError(f"a JSON object is needed, not {shown(bad)}")
     parts, lost = dict[str, TracePart](), 0
     resource: JsonObject = {}
     service: JsonObject = {}
@@ -146,17 +146,17 @@ def _lend(trace: str, parts: Sequence[bytes]) -> list[registry.Lent]:
     held = [_PART.decode(data) for data in parts]
     if not has_steps:
         spans = [span for part in held for span in part.turnwise_spans]
-        shown = listed(sorted({span.scope or span.name for span in spans}), 5)
+        steps = listed(sorted({span.scope or span.name for span in spans}), 5)
         working = (span for span in spans if dialect.looks_like_work(span, dialect.words_of(span)))
         is_agents = not all(dialects.read_span(span).dialects for span in working)
         is_known = any(part.has_noise for part in held) or any(map(dialects.kind_of, spans))
         if is_known and not is_agents:
-            why = f"none of its {len(spans)} spans is a step of an agent ({shown})"
+            why = f"none of its {len(spans)} spans is a step of an agent ({steps})"
             raise registry.NoConversation(f"trace {trace}: {why}")
         keys = sorted({key for span in spans for key in span.attributes})[:8]
         what = "look like an agent's" if is_agents else "are of no known kind"
         raise ValueError(
-            f"trace {trace}: {len(spans)} spans {what} ({shown}), and no dialect reads them"
+            f"trace {trace}: {len(spans)} spans {what} ({steps}), and no dialect reads them"
             f" (keys: {', '.join(keys) or 'none'}); known dialects: {', '.join(sorted(dialects.NAMES))}"
         )
     _nest_invocations(held)
