@@ -185,18 +185,18 @@ _ANYTHING = (
     rf"|{_HELP}(?:ance)?|information|details|questions?)(?: else)?"
 )
 _FREE = "feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?(?: again|(?: at)? ?any ?time)?"
-_WITH = r"(?: with (?:that|this|it|anything(?: else)?|your [a-z]+))?"
 _REQUESTS = re.compile(
     rf"(?:please )?{_FREE}(?: if you {_ANYTHING})?|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| "
-    rf"would be (?:happy|glad) to) {_HELP} you{_WITH}(?: further| today)?|(?:if|should) you {_ANYTHING}(?: "
-    rf"or {_ANYTHING})?,? (?:please |just )?(?:{_FREE}|let me know|let us know|ask(?: me)?|contact us)"
-    rf"|(?:please|kindly) (?:{_ASKED})\b{_SAME}|(?:{_ASKED}) me\b{_SAME} please|let (?:me|us) (?:check|look"
-    rf"|see|find out|know){_SAME}|(?:bitte )?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?"
-    rf"|es)\b{_SAME}|veuillez (?:indiquer|fournir|préciser|confirmer|patienter){_SAME}"
-    rf"|{_SAME}(?:{_ASKED_IN_JAPANESE})(?:て|で|し)?(?:ください|下さい|くださいませ)"
-    rf"|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)|(?:gerne )?(?:kann ich|können wir"
-    rf"|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}(?:helfen|weiter|weiterhelfen)"
-    rf"|(?:wenn|falls) sie (?:noch )?(?:weitere |mehr )?(?:fragen|hilfe){_SAME},? (?:melden|fragen){_SAME}"
+    rf"would be (?:happy|glad) to) {_HELP} you(?: with (?:that|this|it|anything(?: else)?|your "
+    rf"[a-z]+))?(?: further| today)?|(?:if|should) you {_ANYTHING}(?: or {_ANYTHING})?,? (?:please |just "
+    rf")?(?:{_FREE}|let me know|let us know|ask(?: me)?|contact us)|(?:please|kindly) (?:{_ASKED})\b{_SAME}"
+    rf"|(?:{_ASKED}) me\b{_SAME} please|let (?:me|us) (?:check|look|see|find out|know){_SAME}|(?:bitte "
+    rf")?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?|es)\b{_SAME}|veuillez (?:indiquer|fournir"
+    rf"|préciser|confirmer|patienter){_SAME}|{_SAME}(?:{_ASKED_IN_JAPANESE})(?:て|で|し)?(?:ください|下さい"
+    rf"|くださいませ)|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)|(?:gerne )?(?:kann "
+    rf"ich|können wir|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}(?:helfen|weiter"
+    rf"|weiterhelfen)|(?:wenn|falls) sie (?:noch )?(?:weitere |mehr )?(?:fragen|hilfe){_SAME},? (?:melden"
+    rf"|fragen){_SAME}"
 )
 
 _COURTESIES = re.compile(

@@ -328,8 +328,7 @@ def _of_object(record: JsonObject) -> set[float]:
     numbers = [number for value in record.values() if (number := _number(value)) is not None]
     computed = {float(len(record)), *_of_pairs(numbers[:_MOST_SIBLINGS])}
     for left, right in combinations(numbers[:_MOST_SIBLINGS], 2):
-        results = (left * right, left / (right or 1), right / (left or 1))
-        computed |= {round(abs(result), 2) for result in results}
+        computed |= {round(abs(x), 2) for x in (left * right, left / (right or 1), right / (left or 1))}
     if "units" in record and "nanos" in record:
         computed.add((_number(record["units"]) or 0) + (_number(record["nanos"]) or 0) / 1e9)
     texts = [value for value in record.values() if isinstance(value, str)]

@@ -158,7 +158,7 @@ class _Piece:
         lengths = [(key[1:], unit) for keys, unit in self.units for key in keys]
         for name, values in self.flags.items():  # as `"nights": 2`
             lengths += [(value, word) for word in _WORD_OF_KEY.findall(name) for value in values]
-        days = {int(n) * named_values.days_in(unit.lower()) for n, unit in lengths if n.isdecimal()} - {0}
+        days = {int(n) * named_values.DAYS_IN.get(unit.lower(), 0) for n, unit in lengths if n.isdecimal()}
         return derived_numbers(self.text, stated, self.keys, days | {-length for length in days})
 
     @cached_property

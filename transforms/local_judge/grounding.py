@@ -276,9 +276,11 @@ _BARE = re.compile(r'\\?"?-?\d{1,15}(?:\.\d{1,9})?[A-Z]?\\?"?')
 _CLOCK = re.compile(r"\b\d\d?:\d\d\b")
 
 
-_READ = word_set("en de fr es KANA CJK HANGUL")
-_MONTHS_READ = _READ | word_set("it nl pt")
-"""Languages and scripts whose function words, endings and months are known, or the months alone."""
+# Languages and scripts whose function words, endings and months are known, or the months alone.
+_READ, _MONTHS_READ = (
+    word_set("en de fr es KANA CJK HANGUL"),
+    word_set("en de fr es it nl pt KANA CJK HANGUL"),
+)
 
 
 def _why_incomparable(claim: Claim, known: Evidence) -> str | None:

@@ -78,6 +78,8 @@ _OF_NUMBERS = {
     for name in row.split()
 }
 _MONEY = rf"[€$£¥₩₹]|(?<!\d )\b(?:{'|'.join(_CURRENCIES).upper()})\b"
+_DAYS_OF = {_OF_NUMBERS[unit]: days for unit, days in (("day", 1), ("night", 1), ("week", 7))}
+DAYS_IN = {name: _DAYS_OF[value] for name, value in _OF_NUMBERS.items() if value in _DAYS_OF}
 _SIGNS = re.compile(rf"({_MONEY})\s?(\d(?:[\d.,]{{0,20}}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
@@ -163,12 +165,6 @@ def units_of(text: str, currencies: Set[str] = frozenset()) -> Iterator[tuple[Ke
     currency = currency.lower() if len(others) == 1 and currency.lower() in _OF_NUMBERS else ""
     for number, token in _PERHAPS_WITH_UNIT.findall(mark_named_values(text, names)):
         yield read_numeral(number.rstrip(".,")).keys, names.get(token, currency)
-
-
-def days_in(unit: str) -> int:
-    """Returns how many days a unit has, by its name, 1 for nights; 0: it is no unit of days."""
-    value, *of_days = map(_OF_NUMBERS.get, (unit, "day", "night", "week"))
-    return (1, 1, 7)[of_days.index(value)] if value in of_days else 0
 
 
 def other_unit(text: str, held: Mapping[str, Iterable[str]]) -> tuple[str, str] | None:
