@@ -127,12 +127,12 @@ def not_met(outcomes: Sequence[ExpectationOutcome]) -> str:
 
 # Searches an agent's messages for expected texts, by words and by values.
 
-_LONGEST_SHOWN = 160
-_LONGEST_SEARCHED = 20_000
+_LONGEST_SHOWN, _LONGEST_SEARCHED = 160, 20_000
 _DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D")
 _LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S)", re.MULTILINE)
 _WORD_OF_TEXT = re.compile(r"\w+")
 _TO = re.compile(r"(?<=\d) ?(?:\b(?:to|bis|à|a)\b|[〜～~]) ?(?=\d)")
+_CLOCK = re.compile(r"(?<=\d)\s?[時时点시]\s?(?:([0-5]?\d)\s?[分분](?![間间간])|[半반](?!드시))")
 _CODE, _SHORT_CODE = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]{4,64}|\d{9,64}"), 8
 
 
@@ -142,11 +142,14 @@ class SpokenText:
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
         self._language = language
         self._known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
-        is_grouped = values.language_root(self._known) in values.GROUPED_BY_SPACE
-        self._joined = values.with_joined_groups if is_grouped else str
+        self._is_grouped = values.language_root(self._known) in values.GROUPED_BY_SPACE
         self._texts = list(map(self._joined, texts))
         self._is_english = values.language_root(self._known) in ("", "en")
         self._all = _words("\n".join(self._texts))
+
+    def _joined(self, text: str) -> str:  # also `15時30分` as `15:30`, which `15時` is not in
+        text = text if text.isascii() else _CLOCK.sub(lambda n: f":{(n[1] or '30').zfill(2)}", text)
+        return values.with_joined_groups(text) if self._is_grouped else text
 
     @cached_property
     def _spellings(self) -> list[str]:
@@ -190,7 +193,7 @@ class SpokenText:
         read, language = values.read_passage, self._language
         passage = read(wanted, language) if _DIGIT.search(wanted) else None
         if passage is None or not passage.mentions:
-            return _has_words(self._all, _words(wanted), self._is_english)
+            return _holds(self._all, _words(wanted), self._is_english)
         if not any(map(str.isalpha, "".join(passage.between))):
             for text in spellings:
                 numbers = list(map(int, _LIST_NUMBER.findall(text)))
@@ -211,14 +214,13 @@ class SpokenText:
         if not text:
             return ""
         parts = [text[a:b] for a, b in sentences(text, self._known)] or [text]
-        words, likeness = set(_WORD_OF_TEXT.findall(wanted.casefold())), list[float]()
-        for part in parts:
-            shared = len(words & set(_WORD_OF_TEXT.findall(part.casefold())))
-            both_count = _DIGIT.search(wanted) is not None and _DIGIT.search(part) is not None
-            likeness.append(shared + both_count / 2)  # two numbers count as half a shared word
-        best = max(likeness)
-        last = len(parts) - 1 - likeness[::-1].index(best)
-        line = " ".join((parts[last] if best else parts[-1]).split())
+        words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
+
+        def likeness(part: str) -> float:  # two numbers count as half a shared word
+            both_count = all(map(_DIGIT.search, (wanted, part)))
+            return len(words & set(_WORD_OF_TEXT.findall(part.casefold()))) + both_count / 2
+
+        line = " ".join(max(reversed(parts), key=likeness).split())
         return line if len(line) <= _LONGEST_SHOWN else f"…{line[1 - _LONGEST_SHOWN :]}"
 
 
@@ -229,9 +231,7 @@ def _words(text: str) -> str:
     return (text.replace("**", "") or text).casefold()
 
 
-def _has_words(
-    text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False
-) -> bool:
+def _holds(text: str, wanted: str, is_english: bool, is_start: bool = False, is_end: bool = False) -> bool:
     """Returns whether a text holds the wanted one, at its start or end, as whole words or forms of them."""
     last, start, most = _LAST_WORD.search(wanted), text.find(wanted), len(text) - len(wanted)
     ending = "" if last is None else "s?"
@@ -242,7 +242,9 @@ def _has_words(
     if is_end and start >= 0:
         start = most if text.endswith(wanted) else -1
     while start >= 0 and not (is_start and start):  # no pattern of the wanted text: it may be long
-        is_within = is_unprefixed and start > 0 and _SPACED.match(text[start - 1])
+        is_within = text.endswith("non-", 0, start) or (
+            is_unprefixed and start and _SPACED.match(text[start - 1])
+        )
         if not is_within and (is_end or re.compile(after).match(text, start + len(wanted))):
             return True
         start = text.find(wanted, start + 1)
@@ -264,8 +266,8 @@ def _contains(stated: values.Passage, wanted: values.Passage, is_english: bool) 
     size = len(wanted.mentions)
     return any(
         all(map(values.Mention.means, wanted.mentions, stated.mentions[i : i + size]))
-        and _has_words(stated.between[i], wanted.between[0], is_english, is_end=True)
+        and _holds(stated.between[i], wanted.between[0], is_english, is_end=True)
         and stated.between[i + 1 : i + size] == wanted.between[1:-1]
-        and _has_words(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
+        and _holds(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
         for i in range(len(stated.mentions) - size + 1)
     )

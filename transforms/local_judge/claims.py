@@ -3,8 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence, Set
-from functools import cache
-from itertools import accumulate, chain, combinations, dropwhile
+from itertools import accumulate, chain, combinations
 from math import fsum
 from operator import itemgetter
 from typing import NamedTuple
@@ -157,11 +156,6 @@ _DECLARED = re.compile(
 )
 _INTRODUCTION = re.compile(rf"[:：]{_END}")
 _BREAK = re.compile(r"[,;:，、；：](?=\s|[^\W\d])")
-_INTRODUCING = re.compile(
-    r"(?i)\W*(?:here(?:['’]s| is| are)|below (?:is|are)|the following|these are|hier (?:ist|sind)"
-    r"|im folgenden|folgende)\b|[^:：]{0,20}(?:以下|次の|다음|아래)"
-)
-_HEADING = re.compile(r"\W*(?:[A-ZÄÖÜ\d][\w'’-]*[\s/&]*|(?:of|and|for|to|the|in|und|der)\s){1,5}\W*")
 _PREDICATE = re.compile(
     r"(?i)\b(?:is|are|was|were|been|died|ist|sind|war|waren|wurde|wurden|wird)\b(?!\W*$)(?!\s(?:the|your|some"
     r"|a|an|my|what|as follows|ihre?|die|der|das|einige)\b)|(?:니다|어요|です|ます|した)[*\s]*[:：]"
@@ -183,51 +177,26 @@ _ASKED_IN_KOREAN = "알려|말씀해|입력해|선택해|기다려|확인해|연
 _STATING = re.compile(
     r"\b(?:that(?! for\b|$)|who|whose|because|since|as|although|while|dass|daß|weil|da"
     r"|obwohl|qui|que|parce)\b|ので|ため|から、"
-    "|으니|때문|므로|니다(?!$)|지만"
+    r"|으니|때문|므로|니다(?!$)|지만"
 )
 _HELP = r"(?:help|assist|support)"
 _ANYTHING = (
-    r"(?:need|want|have|require) (?:anything|something|(?:any |some )?(?:more |further |additional |other "
-    r")?(?:help|assistance|support|information|details|questions?))(?: else)?"
+    r"(?:need|want|have|require) (?:(?:any|some|more|further|additional|other) ){0,2}(?:anything|something"
+    rf"|{_HELP}(?:ance)?|information|details|questions?)(?: else)?"
 )
-_ANY_TIME = r"(?: again| anytime| at any time)?"
-_FREE = rf"feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?{_ANY_TIME}"
-_WITH = r"(?: with (?:that|this|it|anything(?: else)?|your [a-z]+))?"
-
-# Words of other forms and of the same meaning count as well.
-_REQUEST_WORDS = """agent back class cost down encounter everything feedback human accept account action
-    additional address adjust alternative answer ask assist available begin book breakdown cancel card change
-    check choose clarify clear code confirm contact continue correct current customer date describe detail
-    different dob document else email enter error exact fine find flight following form free format full
-    further get give go happen happy hold id identify idea information issue item itinerary know leg let like
-    list look make mean message method minute modify moment name necessary new next note number okay option
-    order original passenger payment phone photo please policy possible prefer prepare problem proceed profile
-    provide purchase question reach ready reason receipt rephrase reservation result return right second
-    section see service share specific status step still sure summary take tell thing third time total
-    transfer travel try understand update upgrade upload use user verify wait want work write angaben antwort
-    art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum einzelheiten folgende fragen
-    genau geben gewünschte gewünschten hilfe kontakt kontaktieren kundennummer melden mitteilen möchten namen
-    nennen nummer optionen sagen schicken senden teilen uhrzeit versuchen wählen warten weitere wenden
-    wünschen wissen zeit zusammenfassung änderung helfen weiterhelfen gerne bitte"""
-_OF_THE_USER = re.compile(
-    r"(?i)\b(?:your|ihr(?:e[nmrs]?)?|dein(?:e[nmrs]?)?|euer|eure[nmrs]?|vos|votre|su)((?: [\w'-]+){1,2})"
-)
-_ON = word_set("in on at of for from with about while to mit im am von für bei zu und and is are has")
-_OFFERS = re.compile(
-    rf"(?:please )?{_FREE}(?: if you {_ANYTHING})?|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| "
-    rf"would be (?:happy|glad) to) {_HELP} you{_WITH}(?: further| today)?|(?:if|should) you {_ANYTHING},? "
-    rf"(?:please )?(?:{_FREE}|let me know|let us know|just ask|ask me|contact us)|(?:please )?let (?:me"
-    rf"|us) know if you {_ANYTHING}|(?:please )?let me know if there(?: is|'s) anything else (?:i can (?:do"
-    rf"|help|assist)|you need)(?: (?:you )?(?:with|for you))?"
-)
+_FREE = "feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?(?: again|(?: at)? ?any ?time)?"
 _REQUESTS = re.compile(
-    rf"(?:please|kindly) (?:{_ASKED})\b{_SAME}|(?:{_ASKED}) me\b{_SAME} please|let me (?:check|look|see"
-    rf"|find out|know){_SAME}|(?:bitte )?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?"
-    rf"|es)\b{_SAME}|veuillez (?:indiquer|fournir|préciser|confirmer|patienter){_SAME}"
-    rf"|{_SAME}(?:{_ASKED_IN_JAPANESE})(?:て|で|し)?(?:ください|下さい|くださいませ)"
-    rf"|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)|(?:gerne )?(?:kann ich|können wir"
-    rf"|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}(?:helfen|weiter|weiterhelfen)"
-    rf"|(?:wenn|falls) sie (?:noch )?(?:weitere |mehr )?(?:fragen|hilfe){_SAME},? (?:melden|fragen){_SAME}"
+    rf"(?:please )?{_FREE}(?: if you {_ANYTHING})?|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| "
+    rf"would be (?:happy|glad) to) {_HELP} you(?: with (?:that|this|it|anything(?: else)?|your "
+    rf"[a-z]+))?(?: further| today)?|(?:if|should) you {_ANYTHING}(?: or {_ANYTHING})?,? (?:please |just "
+    rf")?(?:{_FREE}|let me know|let us know|ask(?: me)?|contact us)|(?:please|kindly) (?:{_ASKED})\b{_SAME}"
+    rf"|(?:{_ASKED}) me\b{_SAME} please|let (?:me|us) (?:check|look|see|find out|know){_SAME}|(?:bitte "
+    rf")?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?|es)\b{_SAME}|veuillez (?:indiquer|fournir"
+    rf"|préciser|confirmer|patienter){_SAME}|{_SAME}(?:{_ASKED_IN_JAPANESE})(?:て|で|し)?(?:ください|下さい"
+    rf"|くださいませ)|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)|(?:gerne )?(?:kann "
+    rf"ich|können wir|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}(?:helfen|weiter"
+    rf"|weiterhelfen)|(?:wenn|falls) sie (?:noch )?(?:weitere |mehr )?(?:fragen|hilfe){_SAME},? (?:melden"
+    rf"|fragen){_SAME}"
 )
 
 _COURTESIES = re.compile(
@@ -240,22 +209,20 @@ _COURTESIES = re.compile(
     r"|helped)(?: you)?|have an? (?:nice|great|good|wonderful|lovely|pleasant) (?:day|evening|weekend|trip"
     r"|time|stay|flight|one)(?: ahead)?|(?:i'm|i am|we're|we are|always)? ?(?:happy|glad|here|pleased) to "
     r"(?:help|assist)(?: you)?|(?:i'm|i am|we're|we are) sorry(?: for the (?:inconvenience|delay|confusion"
-    r"|trouble))?|(?:i|we) apologi[sz]e(?: for the (?:inconvenience|delay|confusion|trouble))?|(?:great"
-    r"|good|wonderful) (?:news|question|choice)|glad (?:i|we) could (?:help|assist)(?: you)?|(?:i'll|i will"
-    r"|let me|we'll|we will) (?:check|look (?:into|up)|verify|do) (?:that|this|it)(?: up)?(?: for you)?(?: "
-    r"now| right away)?|(?:just )?(?:one|a) (?:moment|second|minute)(?:,? please)?|(?:please )?(?:hold on"
-    r"|bear with me|wait)(?: (?:for )?(?:a|one) (?:moment|second|minute))?(?: while i (?:check|look (?:it"
-    r"|that|this) up|look into (?:it|that|this)))?|let me help you(?: with (?:that|this|it))?|(?:sure,? "
-    r")?here(?: is|'s) what i (?:found|have)|i hope (?:that|this) answers your questions?|(?:i'm |we're "
-    r")?looking forward to (?:seeing|hearing from) you|if you have any (?:more|other|further) questions(?: "
-    r"or need (?:any )?(?:further |more )?(?:help|assistance))?,? (?:please )?(?:feel free to ask|let me "
-    r"know|just ask)|(?:i|we) apologi[sz]e for (?:the|any) (?:inconvenience|delay|confusion|trouble)(?: "
-    r"this may have caused| caused)?|(?:einen|nur einen) (?:moment|augenblick)(?:,? bitte)?|schönen "
-    r"aufenthalt|gute neuigkeiten|(?:bei|für) (?:weiteren |weitere )?fragen stehe ich (?:ihnen|dir) "
-    r"(?:jederzeit )?(?:gerne )?zur verfügung|ich (?:schaue|prüfe|sehe) das (?:gerne )?für (?:sie|dich)(?: "
-    r"nach)?|lassen sie (?:es )?mich wissen, wenn sie noch etwas brauchen|(?:es )?tut mir leid für die "
-    r"(?:unannehmlichkeiten|verzögerung)|좋은 소식입니다|잠시만 기다려 주(?:세요|십시오)|잠시만요|이용해 "
-    r"?주셔서 감사(?:합니다|드립니다)|확인해 보겠습니다|바로 확인해 드리겠습니다|(?:ご利用|お問い合わせ"
+    r"|trouble))?|(?:great|good|wonderful) (?:news|question|choice)|glad (?:i|we) could (?:help|assist)(?: "
+    r"you)?|(?:i'll|i will|let me|we'll|we will) (?:check|look (?:into|up)|verify|do) (?:that|this|it)(?: "
+    r"up)?(?: for you)?(?: now| right away)?|(?:just )?(?:one|a) (?:moment|second|minute)(?:,? please)?"
+    r"|(?:please )?(?:hold on|bear with me|wait)(?: (?:for )?(?:a|one) (?:moment|second|minute))?(?: while "
+    r"i (?:check|look (?:it|that|this) up|look into (?:it|that|this)))?|let me help you(?: with (?:that"
+    r"|this|it))?|(?:sure,? )?here(?: is|'s) what i (?:found|have)|i hope (?:that|this) answers your "
+    r"questions?|(?:i'm |we're )?looking forward to (?:seeing|hearing from) you|(?:i|we) apologi[sz]e(?: "
+    r"for (?:the|any) (?:inconvenience|delay|confusion|trouble)(?: this may have caused| caused)?)?"
+    r"|(?:einen|nur einen) (?:moment|augenblick)(?:,? bitte)?|schönen aufenthalt|gute neuigkeiten|(?:bei"
+    r"|für) (?:weiteren |weitere )?fragen stehe ich (?:ihnen|dir) (?:jederzeit )?(?:gerne )?zur verfügung"
+    r"|ich (?:schaue|prüfe|sehe) das (?:gerne )?für (?:sie|dich)(?: nach)?|lassen sie (?:es )?mich wissen, "
+    r"wenn sie noch etwas brauchen|(?:es )?tut mir leid für die (?:unannehmlichkeiten|verzögerung)|좋은 "
+    r"소식입니다|잠시만 기다려 주(?:세요|십시오)|잠시만요|이용해 ?주셔서 감사(?:합니다|드립니다)|확인해 "
+    r"보겠습니다|바로 확인해 드리겠습니다|(?:ご利用|お問い合わせ"
     r"|ご連絡)いただき(?:まして)?、?(?:誠に)?ありがとうございます|少々お待ちください"
     r"|またのご利用をお待ちしております|確認いたします|ご不明な点がございましたら、お知らせください|safe "
     r"travels|enjoy(?: your (?:stay|trip|day|meal|flight))?|take care|all the best|best regards|good luck"
@@ -387,7 +354,6 @@ _REACTIONS = (
     r"|私も)?(?:いい|かわいい|おいしい|すごい|楽しい|面白い|きれい|うらやましい|(?:大)?好き|聞きます|見ます"
     r"|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*|(?:よく)?わかりません|知りません(?:でした)?",
 )
-_request_words = cache(lambda: weigh(words(_REQUEST_WORDS)).keys())
 
 
 def _spaced(patterns: Sequence[str]) -> str:
@@ -452,31 +418,17 @@ def says_absence(text: str) -> bool:
     return _ABSENT.search(text) is not None or reports_failure(text, "")
 
 
-def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:
+def why_no_claim(claim: Claim, talkless: str) -> str | None:
     """Returns why an unsupported sentence, also without talk, is no claim; None: it is one."""
     text, plain = claim.text, _normal(claim.text)
-    introduces = _INTRODUCTION.search(text[-_TAIL:]) and not (_BREAK.search(text) or _PREDICATE.search(text))
-    if introduces and (_INTRODUCING.match(text) or _HEADING.fullmatch(text) or _adds_nothing(text, known)):
+    if _INTRODUCTION.search(text[-_TAIL:]) and not (_BREAK.search(text) or _PREDICATE.search(text)):
         return INTRODUCTION
-    is_request = _OFFERS.fullmatch(plain) or (_REQUESTS.fullmatch(plain) and _adds_nothing(plain, known))
-    if plain and is_request and not _STATING.search(plain):
+    if plain and _REQUESTS.fullmatch(plain) and not _STATING.search(plain):
         return REQUEST
     if len(claim.words) == 1 and not (claim.demands or is_run_of_characters(claim.words[0].lower)):
         return COURTESY
     texts = {plain, _normal(" ".join(talkless.split()).strip(" ,"))}
     return COURTESY if any(_COURTESIES.fullmatch(t) or _REACTION.fullmatch(t) for t in texts) else None
-
-
-def _adds_nothing(text: str, known: Set[str]) -> bool:
-    """Returns whether a request or an introduction has no content word that is its own."""
-
-    def behind_name(owned: re.Match[str]) -> str:
-        return " ".join(dropwhile(lambda word: word.lower() not in _ON, owned[1].split()))
-
-    # What belongs to the user, as in `your suitcase`, adds nothing; Han, Kana and Hangul are not listed.
-    rest = words(_OF_THE_USER.sub(behind_name, text))
-    added = [word for word in rest if word.is_content and not is_run_of_characters(word.lower)]
-    return not any((_request_words() | known).isdisjoint(word.keys) for word in added)
 
 
 def _normal(text: str) -> str:

@@ -58,6 +58,7 @@ _MOMENT = re.compile(
 )
 """A time in UTC, or seconds or milliseconds since the epoch, which people are told in their own zone."""
 _MOST_MOMENTS, _INDIA = 1_000, 330
+_DAY_KEY, _DOTTED_TIME = re.compile(r"#m(\d+)d(\d+)"), re.compile(r"#(1?\d|2[0-3])\.([0-5]\d?)$")
 _DECODER = json.JSONDecoder()
 _BRACKET = re.compile(r"""\{|\[(?=\s{0,99}(?:["{\[]|-?[\d.]{1,20}\s{0,4},))""")  # not `[1]` of a citation
 _MOST_BROKEN = 20
@@ -81,7 +82,8 @@ class DerivedNumbers:
     """Numbers that evidence states, those computed of its records, and minutes of its times.
 
     `shares` are percentages of one number of a record in another. `moments` are keys of the days and times
-    of day that its moments may have in some time zone, a day with the keys of its number and year.
+    of day that its moments may have in some time zone, a day with the keys of its number and year. `keys`
+    are all of its keys, and `lengths` days from one of its days to another, as of `30 days`, also negative.
     """
 
     stated: Set[float]
@@ -90,6 +92,8 @@ class DerivedNumbers:
     minutes: Set[float] = frozenset()
     moments: Mapping[str, Set[str]] = field(default_factory=dict)
     records: Sequence[JsonValue] = ()
+    keys: Set[str] = frozenset()
+    lengths: Set[int] = frozenset()
 
     @cached_property
     def _stated(self) -> list[float]:
@@ -138,12 +142,22 @@ class DerivedNumbers:
         return (value * 60 + less) * 60 in self.stated
 
     def of_moment(self, keys: Keys) -> Set[str]:
-        """Returns keys of what may be a moment of these in another zone, or a length such as `2h30`."""
+        """Returns keys of what may be a moment of these, in another zone or spelling, or days from one."""
         lengths = {key for key in keys if key.startswith("#t")}
         held = (self.stated, self.computed)
         if len(lengths) > 1 and any(float(key[2:]) in numbers for key in lengths for numbers in held):
             return lengths
-        return set[str]().union(*(self.moments.get(key, ()) for key in keys))
+        moments = set[str]().union(*(self.moments.get(key, ()) for key in keys))
+        for time in lengths:
+            moments |= {time} if int(time[2:]) // 60 + int(time[2:]) % 60 / 100 in self.stated else set()
+        for hour, minute in (time for key in keys for time in _DOTTED_TIME.findall(key)):
+            moments |= {*keys} if int(hour) * 60 + int(minute.ljust(2, "0")) in self.minutes else set()
+        for month, day in (map(int, day) for key in keys for day in _DAY_KEY.findall(key)):
+            with suppress(ValueError, OverflowError):  # 30 February, 5 million days
+                others = (datetime(2024, month, day) + timedelta(days) for days in self.lengths)
+                if any(f"#m{other.month}d{other.day}" in self.keys for other in others):
+                    moments |= {*keys, f"#{day}"}
+        return moments
 
 
 def _between(numbers: list[float], low: float, high: float) -> list[float]:
@@ -195,11 +209,13 @@ def taken_together(pieces: Sequence[DerivedNumbers]) -> DerivedNumbers:
         frozenset[float]().union(*(piece.shares for piece in pieces)),
         frozenset[float]().union(*(piece.minutes for piece in pieces)),
         moments,
+        keys=frozenset[str]().union(*(piece.keys for piece in pieces)),
+        lengths=frozenset[int]().union(*(piece.lengths for piece in pieces)),
     )
 
 
-def derived_numbers(text: str, stated: Set[float]) -> DerivedNumbers:
-    """Returns what may follow from a piece of evidence, given the numbers that stand in it."""
+def derived_numbers(text: str, stated: Set[float], keys: Set[str], lengths: Set[int]) -> DerivedNumbers:
+    """Returns what may follow from evidence, given its numbers, keys, and lengths of time in days."""
     minutes = set[float]()
     for hours, parts, seconds in _CLOCK.findall(text):
         clock = int(hours) * 60 + int(parts)
@@ -227,7 +243,7 @@ def derived_numbers(text: str, stated: Set[float]) -> DerivedNumbers:
             waiting += _records_in(value)
     # Of 1, which stands in most texts, any unit would follow.
     stated = {number for number in stated if isfinite(number)} - {0.0, 1.0} | ({1.0} if has_one else set())
-    return DerivedNumbers(stated, computed, shares, minutes, _moments_in(text), records)
+    return DerivedNumbers(stated, computed, shares, minutes, _moments_in(text), records, keys, lengths)
 
 
 def _records_in(text: str) -> list[JsonValue]:
@@ -306,13 +322,13 @@ def _of_list(items: Sequence[JsonValue]) -> set[float]:
 def _of_object(record: JsonObject) -> set[float]:
     """Returns what may follow from the values of a record by themselves.
 
-    Sums, differences and products of its numbers, lengths between its dates in days, hours and minutes, and
-    the amount of Google's Money (`units` and `nanos`).
+    Sums, differences, products and ratios of its numbers, lengths between its dates in days, hours and
+    minutes, and the amount of Google's Money (`units` and `nanos`).
     """
     numbers = [number for value in record.values() if (number := _number(value)) is not None]
     computed = {float(len(record)), *_of_pairs(numbers[:_MOST_SIBLINGS])}
     for left, right in combinations(numbers[:_MOST_SIBLINGS], 2):
-        computed.add(round(abs(left * right), 2))
+        computed |= {round(abs(x), 2) for x in (left * right, left / (right or 1), right / (left or 1))}
     if "units" in record and "nanos" in record:
         computed.add((_number(record["units"]) or 0) + (_number(record["nanos"]) or 0) / 1e9)
     texts = [value for value in record.values() if isinstance(value, str)]

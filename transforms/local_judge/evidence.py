@@ -10,12 +10,13 @@ from itertools import chain, pairwise, product
 from math import fsum
 from typing import NamedTuple
 
+from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, read_claim, says_absence
 from turnwise.transforms.local_judge.derived import DerivedNumbers, derived_numbers
 from turnwise.transforms.local_judge.meanings import meant_words, words
 from turnwise.transforms.text.sentences import guessed_language
-from turnwise.transforms.text.words import Word, dates_in_words, starts_of, tokenize, weigh, word_set
+from turnwise.transforms.text.words import Keys, Word, dates_in_words, starts_of, tokenize, weigh, word_set
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
@@ -145,10 +146,20 @@ class _Piece:
         return named_values.kinds_of_measures(self.text)
 
     @cached_property
+    def units(self) -> list[tuple[Keys, str]]:
+        """Keys of its numbers, and the names of their units; "": none."""
+        currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in self.flags.get(name, ())}
+        return list(named_values.units_of(self.text, currencies))
+
+    @cached_property
     def derived(self) -> DerivedNumbers:
         """What may follow from it."""
         stated = {float(key[1:]) for key in self.keys if PLAIN_NUMBER.fullmatch(key)}
-        return derived_numbers(self.text, stated)
+        lengths = [(key[1:], unit) for keys, unit in self.units for key in keys]
+        for name, values in self.flags.items():  # as `"nights": 2`
+            lengths += [(value, word) for word in _WORD_OF_KEY.findall(name) for value in values]
+        days = {int(n) * named_values.DAYS_IN.get(unit.lower(), 0) for n, unit in lengths if n.isdecimal()}
+        return derived_numbers(self.text, stated, self.keys, days | {-length for length in days})
 
     @cached_property
     def starts(self) -> list[int]:
@@ -212,9 +223,13 @@ class Evidence:
             flags[name] = flags.get(name, set()) | values
         self.flags = read_flags(flags)
         self.statuses = read_statuses(flags)
-        self.currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
         # Keys of all words outside flags.
         self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
+
+    @cached_property
+    def units(self) -> dict[str, list[str]]:
+        """Units of its numbers, "" for none, by their keys."""
+        return grouped((key, unit) for piece in self.pieces for keys, unit in piece.units for key in keys)
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
@@ -239,6 +254,7 @@ _FLAG = re.compile(rf'{_QUOTED_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_L
 _VALUE = re.compile(
     rf"{_QUOTED_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
 )
+_WORD_OF_KEY = re.compile(r"[A-Z]?[a-z]+")
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of `refundPossible`
 UNKNOWN = "null"
 """Value of a flag that is unknown."""

@@ -67,6 +67,7 @@ PROBABLE = 0.5
 _UNSURE = "the local judge is unsure: "
 NO_EVIDENCE = f"{_UNSURE}nothing that the answer could stand on is recorded"
 OTHER_LANGUAGE = f"{_UNSURE}the evidence is no prose in the language of the answer"
+UNREAD_LANGUAGE = f"{_UNSURE}it does not read the forms of the words of this language"
 IN_RECORDS = f"{_UNSURE}the evidence holds records, such as JSON, and the answer may paraphrase them"
 ABSENCE = f"{_UNSURE}the answer says that something failed or is missing, and no evidence says the contrary"
 OTHER_POLARITY = f"{_UNSURE}only one of the answer and its evidence denies something"
@@ -208,9 +209,7 @@ def _verdict(
         _, still_missing = named_values.as_spelled(
             sentence, texts, known.keys, mentioned.keys, computed | following
         )
-        unsure = absence or (None if still_missing else FOLLOWING)
-        if not unsure and (known.holds_records or not known.keys):
-            unsure = None if _may_differ(claim, still_missing, known, best) else NO_MEASURE
+        unsure = absence or _why_open(claim, still_missing, known, best)
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=not unsure, unsure=unsure)
     if best and (most := overstated(claim.text, best.span)):
         reason = f"The evidence says “{most}” of several."
@@ -226,13 +225,28 @@ def _verdict(
             return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=OTHER_POLARITY)
         held = f"The evidence holds {covered:.0%} of it."
         return GroundingVerdict("supported", quote, held, covered, weight)
-    if reason := why_no_claim(whole, sentence.text, known.keys | mentioned.keys):
+    if reason := why_no_claim(whole, sentence.text):
         return GroundingVerdict("not_applicable", quote, reason)
     unknown = missing_words(claim, known.keys)
     together = "The evidence has its words, but not together."
     reason = f"No evidence says {quoted_names(unknown)}." if unknown else together
     unsure = None if is_contrary else absence or _why_incomparable(claim, known)
     return GroundingVerdict("unsupported", quote, reason, covered, weight, unsure=unsure)
+
+
+def _why_open(
+    claim: Claim, missing: Sequence[str], known: Evidence, best: EvidencePassage | None
+) -> str | None:
+    """Returns why missing numbers, without those that may follow, may be right; None: they are wrong."""
+    days = {word.lower for word, keys in claim.demands if keys[0].startswith("#m")}
+    if not missing:
+        return FOLLOWING
+    if not _MONTHS_READ.issuperset(p.language or "en" for p in known.pieces) and days.issuperset(missing):
+        return UNREAD_LANGUAGE
+    if known.keys and not known.holds_records:
+        return None
+    polarity = OTHER_POLARITY if named_values.is_denied(claim.text) else None
+    return polarity if _may_differ(claim, missing, known, best) else NO_MEASURE
 
 
 def _may_differ(claim: Claim, missing: Sequence[str], known: Evidence, best: EvidencePassage | None) -> bool:
@@ -262,6 +276,13 @@ _BARE = re.compile(r'\\?"?-?\d{1,15}(?:\.\d{1,9})?[A-Z]?\\?"?')
 _CLOCK = re.compile(r"\b\d\d?:\d\d\b")
 
 
+# Languages and scripts whose function words, endings and months are known, or the months alone.
+_READ, _MONTHS_READ = (
+    word_set("en de fr es KANA CJK HANGUL"),
+    word_set("en de fr es it nl pt KANA CJK HANGUL"),
+)
+
+
 def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
     """Returns why words that the evidence lacks say nothing against a claim; None: they say something."""
     if not known.keys:
@@ -269,6 +290,8 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
     if known.holds_records:
         return IN_RECORDS
     language, languages = shown_language(claim.text), {p.language for p in known.pieces if p.language}
+    if _READ.isdisjoint([language] if language else languages):
+        return UNREAD_LANGUAGE
     if language and languages:
         return None if language in languages else OTHER_LANGUAGE
     grammar = [key for word in claim.words if not word.is_content for key in word.keys]
@@ -286,9 +309,8 @@ def _refuting(
         return f"The evidence says “{status.name}”: {status.value}."
     if best and (reason := replaced_number(claim, best, following)):
         return reason
-    texts = (piece.text for piece in known.pieces)
-    if currencies := named_values.other_currency(claim.text, known.currencies, texts):
-        return f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
+    if other := named_values.other_unit(claim.text, known.units):
+        return f"The evidence says {quoted_names(other[1:])}, not {quoted_names(other[:1])}."
     return None
 
 

@@ -1,7 +1,7 @@
 """Months, weekdays, halves of the day, units and codes as values of which one may replace another."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain, takewhile
 from math import fsum
@@ -12,7 +12,7 @@ from turnwise.transforms.local_judge.meanings import words as words_meanings
 from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_NAMES, same_currency
 from turnwise.transforms.text.dates import HALVES, MONTHS, WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 from turnwise.transforms.text.values import SHARES, SPACED_GROUPS, with_joined_groups
-from turnwise.transforms.text.words import NEGATING, SCALES, Word, read_numeral, weigh, word_set, words
+from turnwise.transforms.text.words import NEGATING, SCALES, Keys, Word, read_numeral, weigh, word_set, words
 
 _WEIGHTS = ["pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드"]
 _FURTHER_NAMES = {"gbp": f" libra libras {' '.join(_WEIGHTS)}", "jpy": " 엔"}
@@ -34,7 +34,7 @@ _UNITS = f"""{" ".join(SHARES)} % ％
     | year years jahr jahre jahren ans année années año años 年間 년간
     | duration dauer durée duración 期間 기간
 
-    night nights nacht nächte nächten nuit nuits noche noches
+    night nights nacht nächte nächten nuit nuits noche noches 泊 박
 
     kg kilo kilos kilogram kilograms kilogramm キロ 킬로 | g gram grams gramm グラム 그램
     | mg milligram milligrams milligramm | ton tons tonne tonnes tonnen トン 톤
@@ -77,7 +77,10 @@ _OF_NUMBERS = {
     for number, row in enumerate(rows)
     for name in row.split()
 }
-_SIGNS = re.compile(r"([€$£¥₩₹])\s?(\d(?:[\d.,]{0,20}\d)?)")
+_MONEY = rf"[€$£¥₩₹]|(?<!\d )\b(?:{'|'.join(_CURRENCIES).upper()})\b"
+_DAYS_OF = {_OF_NUMBERS[unit]: days for unit, days in (("day", 1), ("night", 1), ("week", 7))}
+DAYS_IN = {name: _DAYS_OF[value] for name, value in _OF_NUMBERS.items() if value in _DAYS_OF}
+_SIGNS = re.compile(rf"({_MONEY})\s?(\d(?:[\d.,]{{0,20}}\d)?)")
 _LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
 _SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
 _UNSPACED = "|".join(name for name in _LONGEST_FIRST if not name[-1].isascii())
@@ -110,7 +113,7 @@ def measured(text: str) -> tuple[bool, bool]:
     """Returns whether a text has a unit of which other systems have another, and whether it has a share."""
     names = dict[str, str]()
     mark_named_values(text, names)
-    kinds = {_KIND_OF[name] for token, name in names.items() if name in _KIND_OF}
+    kinds = {_KIND_OF.get(name, name) for name in names.values() if name in (*_KIND_OF, *_WEIGHTS)}
     return bool(kinds - {_SHARE, TIME, NIGHTS}), _SHARE in kinds
 
 
@@ -153,19 +156,30 @@ def are_other(value: str, other: str) -> bool:
     return value != other and not same_currency(_CODES.get(value, value), _CODES.get(other, other))
 
 
-def other_currency(text: str, of_records: Set[str], known: Iterable[str]) -> tuple[str, str] | None:
-    """Returns the only currency of a text and that of all records, if they are two and nothing names both."""
-    if len(of_records) != 1:
-        return None
-    (currency,), names, of_record = of_records, dict[str, str](), dict[str, str]()
-    mark_named_values(text, names)
-    mark_named_values(f"1 {currency}", of_record)
-    held, stated = ([token for token in named if token in _CODES] for named in (of_record, names))
-    if len(held) != 1 or len(stated) != 1 or not are_other(*held, *stated):
-        return None
-    name, row = names[stated[0]], _CURRENCIES[_CODES[stated[0]]].split()
-    is_named = name in _WEIGHTS or any(name in piece.lower() for piece in known for name in row)
-    return None if is_named else (name, currency)
+_PERHAPS_WITH_UNIT = re.compile(r"(\d[\d.,]*)(?: +(zqunit\d\d))?")
+
+
+def units_of(text: str, currencies: Set[str] = frozenset()) -> Iterator[tuple[Keys, str]]:
+    """Yields the keys of each number of a text, and its unit, or the only one of some currencies, or ""."""
+    names, (currency, *others) = dict[str, str](), (*currencies, "")
+    currency = currency.lower() if len(others) == 1 and currency.lower() in _OF_NUMBERS else ""
+    for number, token in _PERHAPS_WITH_UNIT.findall(mark_named_values(text, names)):
+        yield read_numeral(number.rstrip(".,")).keys, names.get(token, currency)
+
+
+def other_unit(text: str, held: Mapping[str, Iterable[str]]) -> tuple[str, str] | None:
+    """Returns the unit of a number in a text, and that `held` by evidence, if they are two of one kind."""
+
+    def are_two(name: str, other: str) -> bool:
+        tokens = (f"zqunit{_OF_NUMBERS[unit].number:02}" for unit in (name, other))
+        is_kind = bool(other) and _KIND_OF.get(name) == _KIND_OF.get(other)
+        return is_kind and are_other(*tokens) and not {name, other} & {*_WEIGHTS}
+
+    for keys, name in units_of(text):
+        others = [other for key in keys for other in held.get(key, ())] if name else []
+        if others and all(are_two(name, other) for other in others):
+            return name, others[0]
+    return None
 
 
 # Negations in idioms that deny nothing, such as `not only` and `no later than`, do not count.
@@ -295,7 +309,7 @@ class SpelledText:
         """Returns a number of the text that ends in some digits; None: it has none."""
         if digits not in self._text:
             return None
-        number = re.search(rf"\d{{0,30}}{digits}(?!\d|[ -]\d{{4}}(?!\d))", self._text)
+        number = re.search(rf"[A-Za-z\d]{{0,30}}{digits}(?!\d|[ -]\d{{4}}(?!\d))", self._text)
         return number[0] if number else None
 
 

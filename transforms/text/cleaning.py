@@ -214,12 +214,12 @@ _NUMBER = re.compile(
 )
 CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "¥", "krw", "inr"), strict=True))
 CURRENCY_NAMES = {
-    "eur": "euro euros ユーロ 유로",
-    "usd": "dollar dollars dólar dólares ドル 달러",
+    "eur": "euro euros ユーロ 유로 欧元",
+    "usd": "dollar dollars dólar dólares ドル 달러 美元 美金",
     "gbp": "pound pounds ポンド 파운드",
     "jpy": "yen 円",
     "krw": "won 원 ウォン",
-    "inr": "rupee rupees",
+    "inr": "rupee rupees रुपये",
     "cny": "yuan rmb renminbi 元",
     "¥": "",
 }

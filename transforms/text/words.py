@@ -52,7 +52,7 @@ NUMERAL = (
     r"|\d{1,2}\.\d{1,2}\.(?!\d)"
     r"|\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\b)?"
     r"|\d{1,2}(?:\.\d\d)?\s?(?:[AaPp]\.?[Mm]\b|Uhr\b(?:\s?\d\d\b)?)"
-    rf"|\d{{1,2}}\s?(?:{_CLOCK}|h\d\d\b)"
+    rf"|\d{{1,2}}\s?(?:{_CLOCK}|h\s?\d\d\b)"
     r"|\d{1,4}\s?[万萬만]\s?\d{1,4}(?:\s?[千천])?(?![\d,.])"
     r"|(?:\d{4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
     rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS}){_NO_LETTER})|[kK]{_NO_LETTER})?"
@@ -186,8 +186,8 @@ def _read(token: str) -> Word:
         # Without a half of the day it may be a time of both.
         keys = tuple(dict.fromkeys((*numeral.keys, *numeral.demands[0])))
         return Word(token.lower(), features, keys, numeral.demands, units=keys[:1])
-    if token[0].isdecimal() or (is_run_of_characters(token) and any(map(str.isdecimal, token))):
-        numeral = read_numeral(token)
+    if _NUMERIC.match(token) or (is_run_of_characters(token) and any(map(str.isdecimal, token))):
+        numeral = read_numeral(token.removeprefix("x"))
         features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
         return Word(token.lower(), features, numeral.keys, numeral.demands, units=numeral.keys[:1])
     lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
@@ -210,6 +210,7 @@ def _read(token: str) -> Word:
     return Word(lower, tuple(weights.items()), keys, demands, is_content, is_negation, month, units)
 
 
+_NUMERIC = re.compile(r"\d|x\d{1,3}$")  # `x2`
 _WORDS = Remembered(_read, 20_000)
 
 
@@ -439,7 +440,7 @@ _HUNDREDS = _rows("""cien doscientos trescientos cuatrocientos quinientos seisci
     ochocientos novecientos | ciento doscientas trescientas cuatrocientas quinientas seiscientas
     setecientas ochocientas novecientas""")
 _GERMAN_UNITS = dict(enumerate(["ein", *_FROM_2[1][:8]], 1))
-ORDINALS = by_place("- first second third fourth fifth")
+ORDINALS = by_place("- first second third fourth fifth", "- - twice thrice")
 NUMBER_WORDS = {
     **by_place("zero eins", "zéro", "cero", "- 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열", "- 한 두 세 네"),
     **ORDINALS,

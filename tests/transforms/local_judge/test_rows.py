@@ -89,6 +89,11 @@ def may_follow(sentence, evidence, is_open, earlier=()):
     assert found.label != "supported" and (found.unsure == FOLLOWING) == (not found.is_certain) == is_open
 
 
+def cannot_tell(sentence, evidence):
+    found = verdict(sentence, evidence)
+    assert found.label == "unsupported" and found.unsure and not found.is_certain
+
+
 def may_be_of_a_policy(sentence, evidence, is_open):
     found = verdict(sentence, [evidence])
     assert found.label == "unsupported" and (found.unsure == NO_MEASURE) == (not found.is_certain) == is_open
