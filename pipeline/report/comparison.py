@@ -223,8 +223,7 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
         return _refused(str(error))
     if problem := settings_problem(sides.baseline, sides.candidate):
         return _refused(problem, f"{command} --allow_different_judges")
-    # It shows no slice, and a run does not wait for them.
-    comparison = compare(sides.baseline, sides.candidate, CompareOptions(slices=()))
+    comparison = compare(sides.baseline, sides.candidate, CompareOptions())
     if why := nothing_common(comparison):
         return _refused(why)
     names = words.side_names(comparison)
@@ -441,16 +440,13 @@ def _listed(run: RunVersions) -> str:
     return listed(names, _VERSIONS_SHOWN)
 
 
-_SHOWN = 5
-
-
 def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     """Returns what measured two sides differently, in one sentence with the next step; "": nothing."""
     # What concerns more than the verdicts.
     wider = [change for change in words.settings_changes(a, b) if change.criteria != [STATUS]]
     changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in wider]
-    more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    shown = f"{', '.join(changes[:_SHOWN])}{more}"
+    more = f", and {len(changes) - _NAMES_SHOWN} more" if len(changes) > _NAMES_SHOWN else ""
+    shown = f"{', '.join(changes[:_NAMES_SHOWN])}{more}"
     what = f"{a.name} and {b.name} were not measured in the same way: {shown}"
     step = "score the logs of one of them again with the config of the other"
     return f"{what}; {step}" if changes else ""

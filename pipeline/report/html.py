@@ -204,8 +204,7 @@ def compare_versions(
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    stated = [(i, version or "") for i, run in enumerate(read) for version in run.conversations]
-    versions = (figures.VersionKey(*version) for version in stated)
+    versions = (figures.VersionKey(i, v or "") for i, run in enumerate(read) for v in run.conversations)
     keys = figures.in_display_order(versions, [run.first_times for run in read])
     names = zip(keys, figures.short_names(keys, figures.run_names(runs)), strict=True)
     # All versions where no log states one, or where those without one are named.
