@@ -287,7 +287,8 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     return [*problems, *unmeasured]
 
 
-_VERSIONS_SHOWN = 10
+VERSIONS_SHOWN = 10
+"""App versions that a message names, of those that there are."""
 _Version = str | None
 
 
@@ -436,8 +437,8 @@ def _find_other(
 
 
 def _listed(run: RunVersions) -> str:
-    names = sorted(version or NO_VERSION for version in run.conversations)
-    return listed(names, _VERSIONS_SHOWN)
+    names = (version or NO_VERSION for version in run.conversations)
+    return listed(sorted(names, key=natural_order), VERSIONS_SHOWN)
 
 
 def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
