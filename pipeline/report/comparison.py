@@ -437,8 +437,7 @@ def _find_other(
 
 
 def _listed(run: RunVersions) -> str:
-    names = (version or NO_VERSION for version in run.conversations)
-    return listed(sorted(names, key=natural_order), VERSIONS_SHOWN)
+    return listed(sorted((v or NO_VERSION for v in run.conversations), key=natural_order), VERSIONS_SHOWN)
 
 
 def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
