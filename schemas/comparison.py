@@ -124,7 +124,7 @@ class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference at one 0-based turn index; `q` and `stands_out` are those of `SliceDifference`."""
+    """The difference at one 0-based turn index; `q` and `stands_out` as of slices, over all turns."""
 
     turn_index: int
     difference: VersionDifference
@@ -255,7 +255,7 @@ class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         slice: Name of the slice, such as `language:ko`.
         shrunk: The difference pulled towards the overall one, by its own noise (empirical Bayes).
-        q: p-value adjusted by Benjamini and Hochberg over all slices and turn indices.
+        q: p-value adjusted by Benjamini and Hochberg over all slices.
         stands_out: q is below the level.
     """
 

@@ -223,8 +223,7 @@ def _ended(runs: Sequence[Run], named: NamedSides, command: str, width: int, mos
         return _refused(str(error))
     if problem := settings_problem(sides.baseline, sides.candidate):
         return _refused(problem, f"{command} --allow_different_judges")
-    # It shows no slice, and a run does not wait for them.
-    comparison = compare(sides.baseline, sides.candidate, CompareOptions(slices=()))
+    comparison = compare(sides.baseline, sides.candidate, CompareOptions())
     if why := nothing_common(comparison):
         return _refused(why)
     names = words.side_names(comparison)
@@ -288,7 +287,8 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
     return [*problems, *unmeasured]
 
 
-_VERSIONS_SHOWN = 10
+VERSIONS_SHOWN = 10
+"""App versions that a message names, of those that there are."""
 _Version = str | None
 
 
@@ -437,11 +437,7 @@ def _find_other(
 
 
 def _listed(run: RunVersions) -> str:
-    names = sorted(version or NO_VERSION for version in run.conversations)
-    return listed(names, _VERSIONS_SHOWN)
-
-
-_SHOWN = 5
+    return listed(sorted((v or NO_VERSION for v in run.conversations), key=natural_order), VERSIONS_SHOWN)
 
 
 def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
@@ -449,8 +445,8 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     # What concerns more than the verdicts.
     wider = [change for change in words.settings_changes(a, b) if change.criteria != [STATUS]]
     changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in wider]
-    more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-    shown = f"{', '.join(changes[:_SHOWN])}{more}"
+    more = f", and {len(changes) - _NAMES_SHOWN} more" if len(changes) > _NAMES_SHOWN else ""
+    shown = f"{', '.join(changes[:_NAMES_SHOWN])}{more}"
     what = f"{a.name} and {b.name} were not measured in the same way: {shown}"
     step = "score the logs of one of them again with the config of the other"
     return f"{what}; {step}" if changes else ""

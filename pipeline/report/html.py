@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.pipeline.report.comparison import first_page, nothing_common, settings_problem
+from turnwise.pipeline.report.comparison import VERSIONS_SHOWN, first_page, nothing_common, settings_problem
 from turnwise.pipeline.runs.directory import REPORT_DATA, versions_named, write_whole
 from turnwise.schemas.comparison import NO_VERSION, Comparison, FirstPage
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, listed
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.comparison.differences import compare
@@ -204,8 +204,7 @@ def compare_versions(
     for run in runs:
         run.check_results()
     read = [read_versions(run) for run in runs]
-    stated = [(i, version or "") for i, run in enumerate(read) for version in run.conversations]
-    versions = (figures.VersionKey(*version) for version in stated)
+    versions = (figures.VersionKey(i, v or "") for i, run in enumerate(read) for v in run.conversations)
     keys = figures.in_display_order(versions, [run.first_times for run in read])
     names = zip(keys, figures.short_names(keys, figures.run_names(runs)), strict=True)
     # All versions where no log states one, or where those without one are named.
@@ -222,7 +221,7 @@ def compare_versions(
             places = [number for number, is_it in enumerate(is_meant) if is_it]
             if len({keyed[number][0].app_version for number in places}) != 1:
                 what = "names several app versions" if places else "is no app version"
-                known = ", ".join(side.name for _, side in keyed)
+                known = listed([side.name for _, side in keyed], VERSIONS_SHOWN)
                 raise ConfigError(f"{option} {name}: {what} here (there are: {known})")
             if option == "--candidate" and baseline is not None and places[0] == 0:
                 raise ConfigError(f"--candidate {name}: is the baseline, too; nothing to compare")

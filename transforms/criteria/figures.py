@@ -25,7 +25,7 @@ class OfWhole(MeasuredCriterion):
 
 
 class RecordedReward(OfWhole):
-    """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
+    """The reward in the log (`labels.reward`; of a record of messages, `reward`, too), 0 to 1.
 
     N/a for a conversation without a reward; no score if there is a threshold. No score if the
     reward is no number from 0 to 1.

@@ -16,9 +16,11 @@ from turnwise.schemas.comparison import (
     ListedConversation,
     OpenReason,
     Pairing,
+    SliceDifference,
 )
 from turnwise.schemas.config import STATUS
 from turnwise.schemas.jsonio import counted
+from turnwise.schemas.jsonio import listed as names_listed
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.figures import RecordedReward
 from turnwise.transforms.criteria.tool_effects import ToolEffects
@@ -167,10 +169,8 @@ def nameless_text(number: int) -> str:
 
 def left_out(*counts: Mapping[str, Any]) -> list[str]:
     """Returns what lacked its case, budget of the judge or batch jobs in runs; one sentence each."""
-    whys = {
-        "budget": "the judge's budget is spent or kept",
-        "batch": "batch jobs of the judge gave no answer, or none yet: run again to take it",
-    }
+    batch = "batch jobs of the judge gave no answer, or none yet: run again to take it"
+    whys = {"budget": "the judge's budget is spent or kept", "batch": batch}
     nameless = nameless_text(sum(of_run.get("no_cases_given") or 0 for of_run in counts))
     sentences = [f"{nameless}."] if nameless else []
     for name, why in whys.items():
@@ -272,6 +272,7 @@ def _reach(result: CriterionComparison, comparison: Comparison) -> str:
     is_against = (
         result.corrected is not None
         or any(other.overall.word == "worse" for other in comparison.criteria)
+        or _worse_slices(result, comparison)
         or (result.measure == "pass_rate" and not result.overall.candidate_value)
     )
     if is_open or low > 0 or comparison.candidate.destructive or is_large or is_against:
@@ -312,7 +313,36 @@ def _details(result: CriterionComparison, comparison: Comparison) -> list[str]:
         details.append(f"Left out, without {pairing.by}: {counted(unpaired, 'conversation')}.")
     if pairing.changed:
         details.append(f"Left out, because the expectation differs: {counted(pairing.changed, 'case')}.")
-    return details
+    return details + _worse(result, comparison)
+
+
+def _worse(result: CriterionComparison, comparison: Comparison) -> list[str]:
+    """Returns which other criteria and which slices are worse, one sentence each.
+
+    Where the whole is worse, most of them are: only slices that are surely worse than the whole are named.
+    """
+    whole, sign = result.overall, -1 if result.better_is == "less" else 1
+    slices = [(part.slice, result, part.difference) for part in _worse_slices(result, comparison)]
+    others = [(o.criterion, o, o.overall) for o in comparison.criteria if o.overall.word == "worse"]
+    if whole.word == "worse" and whole.difference is not None:
+        bounds = ((part, part[2].interval) for part in slices)
+        best = ((part, max(sign * bound.low, sign * bound.high)) for part, bound in bounds if bound)
+        slices, others = [part for part, bound in best if bound < sign * whole.difference], []
+    sentences = []
+    for preposition, parts in ("by", others), ("in", slices):
+        short, texts = words.short_names(name for name, _, _ in parts), []
+        for name, measured, part in parts[:_NAMES_SHOWN]:
+            values = (words.value_text(v, measured) for v in (part.candidate_value, part.baseline_value))
+            texts.append(f"{short[name]} ({' against '.join(values)})")
+        names = names_listed(texts, _NAMES_SHOWN, len(parts))
+        sentences += [f"Worse {preposition} {names}."] if parts else []
+    return sentences
+
+
+def _worse_slices(result: CriterionComparison, comparison: Comparison) -> list[SliceDifference]:
+    """Returns the slices that stand out as worse by a criterion, the surest first."""
+    worse = (part for part in comparison.slices if part.stands_out and part.difference.word == "worse")
+    return [part for part in worse if part.criterion == result.criterion]
 
 
 def read_first(rows: Sequence[ConversationRow], regressed: Container[str]) -> list[ConversationRow]:

@@ -173,7 +173,7 @@ NONE = register_judge(
     )
 )
 
-LOCAL_MODEL = "turnwise-local-7"
+LOCAL_MODEL = "turnwise-local-8"
 
 
 class LocalJudge:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -195,13 +196,11 @@ def _compare_parts(
     measured: Sequence[tuple[CriterionMeasure, estimates.Estimate]],
     options: estimates.CompareOptions,
 ) -> tuple[list[comparison.SliceDifference], dict[str, list[comparison.TurnDifference]], int]:
-    """Compares every slice and turn index, with q-values over all of them together.
+    """Compares every slice and turn index, with q-values over all slices, and over all turn indices.
 
     Returns the slices, those that stand out first and then by p-value, the turns by criterion, and the number
     of slices that were not compared, because there are too many.
     """
-    if not options.details:
-        return [], {}, 0
     slices, measures = _slices(matched, options.slices or ()), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     parts = []
@@ -209,9 +208,13 @@ def _compare_parts(
         estimated = estimates.estimate(slices[name], measure, options)
         if estimated.baseline_count or estimated.candidate_count:
             parts.append(_Part(measure, estimated, name))
-    for measure in measures:
+    of_slices = len(parts)
+    for measure in measures if options.details else ():
         parts += islice(_of_turns(matched, measure, options), MOST_TURNS)
-    q_values = iter(benjamini_hochberg([p for part in parts if (p := part.estimate.p) is not None]))
+    # Two families, so that slices stand out alike where turns are not read.
+    families = parts[:of_slices], parts[of_slices:]
+    p_values = ([p for part in family if (p := part.estimate.p) is not None] for family in families)
+    q_values = iter([q for family in p_values for q in benjamini_hochberg(family)])
     overall = {measure.criterion: whole for measure, whole in measured}
     shrunk = _shrunk([part for part in parts if part.slice], overall, options)
     differences: list[comparison.SliceDifference] = []
@@ -221,22 +224,17 @@ def _compare_parts(
         # A part is better or worse where it stands out.
         scaled = None if q is None else q * options.alpha / options.q
         difference = part.estimate.as_part(estimates.word_for(part.estimate, scaled, part.measure, options))
-        criterion, stands_out = part.measure.criterion, q is not None and q < options.q
+        turn, name, pulled = part.turn_index, part.measure.criterion, shrunk.get(id(part))
+        common: dict[str, Any] = {
+            "difference": difference,
+            "q": q,
+            "stands_out": q is not None and q < options.q,
+        }
         if part.slice:
-            of_slice = comparison.SliceDifference(
-                slice=part.slice,
-                criterion=criterion,
-                difference=difference,
-                shrunk=shrunk.get(id(part)),
-                q=q,
-                stands_out=stands_out,
-            )
+            of_slice = comparison.SliceDifference(slice=part.slice, criterion=name, shrunk=pulled, **common)
             differences.append(of_slice)
         else:
-            turn = comparison.TurnDifference(
-                turn_index=part.turn_index, difference=difference, q=q, stands_out=stands_out
-            )
-            turns.setdefault(criterion, []).append(turn)
+            turns.setdefault(name, []).append(comparison.TurnDifference(turn_index=turn, **common))
     differences.sort(key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p))
     return differences, turns, len(slices) - len(kept)
 

@@ -51,7 +51,7 @@ class CompareOptions(Struct, frozen=True):
         alpha: Level of significance of what decides; `q`: of the false discovery rate of what points.
         slices: Dimensions of slices; None: languages, tags, and agents where the config names them.
         any_verdicts: Whether verdicts are compared although different criteria decide them.
-        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
+        details: Whether turns, flips, quantiles and votes of judges are looked at, too.
     """
 
     by: PairedBy | None = None

@@ -290,7 +290,8 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     # A run of tau-bench is named by its task and its trial.
     run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
     task = "-".join(run) if record.get("task_id") is not None else None
-    tags = record.get("tags") or []
+    tags, labels = record.get("tags") or [], record.get("labels")
+    rated = record if "reward" in record or not isinstance(labels, dict) else labels
     fields = {
         "conversation_id": named_in(record, *IDS) or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,
@@ -300,7 +301,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "start_time": as_text(record.get("start_time")),
         "turns": log.close(end),
         "expected": _expected(record),
-        "labels": {"reward": record["reward"]} if "reward" in record else {},
+        "labels": {"reward": rated["reward"]} if "reward" in rated else {},
         "state": {k: v for k, v in state.items() if k not in _KEYS} if is_state else {},
         "ended": end.ended,
         "ended_detail": end.detail,
