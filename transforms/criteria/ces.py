@@ -433,11 +433,11 @@ class ScenarioRubrics(JudgedCriterion):
         if not texts:
             return None if self.threshold is None else Score(None, reason="the case has no rubrics")
 
-        def grades(reply: RubricsReply) -> list[RubricGrade | None]:  # one graded twice has none
+        def grades(reply: RubricsReply) -> list[RubricGrade | None]:  # one of two grades has none
             numbers = range(1, len(texts) + 1)
             by_rubric = [[g for g in reply.rubrics if g.number == i] for i in numbers]
             fits = all(g.number in numbers for g in reply.rubrics)
-            return [given[0] if fits and len(given) == 1 else None for given in by_rubric]
+            return [given[0] if fits and len({g.grade for g in given}) == 1 else None for given in by_rubric]
 
         sections = prompts.dialogue_sections(sample.conversation)
         sections += prompts.statement_sections("rubric", texts)

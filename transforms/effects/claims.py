@@ -210,7 +210,9 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
 
 
 def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
-    """Finds a quote in the agent's messages, in the stated turn first; None: it is not there."""
+    """Finds a quote in the agent's messages, in the stated turn first; None: it is not there, or no words."""
+    if not any(map(str.isalnum, quote)):
+        return None
     for index in sorted(range(len(conversation.turns)), key=lambda index: index != turn):
         for message, text in enumerate(turn_texts(conversation.turns[index])):
             if (span := find_span(quote, text)) is not None:
