@@ -434,9 +434,8 @@ class ScenarioRubrics(JudgedCriterion):
             return None if self.threshold is None else Score(None, reason="the case has no rubrics")
 
         def grades(reply: RubricsReply) -> list[RubricGrade | None]:  # one of two grades has none
-            numbers = range(1, len(texts) + 1)
-            by_rubric = [[g for g in reply.rubrics if g.number == i] for i in numbers]
-            fits = all(g.number in numbers for g in reply.rubrics)
+            by_rubric = [[g for g in reply.rubrics if g.number == i + 1] for i in range(len(texts))]
+            fits = sum(map(len, by_rubric)) == len(reply.rubrics)
             return [given[0] if fits and len({g.grade for g in given}) == 1 else None for given in by_rubric]
 
         sections = prompts.dialogue_sections(sample.conversation)

@@ -314,20 +314,19 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         self, reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog, tools: Collection[str]
     ) -> Score:
         """Returns what one answer comes to; None as value: a quote is wrong, or a value is not compared."""
-        claims, names = [], {name.casefold(): name for name in tools}
+        claims, total, names = [], len(reply.claims), {name.casefold(): name for name in tools}
         for claim in reply.claims:
             quoted = find_quote(claim.quote, claim.turn - 1, sample.conversation)
-            # Also with its parameters, as it was shown, or in other case.
             tool = claim.tool.strip()
-            tool = names.get(tool.partition("(")[0].strip().casefold(), tool) if tool not in tools else tool
+            if tool not in tools:  # with its parameters, as it was shown, or in other case
+                tool = names.get(tool.partition("(")[0].strip().casefold(), tool)
             if quoted is not None and all(find_span(value.text, claim.quote) for value in claim.values):
                 texts = claim.quote.strip(), tool, claim.identifier.strip()
                 values = [ClaimedValue(value.argument.strip(), value.text.strip()) for value in claim.values]
                 claims.append(ActionClaim(quoted, *texts, values))
-        if len(claims) == len(reply.claims):
+        if len(claims) == total:
             return self._compared(claims, actions_of(sample.conversation, catalog))
-        missed = len(reply.claims) - len(claims)
-        return Score(None, f"{missed} of {len(reply.claims)} quotes are not the agent's words")
+        return Score(None, f"{total - len(claims)} of {total} quotes are not the agent's words")
 
     def _compared(self, claims: Sequence[ActionClaim], actions: Sequence[Action]) -> Score:
         match_claims(claims, actions)

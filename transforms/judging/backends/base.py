@@ -6,7 +6,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -225,11 +225,10 @@ def stated_tokens(usage: JsonObject | None, *sides: Sequence[str]) -> tuple[int,
     """
     stated, sums = usage or {}, list[int]()
     for first, *others in sides:
-        parts = [stated.get(first), *(stated.get(name) or 0 for name in others)]
-        counts = [part for part in parts if type(part) is int and part >= 0]
-        if len(counts) < len(parts):
+        parts: list[Any] = [stated.get(first), *(stated.get(name) or 0 for name in others)]
+        if any(type(part) is not int or part < 0 for part in parts):
             return None
-        sums.append(sum(counts))
+        sums.append(sum(parts))
     return sums[0], sums[1]
 
 

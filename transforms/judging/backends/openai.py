@@ -112,10 +112,9 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
             return base.ReadAnswer([_output(answer)], tokens, answer.get("model"))
         texts = [_choice(choice) for choice in answer.get("choices") or []]
         tokens = base.stated_tokens(answer.get("usage"), ["prompt_tokens"], ["completion_tokens"])
-        if not texts and answer.get("error"):  # a gateway's, whose status is 200
-            fault = base.failed(answer["error"], "an error in place of an answer")
-            return base.ReadAnswer([], tokens, answer.get("model"), fault)
-        return base.ReadAnswer(texts, tokens, answer.get("model"))
+        error = answer.get("error")  # a gateway's, whose status is 200
+        fault = base.failed(error, "an error in place of an answer") if error else base.EMPTY
+        return base.ReadAnswer(texts, tokens, answer.get("model"), fault)
 
     async def submit(self, name: str, requests: Mapping[str, tuple[base.Request, int]]) -> str:
         """Uploads the requests as JSON Lines, and makes a job of them."""
