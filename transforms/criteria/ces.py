@@ -433,9 +433,10 @@ class ScenarioRubrics(JudgedCriterion):
         if not texts:
             return None if self.threshold is None else Score(None, reason="the case has no rubrics")
 
-        def grades(reply: RubricsReply) -> list[RubricGrade | None]:  # a rubric that is graded twice has none
-            by_rubric = [[g for g in reply.rubrics if g.number == i] for i in range(1, len(texts) + 1)]
-            return [given[0] if len(given) == 1 else None for given in by_rubric]
+        def grades(reply: RubricsReply) -> list[RubricGrade | None]:  # one of two grades has none
+            by_rubric = [[g for g in reply.rubrics if g.number == i + 1] for i in range(len(texts))]
+            fits = sum(map(len, by_rubric)) == len(reply.rubrics)
+            return [given[0] if fits and len({g.grade for g in given}) == 1 else None for given in by_rubric]
 
         sections = prompts.dialogue_sections(sample.conversation)
         sections += prompts.statement_sections("rubric", texts)

@@ -1,7 +1,7 @@
 """What an agent says and cannot know: hallucinations_v1, claimed_actions_v1 and reported_failures."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from math import fsum
 from operator import itemgetter, mul
@@ -283,19 +283,20 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             arguments.setdefault(name, {})
         for call in calls:
             arguments[called_tool(call)].update(dict.fromkeys(argument_paths(call.args)))
-        tools = [
-            f"{name}({', '.join(paths)})" if paths else name
+        tools = {
+            name: f"{name}({', '.join(paths)})" if paths else name
             for name, paths in arguments.items()
             if name and (name in changing or catalog.effect(name).effect != "read")
-        ]
+        }
+        shown = prompts.Section("tools", "\n".join(tools.values()))
         question = Question(
-            prompts.task_prompt("claimed_actions/3", [prompts.Section("tools", "\n".join(tools)), *spoken]),
+            prompts.task_prompt("claimed_actions/3", [shown, *spoken]),
             ClaimedActionsReply,
             self.options,
-            verdicts=lambda reply: [self._agreement(reply, sample, catalog).value],
+            verdicts=lambda reply: [self._agreement(reply, sample, catalog, tools).value],
         )
         answers = await ask_all(ask, question)
-        scores = [self._agreement(reply, sample, catalog) for reply in answers.replies]
+        scores = [self._agreement(reply, sample, catalog, tools) for reply in answers.replies]
         measured = [score for score in scores if score.value is not None]
         unknown = [score for score in scores if score.value is None and score.details is not None]
         if len(measured) > len(unknown):
@@ -309,19 +310,23 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
             score.details = {**score.details, **guesses, **prompts.left_out(question.prompt)}
         return score
 
-    def _agreement(self, reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog) -> Score:
+    def _agreement(
+        self, reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog, tools: Collection[str]
+    ) -> Score:
         """Returns what one answer comes to; None as value: a quote is wrong, or a value is not compared."""
-        claims = []
+        claims, total, names = [], len(reply.claims), {name.casefold(): name for name in tools}
         for claim in reply.claims:
             quoted = find_quote(claim.quote, claim.turn - 1, sample.conversation)
+            tool = claim.tool.strip()
+            if tool not in tools:  # with its parameters, as it was shown, or in other case
+                tool = names.get(tool.partition("(")[0].strip().casefold(), tool)
             if quoted is not None and all(find_span(value.text, claim.quote) for value in claim.values):
-                texts = claim.quote.strip(), claim.tool.strip(), claim.identifier.strip()
+                texts = claim.quote.strip(), tool, claim.identifier.strip()
                 values = [ClaimedValue(value.argument.strip(), value.text.strip()) for value in claim.values]
                 claims.append(ActionClaim(quoted, *texts, values))
-        if len(claims) == len(reply.claims):
+        if len(claims) == total:
             return self._compared(claims, actions_of(sample.conversation, catalog))
-        missed = len(reply.claims) - len(claims)
-        return Score(None, f"{missed} of {len(reply.claims)} quotes are not the agent's words")
+        return Score(None, f"{total - len(claims)} of {total} quotes are not the agent's words")
 
     def _compared(self, claims: Sequence[ActionClaim], actions: Sequence[Action]) -> Score:
         match_claims(claims, actions)

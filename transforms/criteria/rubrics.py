@@ -67,7 +67,7 @@ class RubricCriterion(AdkJudged):
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the share over the rubrics of all turns together, as google-adk does.
 
-        While a rubric is not judged, a share that passes is no verdict.
+        It has no value while a rubric is not judged, and fails only if yes for that could not help.
         """
         if not turns:
             return None
@@ -78,7 +78,7 @@ class RubricCriterion(AdkJudged):
         known = (rubric for rubric in pool if rubric["score"] is not None)
         scores = grouped((rubric["rubric_id"], rubric["score"]) for rubric in known)
         means = {rubric_id: sum(values) / len(values) for rubric_id, values in scores.items()}
-        overall.details = {"rubrics": means}
+        overall.value, overall.details = None if overall.reason else overall.value, {"rubrics": means}
         return overall
 
     def applying(self, sample: Sample, pairs: Iterable[TurnPair]) -> list[tuple[Rubric, int | None]]:

@@ -210,9 +210,10 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
 
 
 def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
-    """Finds a quote in the agent's messages, in the stated turn first; None: it is not there."""
-    for index in sorted(range(len(conversation.turns)), key=lambda index: index != turn):
-        for message, text in enumerate(turn_texts(conversation.turns[index])):
+    """Finds a quote in the agent's messages, in the stated turn first; None: it is not there, or no words."""
+    turns = conversation.turns if any(map(str.isalnum, quote)) else []
+    for index in sorted(range(len(turns)), key=lambda index: index != turn):
+        for message, text in enumerate(turn_texts(turns[index])):
             if (span := find_span(quote, text)) is not None:
                 return MessageRange(index, message, *span)
     return None

@@ -250,7 +250,7 @@ class NotAsked:
         return [JudgeSample(None, self.reason)] * len(samples)
 
 
-LEFT_OUT = "the judge's answer leaves it out"
+LEFT_OUT = "the judge's answer has no clear verdict on it"
 
 
 class Answers(Struct, Generic[R]):
@@ -396,18 +396,28 @@ _FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL | re.IGNORECA
 def read_reply(text: str, reply_model: type[R]) -> R | Fault:
     """Returns the reply, or the reason why it is unusable: no JSON, JSON outside the schema, or a key twice.
 
-    JSON in a Markdown fence is read too. The reason names the first wrong field, and quotes nothing.
+    JSON in a Markdown fence is read too. `true` and `false` are no numbers. The reason names the first wrong
+    field, and quotes nothing.
     """
     fenced = _FENCE.fullmatch(text)
     held = fenced.group(1) if fenced else text
+    reply: R | None = None
     try:
         reply = reply_model.model_validate_json(held)
         twice: list[bool] = []
         # A key that an object states twice has two answers.
         json.loads(held, object_pairs_hook=lambda pairs: twice.append(len(dict(pairs)) < len(pairs)))
-        return Fault("schema", "the reply states one key twice") if any(twice) else reply
+        if any(twice):
+            return Fault("schema", "the reply states one key twice")
+        # Pydantic takes `true` for 1 unless it is strict, where it also refuses what is clear, such as "3".
+        reply_model.model_validate_json(held, strict=True)
+        return reply
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
+        faults = zip(error.errors(include_input=False, include_url=False), error.errors(), strict=True)
+        wrong = [fault for fault, whole in faults if reply is None or isinstance(whole["input"], bool)]
+    if reply is not None and not wrong:
+        return reply
+    first = wrong[0]
     if first["type"] == "json_invalid":
         return Fault("json", "the reply is broken JSON")
     path = ".".join(str(part) for part in first["loc"]) or "the whole"

@@ -432,11 +432,15 @@ def statement_sections(word: str, texts: Sequence[str]) -> list[Section]:
 
 
 def votes_of(verdicts: Iterable[tuple[int, bool]], count: int) -> list[bool | None]:
-    """Returns the votes on numbered items; one that is left out, or answered both ways, abstains."""
+    """Returns the votes on numbered items; one that is left out, or answered both ways, abstains.
+
+    Beside a number that was not asked about all abstain: who counts from 0, or splits an item, means others.
+    """
     answers: list[set[bool]] = [set() for _ in range(count)]
     for number, is_positive in verdicts:
-        if 1 <= number <= count:
-            answers[number - 1].add(is_positive)
+        if not 1 <= number <= count:
+            return [None] * count
+        answers[number - 1].add(is_positive)
     return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
 
 

@@ -48,9 +48,9 @@ def test_of_more_texts_than_can_be_compared_the_wording_is_open(made, status):
 def judge_that_says(verdict, asked):
     async def ask(question, samples):
         asked.append(question.prompt)
-        verdicts = [
-            {"number": number, "quote": "", "reason": "because", "verdict": verdict} for number in range(1, 9)
-        ]
+        said = {"quote": "", "reason": "because", "verdict": verdict}
+        pairs = question.prompt.evidence.count(", parameter]")
+        verdicts = [{"number": number, **said} for number in range(1, pairs + 1)]
         reply = None if verdict is None else question.reply_model.model_validate({"verdicts": verdicts})
         return [turnwise.JudgeSample(reply, reason="it is down", model="m") for _ in samples]
 

@@ -21,12 +21,24 @@ from turnwise.transforms.judging.ask import (
     Prompt,
     Question,
     flips_of,
+    read_reply,
     vote_each,
 )
 
 
 class Answer(BaseModel):
     votes: list[Literal["yes", "no", "silent"]]
+
+
+class Graded(BaseModel):
+    grade: int | list[float]
+    passed: bool = True
+
+
+@stated("reply", "text, read")
+def test_only_a_number_is_a_number(text, read):
+    reply = read_reply(text, Graded)
+    assert (reply.grade if isinstance(reply, Graded) else reply.reason) == read
 
 
 LETTERS = {"Y": "yes", "N": "no", "-": "silent"}

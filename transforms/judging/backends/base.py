@@ -5,8 +5,8 @@ import inspect
 import os
 import re
 from base64 import b64encode
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -218,12 +218,18 @@ class ReadAnswer(NamedTuple):
     missing: Fault = EMPTY
 
 
-def stated_tokens(answer: JsonObject, name_in: str, name_out: str, *cached: str) -> tuple[int, int] | None:
-    """Returns the tokens in the `usage` of a response; those of caches count as tokens of the prompt."""
-    usage = answer.get("usage") or {}
-    if usage.get(name_in) is None or usage.get(name_out) is None:
-        return None
-    return sum(int(usage.get(name) or 0) for name in (name_in, *cached)), int(usage[name_out])
+def stated_tokens(usage: JsonObject | None, *sides: Sequence[str]) -> tuple[int, int] | None:
+    """Returns the tokens of prompt and answer that a response states, by the names of their parts.
+
+    None: the first part of a side is not there, or a part is no count, such as -1 for unknown.
+    """
+    stated, sums = usage or {}, list[int]()
+    for first, *others in sides:
+        parts: list[Any] = [stated.get(first), *(stated.get(name) or 0 for name in others)]
+        if any(type(part) is not int or part < 0 for part in parts):
+            return None
+        sums.append(sum(parts))
+    return sums[0], sums[1]
 
 
 def cut_off(word: str) -> Fault:

@@ -34,6 +34,7 @@ _FINAL_CODES = calling.FINAL_STATUSES | {3, 11}
 _OBJECT = re.compile(r"\s?ssl:<[^>]*>")
 """A part of aiohttp's messages without information, which differs between runs."""
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+_TOKENS = ("promptTokenCount", "toolUsePromptTokenCount"), ("candidatesTokenCount", "thoughtsTokenCount")
 _FINISHED = (None, "STOP", "FINISH_REASON_UNSPECIFIED")
 
 
@@ -204,12 +205,9 @@ class GeminiBackend(calling.BatchBackend):
         why = base.EMPTY
         if blocked := (answer.get("promptFeedback") or {}).get("blockReason"):
             why = base.Fault("blocked", base.one_line(f"the question was blocked: {blocked}"), True)
-        usage, tokens = answer.get("usageMetadata"), None
-        if usage:
-            tokens = (
-                int((usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)),
-                int((usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)),
-            )
+        # Where there is no candidate, their count is left out.
+        usage = {"candidatesTokenCount": 0, **(answer.get("usageMetadata") or {})}
+        tokens = base.stated_tokens(usage, *_TOKENS)
         return base.ReadAnswer(texts, tokens, answer.get("modelVersion"), why)
 
     def failure(self, error: Exception) -> calling.CallError:

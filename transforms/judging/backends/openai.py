@@ -108,14 +108,13 @@ class OpenAiBackend(calling.ClientBackend, calling.BatchBackend):
 
     def read(self, answer: JsonObject, model: str) -> base.ReadAnswer:
         if model.startswith(_RESPONSES):
-            tokens = base.stated_tokens(answer, "input_tokens", "output_tokens")
+            tokens = base.stated_tokens(answer.get("usage"), ["input_tokens"], ["output_tokens"])
             return base.ReadAnswer([_output(answer)], tokens, answer.get("model"))
         texts = [_choice(choice) for choice in answer.get("choices") or []]
-        tokens = base.stated_tokens(answer, "prompt_tokens", "completion_tokens")
-        if not texts and answer.get("error"):  # a gateway's, whose status is 200
-            fault = base.failed(answer["error"], "an error in place of an answer")
-            return base.ReadAnswer([], tokens, answer.get("model"), fault)
-        return base.ReadAnswer(texts, tokens, answer.get("model"))
+        tokens = base.stated_tokens(answer.get("usage"), ["prompt_tokens"], ["completion_tokens"])
+        error = answer.get("error")  # a gateway's, whose status is 200
+        fault = base.failed(error, "an error in place of an answer") if error else base.EMPTY
+        return base.ReadAnswer(texts, tokens, answer.get("model"), fault)
 
     async def submit(self, name: str, requests: Mapping[str, tuple[base.Request, int]]) -> str:
         """Uploads the requests as JSON Lines, and makes a job of them."""
@@ -289,7 +288,7 @@ _TOOL = "reply"
 """The tool whose input is the answer."""
 _ANTHROPIC_FINISHED = (None, "end_turn", "stop_sequence", "tool_use")
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded")
-_TOKENS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"), ("output_tokens",)
 
 
 class _Settings(calling.ClientSettings):
@@ -365,7 +364,7 @@ class AnthropicBackend(calling.ClientBackend):
             else:
                 spoken = "".join(block["text"] for block in blocks if block["type"] == "text")
                 text = without_thoughts(spoken)
-        return base.ReadAnswer([text], base.stated_tokens(answer, *_TOKENS), answer.get("model"))
+        return base.ReadAnswer([text], base.stated_tokens(answer.get("usage"), *_TOKENS), answer.get("model"))
 
 
 calling.register_api(
