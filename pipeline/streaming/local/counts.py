@@ -118,12 +118,11 @@ class Watermark:
         stated = published if is_undated else event_time
         event_time = now if stated is None else min(stated, now)
         self._newest = max(self._newest, event_time)
-        if is_undated and (published is None or self._is_dated):
-            if self._undated_since is None:
-                self._undated_since = self._clock()
-            return event_time
         if not is_undated:
             self._is_dated, self._undated_since = True, None
+        elif published is None or self._is_dated:
+            self._undated_since = self._undated_since or self._clock()
+            return event_time
         if self._latest is None or event_time > self._latest:
             self._latest, self._seen_at = event_time, self._clock()
         return event_time
