@@ -33,7 +33,7 @@ from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_record
 Texts: TypeAlias = Iterator[tuple[str, bytes]]
 """Names, each ending in `.json`, and JSON texts: a document or an array each."""
 
-_ZIP_MAGIC = b"PK\x03\x04"
+ZIP_MAGIC = b"PK\x03\x04"
 _ZSTD = 93
 _LOCAL_HEADER = 30
 _SAMPLES, _HEADERS = "samples/", ("header.json", "_journal/start.json")
@@ -43,7 +43,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".eval", ".avro", ".par
 
 def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None:
     """Returns how a file is opened, by its first bytes and its suffix; None: it is no container."""
-    if head.startswith(_ZIP_MAGIC):
+    if head.startswith(ZIP_MAGIC):
         return _zip_texts
     if head.startswith(SQLITE_MAGIC):
         return _session_texts

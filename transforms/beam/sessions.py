@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from math import ceil, inf
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -84,9 +85,10 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         A repeated new event is not added again, but its receipts are added to the first one. Raises
         SessionFullError if the limits are exceeded.
         """
-        if event.event_id in self.settled:
+        key = self.key(event)
+        if key in self.settled:
             return self
-        waiting = self.fresh.get(event.event_id)
+        waiting = self.fresh.get(key)
         if waiting is not None:
             if len(waiting.record.receipts) >= MAX_EVENTS:
                 return self
@@ -94,7 +96,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             receipts: tuple[Receipt, ...] = (*waiting.record.settles(), *event.record.settles())
             first = min(waiting, event, key=lambda event: event.record[:2])
             record = first.record._replace(receipts=tuple(dict.fromkeys(receipts)))
-            return replace(self, fresh={**self.fresh, event.event_id: first._replace(record=record)})
+            return replace(self, fresh={**self.fresh, key: first._replace(record=record)})
         number, size = len(self.fresh) + len(self.settled), self.size + len(event.record.data)
         is_full, is_endless = number >= MAX_EVENTS or size > MAX_BYTES, is_of_endless_group(event)
         if is_full and not is_endless:
@@ -116,13 +118,20 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
             closes_at = AT_ONCE if is_full else min(closes_at, latest)
         return replace(
             self,
-            fresh={**self.fresh, event.event_id: event},
+            fresh={**self.fresh, key: event},
             size=size,
             last_time=last_time,
             is_ended=self.is_ended or event.is_end,
             closes_at=closes_at,
             opened_at=opened_at,
         )
+
+    def key(self, event: ConversationEvent) -> str:
+        """Returns the key of an event: its id, or a longer one beside an event of its id that differs."""
+        known = self.settled.get(event.event_id) or self.fresh.get(event.event_id)
+        if known is None or event.group or not event_formats.differ(known.record.data, event.record.data):
+            return event.event_id
+        return f"{event.event_id}\n{blake2b(event.record.data.strip(), digest_size=16).hexdigest()}"
 
     def held(self) -> int:
         """Returns the number of receipts that wait for its closing."""
@@ -139,7 +148,8 @@ class Session(msgspec.Struct, frozen=True, array_like=True):
         places = dump_json([[event.record.source, event.record.position] for event in events])
         groups = tuple(dict.fromkeys(event.group for event in events if event.group))
         closing = Closing(session_id, self.revision, self.last_time, closed_at, places, groups)
-        source, position = events[0].record[:2] if events else ("", 0)
+        first = event_formats.in_order(event_formats.distinct(events))[:1]
+        source, position = first[0].record[:2] if first else ("", 0)
         return Record(source, position, json_array(events), receipts, closing)
 
 
@@ -167,7 +177,7 @@ def reopened(closed: ClosedSession, reader: LogReader) -> Session:
         event = read[0] if len(read) == 1 else None
         if not isinstance(event, ConversationEvent):
             raise ValueError("a kept session holds something that is no event")
-        settled[event.event_id] = event
+        settled[Session(settled=settled).key(event)] = event
     return Session(
         settled=settled,
         revision=closed.revision + 1,
@@ -269,8 +279,8 @@ class Sessions(msgspec.Struct, array_like=True):
             self.closed_bytes -= len(closed.events)
         self.open[name] = grown
         self.due = min(self.due, grown.closes_at)
-        before = session.fresh.get(event.event_id)
-        held = len(grown.fresh[event.event_id].record.settles())
+        key = session.key(event)
+        before, held = session.fresh.get(key), len(grown.fresh[key].record.settles())
         return (held if before is None else held - len(before.record.settles())), None
 
     def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
@@ -293,7 +303,10 @@ class Sessions(msgspec.Struct, array_like=True):
         record = session.record(name, max(self.now, session.last_time))
         content: LoggedConversation | RejectedConversation
         try:
-            conversation = event_formats.join_events(name, session.events())
+            given = session.events()
+            events = event_formats.in_order(event_formats.distinct(given))
+            conversation = event_formats.join_events(name, events)
+            event_formats.add_clashes(conversation, given, events)
             conversation.revision = session.revision
             content = LoggedConversation(conversation, record)
         except RAISED as error:

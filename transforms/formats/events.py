@@ -115,13 +115,17 @@ def add_clashes(
         return
     by_id = {event.event_id: event.record.data for event in kept}
     pairs = ((event.event_id, event.record.data, by_id[event.event_id]) for event in given)
-    clashing = {name for name, left, right in pairs if left != right and _content(left) != _content(right)}
+    clashing = {name for name, left, right in pairs if differ(left, right)}
     text = "several different events have the id {!r}; only the first is read"
     gaps(UNREAD, (text.format(name[:60]) for name in sorted(clashing))).add_to_all(conversation.turns)
 
 
+def differ(left: bytes, right: bytes) -> bool:
+    """Returns whether the texts of two events differ in more than the time of delivery."""
+    return left != right and _content(left) != _content(right)
+
+
 def _content(data: bytes) -> JsonObject:
-    """Returns the content of an event without the time of delivery."""
     return {key: value for key, value in from_json(data).items() if key not in _OF_DELIVERY}
 
 

@@ -1,10 +1,13 @@
 """Watches directories and files, and reads their records as they appear."""
 
 import glob
+import gzip
 import json
 import os
 import select
 import time
+import zipfile
+import zlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +19,7 @@ from threading import Condition, Thread
 from typing import Any, BinaryIO
 
 from turnwise.pipeline.io import files as local_files
-from turnwise.pipeline.io.containers import KIND_BYTES, NotTextError, check_text
+from turnwise.pipeline.io.containers import KIND_BYTES, ZIP_MAGIC, NotTextError, check_text
 from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, SUFFIXES, read_records, reading_error
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPositions, SourceRecord, StreamSource
 from turnwise.schemas import score
@@ -404,6 +407,18 @@ def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest()
 
 
+def _is_whole_gzip(file: BinaryIO) -> bool:
+    """Returns whether a compressed file has an end, or is damaged in another way."""
+    file.seek(0)
+    with suppress(OSError, zlib.error), gzip.GzipFile(fileobj=file) as unpacked:
+        try:
+            while unpacked.read(_SPLIT_CHUNK):
+                pass
+        except EOFError:
+            return False
+    return True
+
+
 _KINDS = {kind.__name__: kind for kind in (score.OversizedRecordError, score.IncompleteReadError)}
 """Errors that keep their type; of the others in a document the message alone is kept."""
 
@@ -441,10 +456,8 @@ class _Document(_WatchedFile):
         return items, sum(len(item.data) for item in items)
 
     def last_items(self, now: float) -> list[SourceRecord]:
-        """Returns the remaining records, unless the file was just written and does not parse."""
-        if not self._is_changed:
-            return []
-        if not self.is_quiet(now) and not self._looks_complete():
+        """Returns the remaining records, unless the file breaks off: a later process may find it complete."""
+        if not self._is_changed or not self._looks_complete():
             return []
         self._is_read, self._is_changed = True, False
         return list(self._unsettled())
@@ -457,13 +470,20 @@ class _Document(_WatchedFile):
         return f"the text breaks off after {self.size} bytes"
 
     def _looks_complete(self) -> bool:
-        """Returns whether it may be complete, as compressed and very large ones may."""
-        if not self.size:
-            return False
-        if self.size > self._limit or not self.path.endswith(".json"):
-            return True
+        """Returns whether it may be complete, as YAML, tables and very large texts may."""
+        # A file of these kinds ends with so many bytes that its beginning holds, too.
+        mark = {".avro": 16, ".parquet": 4}.get(Path(self.path).suffix, 0)
         with open(self.path, "rb") as file:
-            text = file.read().removeprefix(BOM).strip()
+            head = file.read(_LONGEST_HEAD)
+            if head.startswith(GZIP_MAGIC):
+                return _is_whole_gzip(file)
+            if head.startswith(ZIP_MAGIC):
+                return zipfile.is_zipfile(file)
+            if mark:
+                return self.size > mark and _part(file, self.size - mark, mark) in head[: self.size - mark]
+            if self.size > self._limit or not self.path.endswith(".json"):
+                return self.size > 0
+            text = _part(file, 0, self.size).removeprefix(BOM).strip()
         return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))
 
     def _unsettled(self) -> Iterator[SourceRecord]:
@@ -488,7 +508,7 @@ class _Document(_WatchedFile):
         position = 0
         try:
             for record in read_records(self.path, self._limit):
-                position = record.position or position + 1
+                position = max(record.position or 0, position + 1)  # members of an archive count anew
                 if isinstance(record, Record):
                     yield SourceRecord(source, position, record.data)
                 else:
@@ -580,7 +600,7 @@ def _is_shown(path: str) -> bool:
 _SCAN_SECONDS = 0.1
 _SCAN_SHARE = 20
 _MOST_OPEN = 256
-_DOCUMENTS = (".json", ".gz", ".avro", ".parquet")
+_DOCUMENTS = (".json", ".gz", ".avro", ".parquet", ".yaml", ".yml", ".csv", ".eval", ".zip")
 
 _FileKey = tuple[int, int]
 _File = _LineFile | _Document
@@ -590,7 +610,7 @@ class DirectorySource(StreamSource):
     """Reads the records of files as they appear and grow, each record once.
 
     A file is identified by its inode: a renamed file continues, and a file that replaces another is new.
-    `.json`, `.gz`, `.avro` and `.parquet` are read when they are complete, others line by line as they grow.
+    JSON Lines and texts of other suffixes are read line by line as they grow, others when they are complete.
     """
 
     clock: Callable[[], float] = staticmethod(time.time)

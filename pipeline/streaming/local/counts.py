@@ -96,7 +96,7 @@ class Watermark:
     It follows the latest event time at a distance of 5 s. While no records arrive it advances with the clock,
     so that open sessions end. Records without an event time, or with one over a minute in the future, do not
     move it, unless no others arrive for `patience` seconds: a malformed line must not make a log of last week
-    late.
+    late. When a broker accepted them counts where no record stated a time before.
     """
 
     def __init__(
@@ -107,19 +107,22 @@ class Watermark:
         self._latest: float | None = None
         self._newest = 0.0
         self._seen_at = clock()
-        self._undated_since: float | None = None
+        self._undated_since: float | None = None  # the first record without a time after the last one with it
+        self._is_dated = False
         self.value = 0.0
 
-    def see(self, event_time: float | None) -> float:
-        """Registers a record; returns the time at which it counts: its event time, or now if it has none."""
+    def see(self, event_time: float | None, published: float | None = None) -> float:
+        """Registers a record; returns the time at which it counts: its own, its broker's, or now."""
         now = self._now()
-        if event_time is None or event_time > now + _SKEW:
-            if self._undated_since is None:
-                self._undated_since = self._clock()
-            self._newest = max(self._newest, now)
-            return now
-        event_time = min(event_time, now)
+        is_undated = event_time is None or event_time > now + _SKEW
+        stated = published if is_undated else event_time
+        event_time = now if stated is None else min(stated, now)
         self._newest = max(self._newest, event_time)
+        if not is_undated:
+            self._is_dated, self._undated_since = True, None
+        elif published is None or self._is_dated:
+            self._undated_since = self._undated_since or self._clock()
+            return event_time
         if self._latest is None or event_time > self._latest:
             self._latest, self._seen_at = event_time, self._clock()
         return event_time
@@ -127,7 +130,7 @@ class Watermark:
     def advance(self) -> bool:
         """Advances to the present; returns whether the value changed."""
         waited = 0.0 if self._undated_since is None else self._clock() - self._undated_since
-        if self._latest is None and waited > self._patience:
+        if waited > self._patience:
             self.see(self._now())
         if self._latest is None:
             return False

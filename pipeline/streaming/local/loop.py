@@ -324,7 +324,7 @@ class Engine:
                 when = time()
             else:
                 seconds = record_time(item.data) if item.event_time is None else item.event_time
-                when = self._watermark.see(item.published if seconds is None else seconds)
+                when = self._watermark.see(seconds, item.published)
             arrival = Arrival(item.source, item.position, item.data, when, self._watermark.value)
             if not self._in_flight.add(arrival):
                 continue

@@ -18,7 +18,10 @@ COUNTED = (
 
 @st.composite
 def events(draw):
-    """Events of three conversations: what some say cannot be joined, or names no case, until others do."""
+    """Events of three conversations: what some say cannot be joined, or names no case, until others do.
+
+    Some have the id of another one.
+    """
     part = {
         "file": st.sampled_from(["a.jsonl", "b.jsonl"]),
         "session": st.sampled_from(["c0", "c1", "c2"]),
@@ -33,7 +36,7 @@ def events(draw):
 
 
 def line(number, one):
-    value = {"conversation_id": one["session"], "turn_index": one["index"], "event_id": f"e{number}"}
+    value = {"conversation_id": one["session"], "turn_index": one["index"], "event_id": f"e{number % 5}"}
     value["turn"] = {"user": "q", "agent": one["agent"], "latency_ms": 100 + number}
     value |= {"event_time": 1_700_000_000 + one["at"]} if one["at"] is not None else {}
     value |= {"eval_id": one["case"]} if one["case"] else {}

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+import zipfile
 from pathlib import Path
 
 import fastavro
@@ -84,7 +85,11 @@ def change(folder, step, clock):
         if "close" not in step:
             os.utime(folder / name, (1, 1))
     for name, text in step.get("zip", {}).items():
-        (folder / name).write_bytes(gzip.compress(text.encode()))
+        (folder / name).write_bytes(gzip.compress(text.encode())[: step.get("cut")])
+    for name, members in step.get("archive", {}).items():
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            for member, text in members.items():
+                archive.writestr(member, text)
     for name, rows in step.get("avro", {}).items():
         with open(folder / name, "wb") as file:
             schema = {"type": "record", "name": "c", "fields": [{"name": "c", "type": "int"}]}

@@ -25,7 +25,10 @@ class Times:
 
 @stated("steps", "why, steps")
 def test_steps(why, steps):
-    """Of each step: what is done, a number, and what comes of it; times are seconds after START."""
+    """Of each step: what is done, a number, and what comes of it; times are seconds after START.
+
+    A record that is published has no time of its own.
+    """
     times = Times()
     watermark = times.watermark()
     for what, *numbers in steps:
@@ -33,6 +36,8 @@ def test_steps(why, steps):
             seen, *counts_at = numbers
             counted = watermark.see(None if seen is None else START + seen)
             assert [counted - START][: len(counts_at)] == counts_at
+        elif what == "published":
+            assert watermark.see(None, START + numbers[0]) == START + numbers[0], why
         elif what == "wait":
             times.wait(numbers[0])
         elif what == "set back":
