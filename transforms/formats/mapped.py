@@ -270,10 +270,9 @@ def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Co
 def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: endings.End) -> Conversation:
     stated = endings.stated_end(fields.get("ended"), fields.get("ended_detail"))
     end = end if stated == endings.UNKNOWN else stated
-    tags = fields.get("tags")
     given = {**fields, **{key: endings.as_text(fields.get(key)) for key in _TEXTS}}
     given |= {"conversation_id": name, "source": MAPPING, "turns": turns}
-    given["tags"] = tags if isinstance(tags, list) else [] if tags is None else [endings.as_text(tags)]
+    given["tags"] = endings.tag_texts(fields.get("tags"))
     given["tools"] = endings.declared_tools(fields.get("tools"))
     given |= {"ended": end.ended, "ended_detail": end.detail}
     return canonical(Conversation, given, _WHAT)

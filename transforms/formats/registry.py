@@ -401,6 +401,8 @@ def foreign_format(record: JsonValue) -> str | None:
         return "an OpenTelemetry export of metrics"
     if "spans" in record:
         return "an incomplete export of spans"
+    if isinstance(page := record.get("data"), list) and page and isinstance(page[0], dict):
+        return foreign_format(page[0].get("attributes"))  # of Datadog's API
     if "messages" not in record and any(keys <= record.keys() for keys in _OF_BATCHES):
         return "a line of a batch (join each request with its result, as request and response)"
     lines = record.get("conversations")

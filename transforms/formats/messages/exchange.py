@@ -48,8 +48,8 @@ class _Exchange(NamedTuple):
 
 
 def _is_exchange(value: JsonObject) -> bool:
-    # A row of MLflow holds the spans of a trace, too.
-    if "response" not in value or "spans" in value:
+    # A row of MLflow holds the spans of a trace, too, or its text.
+    if "response" not in value or "spans" in value or "spans" in str(value.get("trace")):
         return False
     request, reply, events = _halves(value)
     has_messages = bool(messages_base.messages_in(request)[0])

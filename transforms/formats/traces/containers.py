@@ -13,6 +13,7 @@ from turnwise.transforms.formats.traces.span import (
     ADK_EVENTS,
     AGENT_COLUMN,
     INVOCATION,
+    NULL,
     RUNNING,
     SpanEvent,
     TraceSpan,
@@ -132,9 +133,10 @@ def _is_log(record: JsonObject) -> bool:
 
 
 def _listed(record: JsonObject) -> list[JsonObject]:
-    """Returns the spans that a record lists, MLflow's traces under `data`; empty: none of them is a span."""
-    data = record.get("data")
-    listed = objects_in(data.get("spans") if isinstance(data, dict) else record.get("spans"))
+    """Returns the spans that a record lists; empty: none of them is a span."""
+    # MLflow's traces have them under `data`, and its rows may hold the trace as a text; Logfire has rows.
+    holder = as_object(loaded(record.get("trace"))) or record
+    listed = objects_in(loaded(first_of(as_object(holder.get("data")) or holder, ("spans", "rows"))))
     return listed if any(map(_is_span, listed)) else []
 
 
@@ -408,7 +410,7 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
         parent = as_id(record.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else "")
         times = as_nanos(record.get("start_time")), as_nanos(record.get("end_time"))
         span = TraceSpan(trace, run_id, parent, as_text(record.get("name")) or "", *times, is_local=True)
-        span.attributes = {key: item for key, item in stated.items() if item not in (None, "", [], {})}
+        span.attributes = {key: item for key, item in stated.items() if item not in (None, "", NULL, [], {})}
         span.error, span.message = bool(error), error if isinstance(error, str) else ""
         yield span
     # A run below another one may leave out its type.

@@ -212,6 +212,7 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
             values = (*(placed if isinstance(placed, list) else ()), *as_object(given.get("kwargs")).values())
             texts = [item for item in values if isinstance(item, str)]
             given = texts[0] if len(texts) == 1 else None
+            step.args = texts if len(texts) > 1 else None
         step.input = json_messages_at(given, USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif any(key.startswith(_NUMBERED) for key in held):

@@ -100,6 +100,11 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
         unread.add(parts.CONTENT_OFF, "the trace does not record what the user said")
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
+    elif any(top.step.args and line.user not in top.step.args for top in line.tops):
+        message = (
+            "the agent was given several texts, and its model another one; what the user said is unknown"
+        )
+        unread.add(MISSING_HISTORY, message)
     models = line.models
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
         message = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
@@ -228,6 +233,9 @@ def _versions(nodes: Sequence[tree.SpanNode]) -> list[str]:
             held |= node.span.attributes
             resource |= node.span.resource if node.step.kind in STEPS else {}
         wholes.append({"attributes": held, "metadata": metadata_of(held), "resource": resource})
+    # Of several services that which the session begins with counts.
+    services = [whole["resource"].get("service.name") for whole in wholes]
+    wholes.sort(key=lambda whole: whole["resource"].get("service.name") in (None, services[0]))
     return keyed or identity.stated_texts(identity.OF_SPANS, wholes)[0]
 
 
