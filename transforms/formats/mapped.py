@@ -162,7 +162,6 @@ PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
 _CALLS = ("tool_calls", "user_tool_calls")
 _WHAT = "the mapping"
-_LONGEST_PLACE = 200
 _TEXTS = ("app_version", "eval_id", "eval_set_id", "start_time", "user_id")
 _PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
 _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
@@ -211,7 +210,7 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
     message = "the mapping does not read {!r}; it may hold calls, results or errors"
-    missing = [message.format(path[:_LONGEST_PLACE]) for path in places]
+    missing = [message.format(path[:200]) for path in places]
     if not states_calls and not any(turn.tool_calls for turn in conversation.turns):
         missing.append(_NO_CALLS)
     gaps(UNREAD, missing, words=False).add_to_all(conversation.turns)
@@ -386,10 +385,7 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
 
 NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
 CURSORS = "cursors"  # of LangSmith's pages of runs: `next` names the next page
-_OF_PAGES = kinds.key_set("totalSize total_size unreachable search_cursors parsed_query") | {
-    *NEXT_PAGE,
-    CURSORS,
-}
+_OF_PAGES = {*NEXT_PAGE, CURSORS, "totalSize", "total_size", "unreachable", "search_cursors", "parsed_query"}
 
 
 def page_items(value: JsonValue) -> list[JsonObject]:

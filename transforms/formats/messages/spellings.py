@@ -106,9 +106,6 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
              "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,
              "thinking": AGENT, "file": AGENT}  # fmt: skip
 """Kind of a part of Pydantic AI's own messages -> role."""
-_RETRY = "Validation feedback:\n"
-_OUTPUT_TOOL = "final_result_"
-"""`final_result`, or how names begin of the tools by which Pydantic AI's models answer with an object."""
 _UNTYPED = frozenset(("text", "toolCallId", *parts.STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
 _MOST_DEPTH, _SHORTEST, _KEPT = 6, 64, 8  # levels; characters of a history, and how many are kept
@@ -220,14 +217,15 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
         if kind in ("tool-call", "builtin-tool-call"):
             spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
             parts.add_call(message, {**held, "type": spelt})
+            # By a tool of such a name its models answer with an object.
             args = held.get("args")
-            if args is not None and f"{held.get('tool_name')}_".startswith(_OUTPUT_TOOL):
+            if args is not None and f"{held.get('tool_name')}_".startswith("final_result_"):
                 parts.add_text(message, args if isinstance(args, str) else dump_json(args).decode())
         elif message.role == TOOL or kind == "builtin-tool-return":
             is_bad = kind == "retry-prompt" or held.get("outcome") in ("failed", "denied")
             message.results.append(parts.result_of({**held, "is_error": is_bad}))
         elif kind == "retry-prompt":
-            parts.add_text(message, f"{_RETRY}{content}{parts.AGAIN}")
+            parts.add_text(message, f"Validation feedback:\n{content}{parts.AGAIN}")
         elif kind not in _PYDANTIC:
             message.parts.append(kind)
         elif kind != "thinking":

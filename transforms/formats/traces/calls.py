@@ -17,7 +17,6 @@ from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of
 
 _TOOL_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions",
                "gcp.vertex.agent.llm_request")  # fmt: skip
-_MOST_LISTS = 16
 
 
 class TurnCall(Struct, eq=False):
@@ -372,7 +371,7 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
             if f"{prefix}0.name" in attributes or f"{prefix}0.tool.json_schema" in attributes:
                 stated.append(numbered(attributes, prefix))
         for listed in stated:
-            if str(listed) in seen or len(seen) >= _MOST_LISTS:
+            if str(listed) in seen or len(seen) >= 16:
                 continue
             seen.add(str(listed))
             tools = loaded(listed)

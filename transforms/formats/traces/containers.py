@@ -32,7 +32,6 @@ from turnwise.transforms.formats.traces.trace_parts import register_export
 
 _RESOURCES = ("resourceSpans", "batches", "resource_spans", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scope_spans", "scopeLogs", "scope_logs")
-_SCOPE = ("scope", "instrumentationLibrary")
 _HAS_REMOTE, _REMOTE_MASK = 0x100, 0x300
 _ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error")
 
@@ -53,7 +52,7 @@ def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
         about = resource.get("resource")
         service = key_values(about.get("attributes")) if isinstance(about, dict) else {}
         for scoped in _objects_at(resource, _SCOPES):
-            scopes = (as_object(scoped.get(key)).get("name") for key in _SCOPE)
+            scopes = (as_object(scoped.get(key)).get("name") for key in ("scope", "instrumentationLibrary"))
             scope = next((name for name in scopes if name and isinstance(name, str)), "")
             for span in _objects_at(scoped, ("spans", "logRecords", "log_records")):
                 yield _span(span, scope, service)
@@ -558,7 +557,6 @@ def _attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
 
 # Rows of the table that google-adk's BigQuery plugin writes.
 
-_TRACE = re.compile("[0-9a-f]{32}")
 _OF_AGENT_EVENTS: Places = (
     ("attributes.custom_tags", ANY),
     ("attributes.session_metadata.state", OF_STATE),
@@ -600,7 +598,7 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     attributes |= {"session.id": record.get("session_id"), "user.id": record.get("user_id")}
     attributes |= {key: text for key, text in zip(KEYS, identity, strict=True) if text}
     # An agent that another one calls as a tool has another session and invocation, and the same trace.
-    trace = trace if _TRACE.fullmatch(trace) else invocation or trace or session
+    trace = trace if re.fullmatch("[0-9a-f]{32}", trace) else invocation or trace or session
     # After an AgentTool, the end of its call names another parent than the start.
     parent = "" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id"))
     times = max(time - length, 0), time if is_end else 0

@@ -1,7 +1,7 @@
 """What a dialect of spans is, and what is read of a span whatever its dialect."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -136,16 +136,11 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     return messages
 
 
-@cache
-def _token_keys(prefix: str) -> dict[str, tuple[str, ...]]:
-    return {field: tuple(prefix + name for name in names) for field, names in TOKENS.items()}
-
-
 def usage_at(report: JsonValue, prefix: str = "") -> Usage | None:
     """Returns the tokens of a report, whose names a prefix may precede; None: it is none, or states none."""
     counts: dict[str, Any] = {}
-    for field, keys in _token_keys(prefix).items() if isinstance(report, dict) else ():
-        stated = (as_count(report[key]) for key in keys if key in report)
+    for field, names in TOKENS.items() if isinstance(report, dict) else ():
+        stated = (as_count(report[prefix + name]) for name in names if prefix + name in report)
         counts[field] = next((count for count in stated if count is not None), None)
     return Usage(**counts) if any(count is not None for count in counts.values()) else None
 
@@ -254,7 +249,6 @@ def tags_of(span: TraceSpan, words: frozenset[str]) -> list[str]:
     return []
 
 
-_DUMPED = frozenset(("content", "kwargs", "data"))
 _RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
 _OF_OUTPUT = {"output", "kwargs", "tags", "metadata"}
 _WRAPPERS = {
@@ -263,7 +257,6 @@ _WRAPPERS = {
     "update": {"update", "graph", "resume", "goto", "type", "lg_name"},
 }
 """Key of what a dump of LangChain holds -> all its keys."""
-_OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
 
 
 def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
@@ -272,9 +265,9 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
     if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
         return (inner["response"], None) if "name" in inner else (value, None)
     output = inner.get("output") if isinstance(inner, dict) and inner.keys() <= _OF_OUTPUT else None
-    if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
+    if isinstance(output, dict) and output.keys() & {"content", "kwargs", "data"}:
         inner = output
-    if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
+    if isinstance(inner, dict) and inner.keys() >= {"tool_name", "raw_input", "raw_output"}:
         # LlamaIndex tells the model the texts of a tool's output, or else the raw value.
         texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
         words = [text for text in texts if isinstance(text, str)]

@@ -235,8 +235,7 @@ _OPENINFERENCE_KINDS: dict[str, Kind] = {
 }
 _NAME_KEYS = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
 _AUTOMATIC = "automatic_function_calling_history"
-_NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
-"""Keys of a function that is marked as a model's, and states neither a model nor a reply."""
+_NO_MODEL = {"openinference.span.kind", "input.value", "input.mime_type"}  # states no model and no reply
 
 
 def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
