@@ -374,7 +374,6 @@ def _response(value: JsonObject) -> JsonObject:
 
 
 def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *keys: str) -> None:
-    """Repairs, in place, the objects under some keys, and those of lists."""
     for key in keys:
         held = fields.get(key)
         if isinstance(held, list):

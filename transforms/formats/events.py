@@ -66,7 +66,6 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
 
 
 def _event_reader(name: str) -> EventReader:
-    """Returns how the events of a format are read; raises ValueError if its records are none."""
     events = FORMATS[name].events
     if events is None:
         raise ValueError(f"records of the format {name} are no events")

@@ -198,8 +198,7 @@ def add_several_versions(conversation: Conversation, known: Identity, versions: 
 
 def identify_kept(conversation: Conversation) -> None:
     """Adds, in place, what a conversation's own labels, state and meta state."""
-    known = _first(*_kept(conversation))
-    conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
+    conversation.app_version, conversation.eval_id, conversation.eval_set_id = _first(*_kept(conversation))
 
 
 def _kept(conversation: Conversation) -> tuple[Identity, Identity]:

@@ -82,8 +82,7 @@ class MappedRecord:
         """
         self.at(mapping.ignored)
         whole = set(_ids(self._results)) | self._interpreter.whole
-        places = self._unread(self._record, "", whole, states_no_calls(mapping.content))
-        return list(dict.fromkeys(places))
+        return list(dict.fromkeys(self._unread(self._record, "", whole, states_no_calls(mapping.content))))
 
     def _unread(self, value: JsonValue, path: str, whole: set[int], only_errors: bool) -> Iterator[str]:
         if id(value) in whole:
@@ -127,8 +126,6 @@ def _ids(value: JsonValue) -> Iterator[int]:
 
 
 class _TracingInterpreter(TreeInterpreter):
-    """Notes what is read."""
-
     def __init__(self) -> None:
         super().__init__()
         self.read: set[tuple[int, str]] = set()  # id of each object, and the key of it that was read
@@ -183,8 +180,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     fields: JsonObject = {}
     for part in parts:
         # A conversation starts with its first part.
-        starts = {key: fields[key] for key in ("start_time",) if key in fields}
-        fields |= part["fields"] | starts
+        fields |= part["fields"] | {key: fields[key] for key in ("start_time",) if key in fields}
     read, key = (_of_turns, "turn") if "turn" in parts[0] else (_of_messages, "message")
     conversation = read([part.get(key) for part in parts], fields, session_id)
     unread = list(dict.fromkeys(path for part in parts for path in part["unread"]))

@@ -395,8 +395,7 @@ def _add_content(message: parts.SpanMessage, value: JsonObject, is_spelt: bool) 
     content = held.pop(used, None)
     if isinstance(content, dict):
         content = stated(content).get("parts", [content])
-    blocks = _blocks(content) if is_spelt else [content]
-    for part in content if isinstance(content, list) else blocks:
+    for part in content if isinstance(content, list) else _blocks(content) if is_spelt else [content]:
         parts.add_part(message, part)
     for text in () if message.texts else held.values():
         parts.add_text(message, text)
@@ -434,7 +433,6 @@ def _add_content(message: parts.SpanMessage, value: JsonObject, is_spelt: bool) 
 
 
 def _add_older_call(message: parts.SpanMessage, value: JsonObject) -> None:
-    """Adds the single call of older messages, unless it repeats another."""
     older = loaded(value.get("function_call"))
     if name := value.get("function_call_name"):  # of OpenInference
         older = {"name": name, "arguments": value.get("function_call_arguments_json")}

@@ -418,7 +418,6 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
 
 
 def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
-    """Returns the tokens of a run, or of the reply in its outputs."""
     holders: list[JsonValue] = [outputs]
     if isinstance(outputs, dict):
         message = outputs.get("generations")

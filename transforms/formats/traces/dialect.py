@@ -70,7 +70,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         self.dialects = list(dict.fromkeys((*self.dialects, *other.dialects)))
 
 
-class SpanDialect(Struct, frozen=True, kw_only=True):
+class SpanDialect(Struct, frozen=True):
     """How one writer spells agents, model calls and tool calls.
 
     Attributes:

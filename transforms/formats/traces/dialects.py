@@ -608,8 +608,7 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
         span.end = 0
     starts = (start for start in _ADK_EVENTS_KINDS if any(name.startswith(start) for name in rows))
     step.kind = _ADK_EVENTS_KINDS.get(next(starts, ""))
-    known = (*_ADK_EVENTS_KINDS, "STATE_DELTA")
-    unknown = next((name for name in rows if not name.startswith(known)), None)
+    unknown = next((name for name in rows if not name.startswith((*_ADK_EVENTS_KINDS, "STATE_DELTA"))), None)
     step.unread = unknown and f"events of the type {unknown!r}"
     # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
     if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
@@ -683,24 +682,23 @@ def _read_adk(span: TraceSpan, step: SpanStep) -> None:
 
 
 DIALECTS = [
-    SpanDialect(name=name, prefixes=key_set(words), read=read, is_guess=is_guess, names=names)
-    for name, words, read, is_guess, names in (
-        ("openai_agents", "openai_agents", _read_openai_agents, False, ()),
-        ("adk_events", "adk_events", _read_adk_events, False, ()),
-        ("langsmith", "langsmith", _LANGSMITH, False, ()),
-        ("beeai", "openinference", _read_beeai, False, ()),
-        ("openinference", "openinference", _read_openinference, False, ()),
-        ("aws_distro", "aws event openinference strands opentelemetry amazon session", _read_llo, False, ()),
-        ("gen_ai", "gen_ai input output", _read_standard, False, ()),
-        ("openllmetry", "traceloop llm gen_ai", _read_openllmetry, False, ()),
-        ("pydantic_ai", _FIRST_WORDS, _read_pydantic_ai, False, ()),
-        ("vercel_ai", "ai", _read_vercel, False, ()),
-        ("litellm", "", _read_litellm, False, (_NAME,)),
-        ("adk", "gcp", _read_adk, False, tuple(start.strip() for start in _NAMES)),
-        ("mlflow", "mlflow", _MLFLOW, False, ()),
-        ("langfuse", "langfuse", _LANGFUSE, False, ()),
-        ("content_keys", "gen_ai llm", _read_content_keys, True, ()),
-    )
+    SpanDialect("openai_agents", key_set("openai_agents"), _read_openai_agents),
+    SpanDialect("adk_events", key_set("adk_events"), _read_adk_events),
+    SpanDialect("langsmith", key_set("langsmith"), _LANGSMITH),
+    SpanDialect("beeai", key_set("openinference"), _read_beeai),
+    SpanDialect("openinference", key_set("openinference"), _read_openinference),
+    SpanDialect(
+        "aws_distro", key_set("aws event openinference strands opentelemetry amazon session"), _read_llo
+    ),
+    SpanDialect("gen_ai", key_set("gen_ai input output"), _read_standard),
+    SpanDialect("openllmetry", key_set("traceloop llm gen_ai"), _read_openllmetry),
+    SpanDialect("pydantic_ai", key_set(_FIRST_WORDS), _read_pydantic_ai),
+    SpanDialect("vercel_ai", key_set("ai"), _read_vercel),
+    SpanDialect("litellm", key_set(""), _read_litellm, names=(_NAME,)),
+    SpanDialect("adk", key_set("gcp"), _read_adk, names=tuple(start.strip() for start in _NAMES)),
+    SpanDialect("mlflow", key_set("mlflow"), _MLFLOW),
+    SpanDialect("langfuse", key_set("langfuse"), _LANGFUSE),
+    SpanDialect("content_keys", key_set("gen_ai llm"), _read_content_keys, is_guess=True),
 ]
 """In the order in which they are asked."""
 NAMES = [dialect.name for dialect in DIALECTS]
@@ -758,14 +756,12 @@ _EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
 
 @lru_cache(maxsize=4096)
 def _asked(words: frozenset[str], name: str) -> tuple[SpanDialect, ...]:
-    """Returns the dialects that may say something of a span, by first words of its keys and its name."""
     return tuple(d for d in DIALECTS if not words.isdisjoint(d.prefixes) or name in d.names)
 
 
 def says_something(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a dialect or a label may be read in a span with such first words of its keys."""
-    asked = _asked(words, span.name.partition(" ")[0])
-    return bool(asked) or not words.isdisjoint(LABELLED)
+    return bool(_asked(words, span.name.partition(" ")[0])) or not words.isdisjoint(LABELLED)
 
 
 def kind_of(span: TraceSpan) -> Kind | None:

@@ -348,7 +348,6 @@ def _asked_text(node: tree.SpanNode) -> str:
 
 
 def _answering(line: tree.TurnLine) -> tree.SpanNode | None:
-    """Returns the last model call of the main line that said something."""
     return next((node for node in reversed(line.main) if any(_spoken(node.step.output or ())[0])), None)
 
 
@@ -385,8 +384,7 @@ def _rfc3339_of(nanos: int) -> str | None:
 
 def _total_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
     """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
-    spans = (node.span for node in nodes)
-    lengths = [span.end - span.start for span in spans if 0 < span.start <= span.end]
+    lengths = [span.end - span.start for span in (node.span for node in nodes) if 0 < span.start <= span.end]
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 
