@@ -153,9 +153,21 @@ def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[S
     return [SpanMessage(SYSTEM, message.texts) for message in instructions] + (messages or [])
 
 
-def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
-    """Returns the kind that a word names, in any case of letters; None: unknown."""
-    return kinds.get(value.lower()) if isinstance(value, str) else None
+_WORDS: dict[Kind, str] = {
+    "model": "chat generate_content text_completion completion llm generation chat_model model response",
+    "agent": "invoke_agent invoke_workflow invoke_graph invoke_swarm agent workflow",
+    "chain": "agent_step chain conversation initiate_chats task trace turn custom",
+    "tool": "execute_tool tool function",
+    "handoff": "handoff agent_handoff",
+    "other": "embeddings embedding retrieval retriever rerank reranker guardrail evaluator prompt parser "
+    "event create_agent speaker_selection await_human_input mcp_tools transcription speech speech_group",
+}
+_KINDS = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+
+
+def kind_at(value: JsonValue) -> Kind | None:
+    """Returns the kind that a word of any writer names, in any case of letters; None: unknown."""
+    return _KINDS.get(value.lower()) if isinstance(value, str) else None
 
 
 WORK = key_set(

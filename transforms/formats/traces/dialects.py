@@ -47,14 +47,6 @@ from turnwise.transforms.formats.traces.span import (
     numbered,
 )
 
-_STANDARD_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
-    **dict.fromkeys(("invoke_agent", "invoke_workflow", "invoke_graph", "invoke_swarm"), "agent"),
-    **dict.fromkeys(("agent_step", "chain", "conversation", "initiate_chats"), "chain"),
-    **dict.fromkeys(("handoff", "agent_handoff"), "handoff"),
-    **dict.fromkeys(key_set("embeddings retrieval create_agent speaker_selection"), "other"),
-    **{"execute_tool": "tool", "tool": "tool", "await_human_input": "other"},
-}
 _GEN_AI_NAMES = {
     "tool": ("gen_ai.tool.name",),
     "agent": ("gen_ai.agent.name",),
@@ -67,7 +59,7 @@ _EVENT_BODY = "gen_ai.event.content"
 
 def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
-    step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
+    step.kind = kind_at(held.get("gen_ai.operation.name"))
     # Semantic Kernel had keys of its own until 1.37.
     given = first_of(held, ("gen_ai.input.messages", "gen_ai.agent.invocation_input"))
     back = first_of(held, ("gen_ai.output.messages", "gen_ai.agent.invocation_output"))
@@ -187,10 +179,6 @@ def _message(name: str, held: JsonObject) -> list[parts.SpanMessage]:
 
 # OpenLLMetry (Traceloop), with the numbered keys of its older versions.
 
-_TRACELOOP_KINDS: dict[str, Kind] = {
-    **{"workflow": "agent", "agent": "agent", "task": "chain", "tool": "tool", "handoff": "handoff"},
-    **{"chat": "model", "completion": "model", "embedding": "other", "rerank": "other"},
-}
 _NUMBERED = ("gen_ai.prompt.", "gen_ai.completion.")
 _ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name", "traceloop.workflow.name")
 
@@ -198,7 +186,7 @@ _ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name
 def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     kind = held.get("traceloop.span.kind")
-    step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _TRACELOOP_KINDS)
+    step.kind = kind_at(held.get("llm.request.type") if kind is None else kind)
     if step.kind == "tool":
         step.name = text_at(held, *_ENTITY_NAMES[1:])
         step.args = parts.call_arguments(value_at(held, "traceloop.entity.input"))
@@ -229,10 +217,6 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
 
 # OpenInference (Arize Phoenix).
 
-_OPENINFERENCE_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
-    **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
-}
 _NAME_KEYS = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
 _AUTOMATIC = "automatic_function_calling_history"
 _NO_MODEL = {"openinference.span.kind", "input.value", "input.mime_type"}  # states no model and no reply
@@ -240,7 +224,7 @@ _NO_MODEL = {"openinference.span.kind", "input.value", "input.mime_type"}  # sta
 
 def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
-    step.kind = kind_at(held.get("openinference.span.kind"), _OPENINFERENCE_KINDS)
+    step.kind = kind_at(held.get("openinference.span.kind"))
     step.name = text_at(held, *_NAME_KEYS.get(step.kind or "", ("\0",)))
     if step.kind == "tool":
         step.name = step.name or span.name.removesuffix(".__call__")
@@ -359,11 +343,6 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
 
 # Exporters of products: LangSmith, Langfuse, MLflow and others.
 
-_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
-    **dict.fromkeys(key_set("retriever embedding evaluator guardrail event prompt parser"), "other"),
-    **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
-}
 _OF_LANGSMITH = "langsmith.span.kind"
 """Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
 _OF_LANGFUSE = "langfuse.observation.type"
@@ -382,7 +361,7 @@ def _reader(
     def read(span: TraceSpan, step: SpanStep) -> None:
         held = span.attributes
         named_kind = value_at(held, kind_key)
-        step.kind = kind_at(named_kind, _KINDS)
+        step.kind = kind_at(named_kind)
         if step.kind is None:
             if kind_key == _OF_LANGFUSE and named_kind and str(named_kind).lower() != "span":
                 step.unread = f"observations of the type {str(named_kind)[:60]!r}"
@@ -519,18 +498,9 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
 
 
 # Spans of the OpenAI Agents SDK's own export.
-
-_OPENAI_AGENTS_KINDS: dict[str, Kind] = {
-    **{"agent": "agent", "handoff": "handoff", "function": "tool"},
-    **dict.fromkeys(("generation", "response"), "model"),
-    **dict.fromkeys(("task", "turn", "custom"), "chain"),
-    **dict.fromkeys(("guardrail", "mcp_tools", "transcription", "speech", "speech_group"), "other"),
-}
-
-
 def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
     held: JsonObject = {key.removeprefix("openai_agents."): item for key, item in span.attributes.items()}
-    step.kind = kind_at(held.get("type"), _OPENAI_AGENTS_KINDS)
+    step.kind = kind_at(held.get("type"))
     if step.kind == "tool":
         step.name, step.args = text_at(held, "name"), value_at(held, "input")
         add_result(step, value_at(held, "output"))
