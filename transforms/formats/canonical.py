@@ -242,10 +242,8 @@ def read_case(data: bytes) -> EvalCase:
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         if isinstance(value.get("tools"), list):
-            tools: list[JsonValue] = []
-            for tool in value["tools"]:
-                tools += endings.declared_tools([tool]) if endings.is_foreign(tool) else [tool]
-            value["tools"] = msgspec.to_builtins(tools)
+            known = (endings.declared_tools([t]) if endings.is_foreign(t) else [t] for t in value["tools"])
+            value["tools"] = msgspec.to_builtins([tool for tools in known for tool in tools])
         unknown = next(unknown_fields(value, EvalCase), None)
         if unknown is not None:
             raise ValueError(f"{_WHAT}: {unknown.problem(0.5)}")

@@ -55,11 +55,8 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
     session_id, turn_index = events.locate(value)
     if not UNNUMBERED <= turn_index < 2**31:
         raise ValueError(f"there is no turn {turn_index}")
-    event_id = (
-        as_text(value.get("event_id"))
-        or as_text(events.own_id(value))
-        or blake2b(record.data.strip(), digest_size=16).hexdigest()
-    )
+    own_id = as_text(value.get("event_id")) or as_text(events.own_id(value))
+    event_id = own_id or blake2b(record.data.strip(), digest_size=16).hexdigest()
     time = time_by(FORMATS[name], value)
     is_end, group = events.is_end(value), events.group(value)
     return ConversationEvent(session_id, turn_index, time, event_id, is_end, name, record, group=group)
@@ -88,9 +85,9 @@ def may_hold_groups(input_format: str) -> bool:
 
 def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events by turn index, then time, then place in their source."""
-    times = ((-inf if event.event_time is None else event.event_time, event) for event in events)
-    ordered = sorted(times, key=lambda pair: (pair[1].turn_index, pair[0], _order(pair[1])))
-    return [event for _, event in ordered]
+    return sorted(
+        events, key=lambda e: (e.turn_index, -inf if e.event_time is None else e.event_time, _order(e))
+    )
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:

@@ -224,9 +224,8 @@ def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conve
         agents, users = ([endings.own_result(call) for call in given.get(key, ())] for key in _CALLS)
         for key in given.keys() & _CALLS:
             given[key] = [canonical(ToolCall, endings.call_fields(call), _WHAT) for call in given[key]]
-        if "tool_responses" in given:
-            answers = given["tool_responses"]
-            given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
+        for key in given.keys() & {"tool_responses"}:
+            given[key] = [canonical(ToolResponse, answer, _WHAT) for answer in given[key]]
         made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
         made.agent = made.agent and _words(made.agent, unread)
         made.agent_messages = [words for text in made.agent_messages if (words := _words(text, unread))]

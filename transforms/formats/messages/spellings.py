@@ -31,13 +31,11 @@ from turnwise.transforms.formats.messages.kinds import (
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
 # Types of messages of AutoGen: what a model is told; what a source said; code that a model wrote, and what it
-# gave; what is no step of a conversation.
+# gave; its memory.
 _OF_SOURCE = "UserMessage"
 _SPOKEN = re.compile(r"(?:Text|MultiModal|Stop|ToolCallSummary|Handoff|Structured)Message(?:\[.*\])?")
 _CODE, _CODE_RESULT = "CodeGenerationEvent", "CodeExecutionEvent"
 MEMORY = "MemoryQueryEvent"
-_ASIDE = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "SelectSpeakerEvent", "SelectorEvent",
-          "UserInputRequestedEvent", MEMORY)  # fmt: skip
 _USERS = frozenset((USER, "userproxy", "userproxyagent", "human"))
 """Sources of AutoGen that are the user, in small letters; developers name their proxies of users."""
 _OF_AUTOGEN = key_set(
@@ -77,7 +75,8 @@ STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
 _TYPED = (*CALL_ITEMS, *OUTPUTS, "message", "reasoning")
 HOLDERS = ("parts", "contents", "blocks", "content", "text")
 """Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
-_SKIPPED = (*_ASIDE, *STEPLESS)
+_SKIPPED = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "SelectSpeakerEvent", "SelectorEvent",
+            "UserInputRequestedEvent", MEMORY, *STEPLESS)  # fmt: skip
 """Types of what is no step of a conversation."""
 _WRAPPERS = key_set("message constructor generation generationchunk chatgeneration chatgenerationchunk")
 """Types of what holds a message, in small letters; they say nothing of whose it is."""

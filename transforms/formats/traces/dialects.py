@@ -484,9 +484,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
     elif "events" in held:
         messages = only_messages_at(held["events"], USER)
         step.kind = "model"
-        given = value_at(held, "events")
-        last = given[-1] if isinstance(given, list) and given else None
-        is_choice = isinstance(last, dict) and last.get("event.name") == "gen_ai.choice"
+        is_choice = [{}, *objects_in(value_at(held, "events"))][-1].get("event.name") == "gen_ai.choice"
         step.input, step.output = messages, None if messages else messages
         if is_choice and messages:
             step.input, step.output = messages[:-1] or None, messages[-1:]

@@ -101,9 +101,7 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
     elif any(top.step.args and line.user not in top.step.args for top in line.tops):
-        message = (
-            "the agent was given several texts, and its model another one; what the user said is unknown"
-        )
+        message = "the agent was given several texts, its model another one: what the user said is unknown"
         unread.add(MISSING_HISTORY, message)
     models = line.models
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
