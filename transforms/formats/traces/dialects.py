@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.messages import parts, spellings
 from turnwise.transforms.formats.messages.kinds import (
@@ -329,16 +331,11 @@ _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "gen_ai.input.message
 
 def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
-    name, call_id = text_at(held, "gen_ai.tool.name"), text_at(held, "gen_ai.tool.call.id")
-    if name or call_id:
-        step.kind, step.name, step.call_id = "tool", name, call_id
-        step.args = value_at(held, "gen_ai.tool.call.arguments")
-        add_result(step, value_at(held, "gen_ai.tool.call.result"))
-    elif any(key in held for key in _MODEL):
-        step.kind = "model"
-        step.name = text_at(held, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
-        step.input = messages_at(held.get("gen_ai.prompt"), USER)
-        step.output = messages_at(held.get("gen_ai.completion"), AGENT)
+    is_tool = text_at(held, "gen_ai.tool.name", "gen_ai.tool.call.id") is not None
+    if is_tool or any(key in held for key in _MODEL):
+        held = {**held, "gen_ai.operation.name": "execute_tool" if is_tool else "chat"}
+        _read_standard(replace(span, attributes=held), step)
+        step.name = step.name or text_at(held, "llm.model_name")
 
 
 # Exporters of products: LangSmith, Langfuse, MLflow and others.
