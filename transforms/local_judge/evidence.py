@@ -15,6 +15,7 @@ from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, read_claim, says_absence
 from turnwise.transforms.local_judge.derived import DerivedNumbers, derived_numbers
 from turnwise.transforms.local_judge.meanings import meant_words, words
+from turnwise.transforms.text.cleaning import CURRENCY_NAMES
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import Keys, Word, dates_in_words, starts_of, tokenize, weigh, word_set
 
@@ -148,7 +149,10 @@ class _Piece:
     @cached_property
     def units(self) -> list[tuple[Keys, str]]:
         """Keys of its numbers, and the names of their units; "": none."""
-        currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in self.flags.get(name, ())}
+        values = chain.from_iterable(self.flags.get(name, ()) for name in _CURRENCY_KEYS)
+        currencies = {value.strip('\\"').lower() for value in values}
+        in_keys = chain.from_iterable(map(_WORD_OF_KEY.findall, self.flags))  # as in `fare_usd`
+        currencies |= CURRENCY_NAMES.keys() & {word.lower() for word in in_keys}
         return list(named_values.units_of(self.text, currencies))
 
     @cached_property
