@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def in_json(pattern: str) -> str:
-    r"""Returns a pattern that finds the edge of a word in JSON too, after an escape: `\\nPIN 4921`."""
+    r"""Returns a pattern that finds the edge of a word in JSON too, after an escape: `\nPIN 4921`."""
     return pattern.replace(r"\b", r"(?:\b|\\[bfnrt])")
 
 
