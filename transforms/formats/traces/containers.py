@@ -380,10 +380,8 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
     """Yields runs as spans; what was posted and what was patched later are two records of one."""
     keys = ("child_runs",) if "run_type" in record else ("runs", "post", "patch")
     if "run_type" in record:
-        order = record.get("dotted_order")
-        steps = order.split(".") if isinstance(order, str) else []
-        ids = [step.rpartition("Z")[2] for step in steps]
-        run_id, error = as_id(record.get("id")) or (ids[-1] if ids else ""), record.get("error")
+        ids = [step.rpartition("Z")[2] for step in (as_text(record.get("dotted_order")) or "").split(".")]
+        run_id, error = as_id(record.get("id")) or ids[-1], record.get("error")
         extra, outputs = as_object(loaded(record.get("extra"))), loaded(record.get("outputs"))
         named, inputs = as_object(loaded(extra.get("metadata"))), loaded(record.get("inputs"))
         texts = inputs["prompts"] if isinstance(inputs, dict) and inputs.keys() == {"prompts"} else None
@@ -405,7 +403,7 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
             "gen_ai.response.model": named.get("ls_model_name"),
             **{f"langsmith.metadata.{key}": item for key, item in named.items()},
         }
-        trace = as_id(record.get("trace_id")) or (ids[0] if ids else run_id)
+        trace = as_id(record.get("trace_id")) or ids[0] or run_id
         parent = as_id(record.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else "")
         times = as_nanos(record.get("start_time")), as_nanos(record.get("end_time"))
         span = TraceSpan(trace, run_id, parent, as_text(record.get("name")) or "", *times, is_local=True)
@@ -443,8 +441,7 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
     ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
 )  # fmt: skip
 def _jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
-    pairs = ((trace, span) for trace in _data_of(record) for span in objects_in(trace.get("spans")))
-    for whole, held in pairs:
+    for whole, held in ((t, span) for t in _data_of(record) for span in objects_in(t.get("spans"))):
         attributes, start = key_values(held.get("tags")), _nanos(held.get("startTime"))
         named = held.get("processID")
         process = as_object(whole.get("processes")).get(named) if isinstance(named, str) else None
@@ -472,7 +469,6 @@ def _nanos(value: JsonValue) -> int:
 
 # Attributes that exports of tables nest or spread over columns, as dotted keys again.
 
-_COLUMNS = _OF_ATTRIBUTES, _OF_CONTEXT = "attributes.", "context."
 _NESTED = ("gen_ai", "llm", "openinference", "session", "gcp", "input", "output", "tool", "ai", "traceloop")
 _INDEXED = ("message", "message_content", "tool_call", "document")
 _INDEXED_DOTTED = tuple(f"{name}." for name in (*_INDEXED, "tool"))
@@ -480,12 +476,10 @@ _INDEXED_DOTTED = tuple(f"{name}." for name in (*_INDEXED, "tool"))
 
 def _unfolded(held: JsonObject) -> JsonObject:
     """Returns a span whose attributes and ids stand in columns (a row of Phoenix's table) as one object."""
-    if not any(key.startswith(_COLUMNS) for key in held):
-        return held
-    columns = {key for key in held if key.startswith(_OF_ATTRIBUTES)}
-    plain = {key.removeprefix(_OF_CONTEXT): item for key, item in held.items() if key not in columns}
-    attributes = {key.removeprefix(_OF_ATTRIBUTES): item for key, item in held.items() if key in columns}
-    return {**plain, "attributes": attributes}
+    columns = {key: item for key, item in held.items() if key.startswith("attributes.")}
+    plain = {key.removeprefix("context."): item for key, item in held.items() if key not in columns}
+    attributes = {key.removeprefix("attributes."): item for key, item in columns.items()}
+    return {**plain, "attributes": attributes} if attributes else plain
 
 
 def _dotted(attributes: JsonValue) -> JsonObject:
@@ -600,8 +594,7 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     trace = trace if re.fullmatch("[0-9a-f]{32}", trace) else invocation or trace or session
     # After an AgentTool, the end of its call names another parent than the start.
     parent = "" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id"))
-    times = max(time - length, 0), time if is_end else 0
-    span = TraceSpan(trace, span_id, parent, kind, *times, attributes)
+    span = TraceSpan(trace, span_id, parent, kind, max(time - length, 0), time if is_end else 0, attributes)
     span.error = record.get("status") == "ERROR" or kind.endswith("_ERROR")
     span.message, span.dropped = message if isinstance(message, str) else "", int(is_truncated)
     yield span
