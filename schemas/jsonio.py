@@ -131,7 +131,8 @@ def json_value(text: bytes) -> JsonValue:
         return from_json(text)
     except ValueError as error:
         # The line is one of the record, not of the file.
-        raise ValueError(f"cannot be parsed as JSON: {str(error).replace(' line 1 ', ' ')}") from None
+        step = "; remove the comma at its end" if text.rstrip().endswith(b"},") else ""
+        raise ValueError(f"cannot be parsed as JSON: {str(error).replace(' line 1 ', ' ')}{step}") from None
 
 
 _LEGACY = re.compile(rb"(?<![\x80-\xff])[\x80-\xff]{1,2}(?![\x80-\xff])")

@@ -106,10 +106,13 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
         raise ValueError(f"the file is {_other_text('UTF-16')}")
     if (unread := jsonio.no_utf8(text)) is not None:
         raise unread
-    rows = csv.reader(io.StringIO(text.decode("utf-8-sig"), newline=""), strict=True)
+    lines = io.StringIO(text.decode("utf-8-sig"), newline="")
+    rows = csv.reader(lines, strict=True, skipinitialspace=b', "' in text)
     end, is_short, objects = 0, False, []
     try:
         names = next(rows, [])
+        if names in (["sep="], ["sep=", ""]):  # Excel's own line
+            names = next(rows, [])
         if others := [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]:
             raise ValueError(f"the CSV file divides its columns by {others[0]!r}; {AS_CSV}")
         if twice := next((name for name in names if name and names.count(name) > 1), None):
@@ -414,8 +417,10 @@ def _opened_parquet(file: Any) -> Iterator[Any]:
     try:
         with ParquetFile(file) as table:
             yield table
-    except (ArrowException, OSError, KeyError) as error:  # a key twice in a map
-        raise ValueError(f"the Parquet file cannot be read: {' '.join(str(error).split())[:300]}") from None
+    except (ArrowException, OSError, ValueError) as error:
+        why = " ".join(str(error).split())[:300]
+        why = "a map or a row holds a key twice" if "duplicate field names" in why else why
+        raise ValueError(f"the Parquet file cannot be read: {why}") from None
 
 
 # Lists and opens the files of an output directory. Local paths need no Beam; others use its filesystems.
@@ -528,6 +533,7 @@ _KINDS: tuple[tuple[int, tuple[bytes, ...], str], ...] = (
     (0, (b"SQLite format 3\0",), "a SQLite database; a store is named as sqlite:///PATH, by --eval_cases"),
     (0, (b"PAR1",), "a Parquet file; its name must end in .parquet"),
     (0, (b"ARROW1", b"FEA1", b"ORC"), "an Arrow, Feather or ORC file; convert it to Parquet"),
+    (0, (b"\x1e",), r"a JSON text sequence (RFC 7464); convert it, with tr -d '\036' < FILE > NEW_FILE"),
     (0, (b"Obj\x01",), "an Avro file; its name must end in .avro"),
     (0, (b"PK\x03\x04", b"PK\x05\x06"), "a zip archive"),
     (257, (b"ustar",), "a tar archive; unpack it first, with tar -xf FILE"),

@@ -80,7 +80,7 @@ def _patterns_of(path: str) -> list[str]:
         elif os.path.lexists(path):
             check_file(path)
         elif next(files_at(path), None) is None:
-            raise ValueError("no such file")
+            raise ValueError(f"no such file{_AS_FILE if path == '-' else ''}")
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from None
     return [path]
@@ -395,6 +395,7 @@ def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) 
 
 _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a directory"}
 _KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_AS_FILE = "; only regular files are read: write what it gives to one first"
 _FILES = (*SUFFIXES, *OTHER_SUFFIXES)
 
 
@@ -461,7 +462,7 @@ def look_at(path: str) -> Iterator[Seen]:
         return
     problem = name_problem(path)
     if not stat.S_ISREG(about.st_mode):
-        problem = f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}; only regular files are read"
+        problem = f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}{_AS_FILE}"
     yield Unreadable(path, ValueError(problem)) if problem else FoundFile(path, about)
 
 

@@ -310,9 +310,7 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
         if not head.startswith(b"Obj\x01"):
             raise ValueError("is no Avro file, although its name ends in .avro")
-        rows: Any = fastavro.reader(cast(BinaryIO, file))
-        texts = (json.dumps(row, default=plain_value, ensure_ascii=False) for row in rows)
-        return (Record(path, position, text.encode()) for position, text in enumerate(texts, 1))
+        return _avro_records(path, fastavro.reader(cast(BinaryIO, file)))
     open_container = containers.container(path, head)
     if open_container:
         return contained_records(open_container(path, file, limit), limit)
@@ -320,6 +318,14 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
     if path.removesuffix(".gz").endswith(".json"):
         return _document_records(path, file, limit)
     return _line_records(path, file, limit)
+
+
+def _avro_records(path: str, rows: Any) -> Iterator[Record]:
+    try:
+        for position, row in enumerate(rows, 1):
+            yield Record(path, position, json.dumps(row, default=plain_value, ensure_ascii=False).encode())
+    except Exception as error:
+        raise ValueError(f"the Avro file cannot be read, and may be damaged: {error}") from None
 
 
 def contained_records(texts: containers.Texts, limit: int) -> Iterator[Record | Failure]:

@@ -22,7 +22,7 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
 from turnwise.transforms.formats.endings import context_tools, length, wrong_tokens
 from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work, one_line_problems
-from turnwise.transforms.formats.messages.kinds import is_work
+from turnwise.transforms.formats.messages.kinds import code_failed, is_work
 from turnwise.transforms.formats.registry import ReadSettings
 
 
@@ -79,7 +79,7 @@ def legacy_cases(value: JsonValue, record: Record, settings: ReadSettings) -> li
 
 
 TRANSFER = "transfer_to_agent"
-_RUN, _DONE, CODE = "code_execution", "OUTCOME_OK", ("executable_code", "code_execution_result")
+_RUN, CODE = "code_execution", ("executable_code", "code_execution_result")
 _NOT_READ = ("inline_data", "file_data", *CODE, "tool_call", "tool_response")
 
 
@@ -117,7 +117,7 @@ def tool_responses(contents: Iterable[adk.Content | None]) -> list[ToolResponse]
     parts = (part for content in contents for part in parts_of(content))
     answers = (part.function_response or part.code_execution_result for part in parts)
     return [
-        ToolResponse(_RUN, None, a.get("output"), a.get("outcome", _DONE) != _DONE or None)
+        ToolResponse(_RUN, None, a.get("output"), code_failed(a) or None)
         if isinstance(a, dict)
         else ToolResponse(a.name, a.id, a.response)
         for a in answers

@@ -187,9 +187,10 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
 
 
 SPREADSHEET = b'role,content,,\r\nuser,"Say ""a"",\r\nb",,\r\n,,,\r\n\r\nassistant,he said "a",,\r\n'
+SPACED = b'sep=,\r\nrole, content\r\nuser, "Say ""a"",\r\nb"\r\nassistant, he said "a"\r\n'
 
 
-@pytest.mark.parametrize("text", [SPREADSHEET, SPREADSHEET.replace(b",,\r\n", b"\r")])
+@pytest.mark.parametrize("text", [SPREADSHEET, SPREADSHEET.replace(b",,\r\n", b"\r"), SPACED])
 def test_csv_files_of_spreadsheets_are_read_with_quotes_line_ends_and_empty_cells(tmp_path, text):
     path = tmp_path / "rows.csv"
     path.write_bytes(text)

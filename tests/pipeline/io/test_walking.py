@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_named_with_its_reason(tmp_path, add_odd_files):
     assert {shown_path(os.path.basename(one.path)) for one in seen} == odd
     assert all(isinstance(one, Unreadable) for one in seen)
     reasons = {os.path.basename(one.path): str(one.error) for one in seen if isinstance(one, Unreadable)}
-    assert reasons["pipe.jsonl"] == "is a FIFO; only regular files are read"
+    assert reasons["pipe.jsonl"] == "is a FIFO; only regular files are read: write what it gives to one first"
     assert reasons["nowhere.jsonl"] == "is a link to a path that does not exist"
 
 

@@ -123,6 +123,12 @@ def is_work(name: str) -> bool:
     return bool(_WORK.search(snake(name)))
 
 
+def code_failed(result: JsonObject) -> bool:
+    """Returns whether the outcome of code that ran, as Gemini states it, is known to be no success."""
+    outcome = str(result.get("outcome") or 0).removeprefix("Outcome.").removeprefix("OUTCOME_")
+    return outcome not in ("OK", "1", "UNSPECIFIED", "0")
+
+
 HIDDEN = frozenset(
     ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
 )

@@ -23,6 +23,7 @@ from turnwise.transforms.formats.messages.kinds import (
     USER,
     VERCEL_PARTS,
     as_object,
+    code_failed,
     decoded,
     first_of,
     key_set,
@@ -456,9 +457,8 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
             error = response.get("error") if isinstance(response, dict) else None
             given = result_of({**item, "error": error} if error else item)
             if snake(key) == "code_execution_result":
-                outcome = str(item.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
                 ran = {"name": _RUN, "output": item.get("output"), "id": item.get("id")}
-                given = result_of({**ran, "is_error": outcome not in ("OUTCOME_OK", "1")})
+                given = result_of({**ran, "is_error": code_failed(item)})
             # Results of Bedrock may hold blocks that are neither texts nor JSON.
             blocks = objects_in(item.get("content")) if key == "toolResult" else ()
             kinds = [next(iter(stated(block)), "an empty part") for block in blocks]
