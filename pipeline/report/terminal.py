@@ -340,7 +340,7 @@ def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
 
 def _without_verdict(row: MetricsByAppVersionRow) -> str:
     sampled_out = row["sampled_out"]
-    return f"{row['no_score'] + sampled_out}" + (f" ({sampled_out} sampled out)" if sampled_out else "")
+    return f"{row['no_score']}" + (f" ({sampled_out} more sampled out)" if sampled_out else "")
 
 
 def repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:
