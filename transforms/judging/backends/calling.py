@@ -222,8 +222,13 @@ class ApiBackend(ABC):
             name, reason = re.escape(model.rpartition("/")[2]), str(error)
             names_model = re.search(rf"(?<!\w){name}(?!\w)", reason) and "/models/" not in reason
             is_unknown = error.status == 404 and (not self.access.base_url or names_model)
-            if error.fault.kind in ("connection", "timeout") or is_unknown:
-                raise ConfigError(f"judge: model {model}: {reason}") from None
+            if error.fault.kind in ("connection", "timeout"):
+                url = self.access.base_url
+                server = f"{url} (judge.base_url)" if url else "the judge's API"
+                reason += f"; see that this machine reaches {server}, or take another --judge"
+            elif not is_unknown:
+                return
+            raise ConfigError(f"judge: model {model}: {reason}") from None
 
     async def sent(
         self,
