@@ -158,8 +158,9 @@ def _money_lines(word: str, document: JsonObject, judge: JudgeSettings) -> list[
     cost, why = document["cost_at_least"], document["cost_reason"]
     if why and not cost:
         return [f"cost unknown: {why}"]
-    half, rest = "" if judge.batch_wait_s is None else "half ", f" or more: {why}" if why else ""
-    return [f"{word} {money_text(cost)} at {half}the prices of the config{rest}"]
+    more, rest = (" or more", f": {why}") if why else ("", "")
+    half = "" if judge.batch_wait_s is None else "half "
+    return [f"{word} {money_text(cost)}{more} at {half}the prices of the config{rest}"]
 
 
 _SHOWN = 3
@@ -339,7 +340,7 @@ def _pass_rate(row: MetricsByAppVersionRow | None) -> str:
 
 def _without_verdict(row: MetricsByAppVersionRow) -> str:
     sampled_out = row["sampled_out"]
-    return f"{row['no_score'] + sampled_out}" + (f" ({sampled_out} sampled out)" if sampled_out else "")
+    return f"{row['no_score']}" + (f" ({sampled_out} more sampled out)" if sampled_out else "")
 
 
 def repeated(row: MetricsByAppVersionRow | None) -> JsonObject | None:

@@ -433,28 +433,21 @@ class ScenarioRubrics(JudgedCriterion):
         if not texts:
             return None if self.threshold is None else Score(None, reason="the case has no rubrics")
 
-        def grades(reply: RubricsReply) -> list[RubricGrade | None]:  # one of two grades has none
-            by_rubric = [[g for g in reply.rubrics if g.number == i + 1] for i in range(len(texts))]
-            fits = sum(map(len, by_rubric)) == len(reply.rubrics)
-            return [given[0] if fits and len({g.grade for g in given}) == 1 else None for given in by_rubric]
+        def grades(reply: RubricsReply) -> list[int | None]:
+            return prompts.votes_of(((g.number, g.grade) for g in reply.rubrics), len(texts))
 
         sections = prompts.dialogue_sections(sample.conversation)
         sections += prompts.statement_sections("rubric", texts)
         prompt = prompts.task_prompt(f"{self.name}/2", sections)
-        question = Question(
-            prompt,
-            RubricsReply,
-            self.options,
-            verdicts=lambda reply: [grade and grade.grade for grade in grades(reply)],
-        )
-        answers = await ask_all(ask, question)
-        rubrics, graded = list[JsonObject](), list(map(grades, answers.replies))
+        answers = await ask_all(ask, Question(prompt, RubricsReply, self.options, verdicts=grades))
+        rubrics, graded = list[JsonObject](), [(reply, grades(reply)) for reply in answers.replies]
         for i, text in enumerate(texts):
-            usable = [grade for of_reply in graded if (grade := of_reply[i])]
+            usable = [(grade, reply) for reply, given in graded if (grade := given[i]) is not None]
             rubrics.append({"rubric": text, "score": None, "reason": None})
             if usable:
-                middle = median_low(grade.grade for grade in usable)
-                chosen = next(grade for grade in usable if grade.grade == middle)
+                middle = median_low(grade for grade, _ in usable)
+                reply = next(reply for grade, reply in usable if grade == middle)
+                chosen = next(grade for grade in reply.rubrics if grade.number == i + 1)
                 rubrics[-1] |= {"score": middle / 4, "reason": chosen.reason}
                 rubrics[-1] |= quoted(chosen.quote, prompt.evidence)
         scores = [rubric["score"] for rubric in rubrics if rubric["score"] is not None]

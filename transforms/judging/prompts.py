@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from itertools import count
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -409,6 +409,7 @@ def asked_schema(model: type[BaseModel]) -> JsonObject:
 
 
 UNREAD = "unread"
+V = TypeVar("V", bool, int)
 
 
 class StatementVerdict(ReasonedReply):
@@ -431,16 +432,16 @@ def statement_sections(word: str, texts: Sequence[str]) -> list[Section]:
     return [Section(f"{word} {i}", text) for i, text in enumerate(texts, 1)]
 
 
-def votes_of(verdicts: Iterable[tuple[int, bool]], count: int) -> list[bool | None]:
-    """Returns the votes on numbered items; one that is left out, or answered both ways, abstains.
+def votes_of(verdicts: Iterable[tuple[int, V]], count: int) -> list[V | None]:
+    """Returns the votes on numbered items; one that is left out, or answered in two ways, abstains.
 
     Beside a number that was not asked about all abstain: who counts from 0, or splits an item, means others.
     """
-    answers: list[set[bool]] = [set() for _ in range(count)]
-    for number, is_positive in verdicts:
+    answers: list[set[V]] = [set() for _ in range(count)]
+    for number, verdict in verdicts:
         if not 1 <= number <= count:
             return [None] * count
-        answers[number - 1].add(is_positive)
+        answers[number - 1].add(verdict)
     return [next(iter(answer)) if len(answer) == 1 else None for answer in answers]
 
 

@@ -107,6 +107,17 @@ def test_what_is_in_flight_at_the_end_is_kept_and_nothing_else_is_asked(
     assert server.stats()["requests"] == 12
 
 
+def test_what_a_call_took_that_is_broken_off_is_unknown(server, settings, environ, question):
+    server.script({"delay_ms": 300})
+    worker = open_judge(settings(), environ)
+    worker.submit(worker.ask(question(), range(1)))
+    while server.stats()["in_flight"] < 1:
+        time.sleep(0.02)
+    close_judges()
+    (used,) = worker.counts.take().values()
+    assert (used.calls, used.uncounted) == (1, 1)
+
+
 @pytest.mark.parametrize("backend", ["none", "local"])
 def test_judges_that_need_no_model(server, settings, environ, question, new_threads, backend):
     worker = open_judge(settings(backend=backend), {})

@@ -205,9 +205,9 @@ class GeminiBackend(calling.BatchBackend):
         why = base.EMPTY
         if blocked := (answer.get("promptFeedback") or {}).get("blockReason"):
             why = base.Fault("blocked", base.one_line(f"the question was blocked: {blocked}"), True)
-        # Where there is no candidate, their count is left out.
-        usage = {"candidatesTokenCount": 0, **(answer.get("usageMetadata") or {})}
-        tokens = base.stated_tokens(usage, *_TOKENS)
+        # Where no candidate has a text, their count is left out.
+        none = {} if any(text and isinstance(text, str) for text in texts) else {"candidatesTokenCount": 0}
+        tokens = base.stated_tokens({**none, **(answer.get("usageMetadata") or {})}, *_TOKENS)
         return base.ReadAnswer(texts, tokens, answer.get("modelVersion"), why)
 
     def failure(self, error: Exception) -> calling.CallError:
