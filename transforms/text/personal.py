@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def in_json(pattern: str) -> str:
-    """Returns a pattern that finds the edge of a word in JSON also behind the letter of an escape."""
+    r"""Returns a pattern that finds the edge of a word in JSON too, after an escape: `\nPIN 4921`."""
     return pattern.replace(r"\b", r"(?:\b|\\[bfnrt])")
 
 
