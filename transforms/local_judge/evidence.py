@@ -220,7 +220,8 @@ class Evidence:
     @cached_property
     def units(self) -> dict[str, list[str]]:
         """Units of its numbers, "" for none, by their keys."""
-        return grouped((key, unit) for piece in self.pieces for keys, unit in piece.units for key in keys)
+        pairs = ((key, unit) for piece in self.pieces for keys, unit in piece.units for key in keys)
+        return grouped(dict.fromkeys(pairs))
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
+from json import JSONDecoder
 from math import isfinite
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -53,6 +54,7 @@ _PAIR = (
     r"""|([^\s"',{}\[\]\\]+))"""
 )
 """A key and its value, of JSON or of Python within a text, or of a record that breaks off."""
+_HOLDER = re.compile(r"""["']([^"'\\]{1,60})\\*["']\s?:\s*(?=[\[{])""")
 _NO_CODE = re.compile(r"-?(?:\d{1,2}|\d+\.\d+)")
 """Numbers that are none of the values that keys tell."""
 _SHORTEST_LITERAL, _SHORTEST_PIECE = 4, 4
@@ -157,13 +159,13 @@ class Redactor:
         elif name and _says_kind(name):
             kind = self._kind_of(name, value)
             if kind and len(str(value)) > _SHORTEST_SECRET:
-                self._literal(value, kind)
+                self.literal(value, kind)
 
     def _at_path(self, value: JsonValue, path: tuple[str, ...]) -> JsonValue:
         """Returns what stands at a path of the config, with markers; what was measured stays."""
         is_judged = not _JUDGED_KEYS.isdisjoint(path)
         return _mapped(
-            value, lambda leaf: self._literal(leaf, path[-1]) if is_judged or isinstance(leaf, str) else leaf
+            value, lambda leaf: self.literal(leaf, path[-1]) if is_judged or isinstance(leaf, str) else leaf
         )
 
     def _kind_of(self, key: str, value: JsonValue) -> str | None:
@@ -189,7 +191,7 @@ class Redactor:
             return value
         if kind is not None:
             is_short = len(plain) <= _SHORTEST_SECRET  # elsewhere it is a word like others
-            return self._marker(kind.upper(), plain, plain) if is_short else self._literal(value, kind)
+            return self._marker(kind.upper(), plain, plain) if is_short else self.literal(value, kind)
         is_number = _is_number(value)
         if not _says_phone(key) or not (is_number or isinstance(value, str)):
             return value
@@ -202,7 +204,7 @@ class Redactor:
             self._phones.add(text)
         return done
 
-    def _literal(self, value: JsonValue, name: str) -> str:
+    def literal(self, value: JsonValue, name: str) -> str:
         """Returns the marker of a whole value, which is replaced wherever it stands."""
         text = _text_of(value)
         known = self._literals.get(text)
@@ -381,11 +383,11 @@ class Redactor:
                     continue
                 findings.append(personal.Finding(match.start(), match.end(), name, match[0]))
         has_pairs = any(sign in text for sign in ('":', '" :', "':", "' :"))
-        for match in compiled(_PAIR).finditer(readable) if has_pairs else ():
-            start, end = match.span(match.lastindex)
-            is_number = match[5] is not None and _NO_CODE.fullmatch(match[5])
-            if not is_number and (kind := self._kind_of(match[1], text[start:end])):
-                findings.append(personal.Finding(start, end, kind.upper(), text[start:end]))
+        for key, start, end, is_bare in _pairs_in(readable) if has_pairs else ():
+            value = text[start:end]
+            is_number = is_bare and _NO_CODE.fullmatch(value)
+            if not is_number and (kind := self._kind_of(key, value)):
+                findings.append(personal.Finding(start, end, kind.upper(), value))
         # The detectors are asked once, whatever is learnt later.
         options = (plain, cue, self._config.kinds, self._config.regions, hint)
         if len(plain) > _SHORT and options not in self._findings:
@@ -493,6 +495,32 @@ class Redactor:
             if len(raw) > _SHORTEST_LITERAL and raw in text:
                 text = text.replace(raw, marker)
         return text
+
+
+def _pairs_in(text: str, at: int = 0) -> Iterator[tuple[str, int, int, bool]]:
+    """Yields keys, places of their values, and whether these have no quotes, those within values as well."""
+    for match in compiled(_PAIR).finditer(text):
+        start, end = match.span(match.lastindex)
+        yield match[1], at + start, at + end, match.lastindex == 5
+        if match.lastindex < 4 and ":" in match[match.lastindex]:
+            yield from _pairs_in(text[start:end], at + start)
+
+
+def _held_in(text: str, keys: Sequence[str]) -> Iterator[tuple[int, int, str, JsonValue]]:
+    """Yields places, keys and values of what is under `keys`, or holds a secret, in a broken record."""
+    last = 0
+    for match in _HOLDER.finditer(text):
+        start, key = match.end(), match[1]
+        if start < last or not (key in keys or _says_kind(key)):
+            continue
+        try:
+            value, last = JSONDecoder().raw_decode(text, start)
+        except (ValueError, RecursionError):
+            if key not in keys:
+                continue
+            value, last = text[start:], len(text)
+        yield start, last, key, value
+    yield from ((start, end, key, text[start:end]) for key, start, end, _ in _pairs_in(text) if key in keys)
 
 
 def _places(text: str, value: str) -> Iterator[tuple[int, int]]:
@@ -767,9 +795,13 @@ def redact_failure(failure: Failure, config: RedactConfig, redactor: Redactor | 
             record = record if done == structure else dump_json(done).decode()
         else:
             record = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), record)
-            pairs = compiled(_PAIR).finditer(record) if keys else ()
-            redactor.learn([{pair[1]: pair[pair.lastindex]} for pair in pairs if pair[1] in keys])
-            record = redactor.text(record)
+            taken, spans = bytearray(len(record)), list[tuple[int, int, str]]()
+            for start, end, key, value in _held_in(record, keys):
+                redactor.learn([{key: value}])
+                if key in keys:
+                    marker = redactor.literal(record[start:end], key)
+                    spans += [(*ends, marker) for ends in _take(taken, start, end)]
+            record = redactor.text(_replaced(record, sorted(spans)))
         failure.record = record
     # Messages of matching name cases and sets.
     message = redactor.identity(failure.message) if failure.stage == "match" else failure.message

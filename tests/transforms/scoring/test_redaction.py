@@ -7,7 +7,8 @@ import pytest
 import turnwise
 from tests.tables import rows_test
 from turnwise.schemas.config import RedactConfig
-from turnwise.transforms.scoring.redaction import redact_document
+from turnwise.schemas.score import Failure
+from turnwise.transforms.scoring.redaction import redact_document, redact_failure
 
 CRITERIA = {"response_match_score": 0.8}
 
@@ -45,6 +46,12 @@ def test_values_over_parts_of_a_message():
     log = {"messages": [{"role": "user", "content": parts}, {"role": "assistant", "content": "x"}]}
     (row,) = evaluated([log], {}).conversations
     assert row["transcript"]["turns"][0]["user"] == "card <CARD_1> ok\nphone <PHONE_1>"
+
+
+def broken_record(record, path, shown):
+    failure = Failure("parse", "ValueError", "no JSON", record=record)
+    redact_failure(failure, RedactConfig(paths=[path]))
+    assert failure.record == shown
 
 
 def finds_nothing(redact, problem):
