@@ -267,12 +267,16 @@ class SpokenText:
             is_large = isinstance(number, str) or (held and number > _LARGEST_IN_WORDS)
             if is_other and (units or is_large or (words and words == strange)):
                 return False
-        if not words and want.mentions[0].amount and len(want.mentions) == 1:
+        size = len(want.mentions)
+        if not words and want.mentions[0].amount and size == 1:
             return True
-        runs = (stated.mentions[i:] for i in range(len(stated.mentions) - len(want.mentions) + 1))
-        pairs = (zip(want.mentions, run, strict=False) for run in runs)
-        others = ([mine if _MARK.match(mine.code) else other for mine, other in run] for run in pairs)
-        return not any(self._states(stated, want._replace(mentions=other)) for other in others)
+        for i in range(len(stated.mentions) - size + 1):  # whether others stand in their place
+            run = values.Passage(stated.between[i : i + size + 1], stated.mentions[i : i + size])
+            pairs = zip(want.mentions, run.mentions, strict=True)
+            others = [mine if _MARK.match(mine.code) else other for mine, other in pairs]
+            if self._states(run, want._replace(mentions=others)):
+                return False
+        return True
 
     def nearest_sentence(self, wanted: str) -> str:
         """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
