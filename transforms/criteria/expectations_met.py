@@ -11,23 +11,12 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
 from turnwise.transforms.effects.prose_values import PHONE, states_moment
-from turnwise.transforms.local_judge.named_values import (
-    SpelledText,
-    are_other,
-    mark_named_values,
-    measures_of,
-)
+from turnwise.transforms.local_judge import named_values
+from turnwise.transforms.local_judge.named_values import mark_named_values
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text import values
+from turnwise.transforms.text import sentences, values
 from turnwise.transforms.text.cleaning import plain
-from turnwise.transforms.text.sentences import (
-    FUNCTION_WORDS_BY_LANGUAGE,
-    LANGUAGES_READ,
-    guessed_language,
-    sentences,
-    shown_language,
-)
 
 _MOST_SHOWN = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
@@ -79,7 +68,7 @@ class ExpectationsMet(MeasuredCriterion):
         if not outcomes:
             return None
         unclear, met = (sum(outcome.outcome == o for outcome in outcomes) for o in (None, "PASS"))
-        checks, unread = list[JsonObject](), list[str]()
+        checks, unread = list[JsonObject](), list[str | None]()
         for outcome in outcomes:
             if expectation := outcome.expectation:
                 (_, wanted), (_, observed) = _sides(expectation, outcome)
@@ -87,9 +76,11 @@ class ExpectationsMet(MeasuredCriterion):
                 if outcome.outcome != "PASS":
                     checks[-1]["observed"] = observed
                 if outcome.outcome is None and outcome.observed_as == "text":
-                    unread.append(f": “{wanted}” may be said in words that are not read")
+                    unread.append(wanted)
         if unclear:
-            reason = "".join([f"{unclear} of {len(outcomes)} expectations need a judge", *unread[:1]])
+            reason = f"{unclear} of {len(outcomes)} expectations need a judge"
+            if unclear == len(unread):
+                reason = f"“{unread[0]}” may be said in words that are not read, or without AM or PM"
             score = Score(None, reason=reason, label=label, details={"checks": checks})
             if self.threshold is not None and (met + unclear) / len(outcomes) < self.threshold:
                 score.outcome, score.explanation = "FAIL", not_met(outcomes)
@@ -157,7 +148,7 @@ class SpokenText:
 
     def __init__(self, texts: Sequence[str], language: str | None) -> None:
         self._language = language
-        self._known = language or guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
+        self._known = language or sentences.guessed_language("\n".join(texts)[:_LONGEST_SEARCHED])
         self._is_grouped = values.language_root(self._known) in values.GROUPED_BY_SPACE
         self._texts = list(map(self._joined, texts))
         self._is_english = values.language_root(self._known) in ("", "en")
@@ -170,8 +161,9 @@ class SpokenText:
 
     @cached_property
     def _is_read(self) -> bool:
-        shown = values.language_root(self._language) or shown_language("\n".join(self._texts))
-        return shown is None or shown in LANGUAGES_READ
+        root = values.language_root(self._language)  # not of `und`
+        shown = root if len(root) == 2 else sentences.shown_language("\n".join(self._texts))
+        return shown is None or shown in sentences.LANGUAGES_READ
 
     @cached_property
     def _spellings(self) -> list[str]:
@@ -205,7 +197,7 @@ class SpokenText:
         is_code = _CODE.fullmatch(code) and (" " not in wanted or len(code) > _SHORT_CODE)
         digits = _NO_DIGIT.sub("", wanted) if PHONE.fullmatch(wanted) else None
         for text in self._texts:
-            spelled = SpelledText(text).find(code) if is_code else None
+            spelled = named_values.SpelledText(text).find(code) if is_code else None
             phones = (n[0] for n in PHONE.finditer(text) if digits and _NO_DIGIT.sub("", n[0]) == digits)
             spelled = spelled or next(phones, None)
             if spelled and self._contains(code, [text.replace(spelled, code)]):
@@ -247,9 +239,9 @@ class SpokenText:
         mine, other, word = wanted.amount, stated.amount, _WORD_OF_TEXT.match(after.lstrip("-"))
         if not (mine and mine.currency and other and not other.currency and word):
             return False
-        function_words = FUNCTION_WORDS_BY_LANGUAGE.values()
+        function_words = sentences.FUNCTION_WORDS_BY_LANGUAGE.values()
         is_read = self._is_read or any(word[0] in some for some in function_words)
-        return not is_read or word[0] in ("lb", "lbs") or bool(measures_of(f"1 {word[0]}"))
+        return not is_read or word[0] in ("lb", "lbs") or bool(named_values.measures_of(f"1 {word[0]}"))
 
     def may_contain(self, wanted: str) -> bool:
         """Returns whether a text may have been said: `10:30` by `10:30 PM`, or in words that are not read."""
@@ -271,16 +263,18 @@ class SpokenText:
             return not strange or (len(strange) == 1 < len(words) and bool(held))
         for number, unit in numbers:
             units = held.get(number, ())
-            is_other = all(u is None or (unit and u and are_other(unit, u)) for u in units)
+            is_other = all(u is None or (unit and u and named_values.are_other(unit, u)) for u in units)
             is_large = isinstance(number, str) or (held and number > _LARGEST_IN_WORDS)
             if is_other and (units or is_large or (words and words == strange)):
                 return False
-        if not words and len(want.mentions) == 1 and want.mentions[0].amount:
+        size = len(want.mentions)
+        if not words and want.mentions[0].amount and size == 1:
             return True
-        for i in range(len(stated.mentions) - len(want.mentions) + 1):  # whether others stand in their place
-            pairs = zip(want.mentions, stated.mentions[i:], strict=False)
+        for i in range(len(stated.mentions) - size + 1):  # whether others stand in their place
+            run = values.Passage(stated.between[i : i + size + 1], stated.mentions[i : i + size])
+            pairs = zip(want.mentions, run.mentions, strict=True)
             others = [mine if _MARK.match(mine.code) else other for mine, other in pairs]
-            if self._states(stated, want._replace(mentions=others)):
+            if self._states(run, want._replace(mentions=others)):
                 return False
         return True
 
@@ -289,7 +283,7 @@ class SpokenText:
         text = "\n\n".join(text for text in self._texts if text.strip())[-_LONGEST_SEARCHED:]
         if not text:
             return ""
-        parts = [text[a:b] for a, b in sentences(text, self._known)] or [text]
+        parts = [text[a:b] for a, b in sentences.sentences(text, self._known)] or [text]
         words = set(_WORD_OF_TEXT.findall(wanted.casefold()))
 
         def likeness(part: str) -> float:  # two numbers count as half a shared word
