@@ -331,11 +331,11 @@ def _worse(result: CriterionComparison, comparison: Comparison) -> list[str]:
         tails = comparison.alpha / 2 / max(1, number), comparison.alpha / 2
         wider, usual = (normal_quantile(1 - tail) for tail in tails)
         surely = []
-        for slice_, of, part in slices:
-            own, bounds = sign * (part.difference or 0.0), part.interval
+        for named in slices:
+            loss, bounds = sign * (named[2].difference or 0.0), named[2].interval
             best = max(sign * bounds.low, sign * bounds.high) if bounds else 0.0
-            if own + (best - own) * wider / usual < sign * whole.difference:
-                surely.append((slice_, of, part))
+            if loss + (best - loss) * wider / usual < sign * whole.difference:
+                surely.append(named)
         slices, others = surely, []
     sentences = []
     for preposition, parts in ("by", others), ("in", slices):
