@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
 import msgspec
@@ -242,10 +242,9 @@ def _q_values(parts: Sequence[_Part]) -> dict[int, float]:
     """
     known = [(part, p) for part in parts if (p := part.estimate.p) is not None]
     families = [known, *grouped((pair[0].measure.criterion, pair) for pair in known).values()]
-    adjusted = ((family, benjamini_hochberg([p for _, p in family])) for family in families)
     largest: dict[int, float] = {}
-    for family, q_values in adjusted:
-        for (part, _), q in zip(family, q_values, strict=True):
+    for family in families:
+        for (part, _), q in zip(family, benjamini_hochberg([p for _, p in family]), strict=True):
             largest[id(part)] = max(q, largest.get(id(part), 0.0))
     return largest
 
@@ -263,9 +262,8 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> tuple[dict[str, Ma
     columns = [side.observed.conversations for side in sides]
     values = [_slice_values(side, wanted) for side in columns]
     sizes = Counter[str]()
-    for of_side in values:
-        for name, of_slice in of_side.items():
-            sizes[name] += sum(number for _, _, number in of_slice)
+    for name, of_slice in chain(*(of_side.items() for of_side in values)):
+        sizes[name] += sum(number for _, _, number in of_slice)
     largest, slices = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_SLICES], {}
     for name in largest:
         in_a, in_b = is_in = [np.zeros(len(side), np.bool_) for side in columns]
@@ -290,12 +288,9 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
     for name in wanted:
         if not any(_slice_values(side, [name]) for side in sides):
             tags = {tag for side in sides for tags_of_row in side.tags.used() for tag in tags_of_row}
-            has_language = any(any(side.languages) for side in sides)
-            named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
-            has_agent = any(any(side.agents or ()) for side in sides)
-            known = [*([LANGUAGE] if has_language else ()), *([AGENT] if has_agent else ()), *named]
-            known += [TAG] if tags else []
-            shown = listed(known, _NAMES_SHOWN)
+            known = [kind for kind in (LANGUAGE, AGENT) if any(_slice_values(side, [kind]) for side in sides)]
+            known += sorted({tag.partition(":")[0] for tag in tags if ":" in tag}) + ([TAG] if tags else [])
+            shown = listed([*dict.fromkeys(known)], _NAMES_SHOWN)
             raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
 
