@@ -310,7 +310,7 @@ class MetricRow(TypedDict):
     pass_rate_low: Annotated[
         float | None,
         "Lower bound of the 95 % Wilson interval of the pass rate; a case counts once, however often it "
-        "was recorded.",
+        "was recorded; turns of one conversation count as independent.",
     ]
     pass_rate_high: Annotated[float | None, "Upper bound of that interval."]
     p50: Annotated[float | None, "Median, of latencies only. Quantiles are within 0.1 % of the value."]

@@ -199,7 +199,7 @@ def end_comparison(
         in_store = [name.rsplit("/", 1)[-1], run.document.run_id]
         command = join(["turnwise", "compare", "--store", shown_url(url), *_options(in_store)])
     if len(versions) > 1 and candidate is None:
-        shown = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
+        shown = listed([v or NO_VERSION for v in sorted(versions, key=natural_order)], VERSIONS_SHOWN)
         why = f"the run holds {len(versions)} app versions ({shown}); --candidate names one"
         of_run = end_comparison(run, versions, NOT_NAMED, width, most)
         refused = _refused(why, f"{command} --candidate VERSION", f" with the baseline {baseline}").refused
@@ -445,9 +445,7 @@ def settings_problem(a: ComparedSide, b: ComparedSide) -> str:
     # What concerns more than the verdicts.
     wider = [change for change in words.settings_changes(a, b) if change.criteria != [STATUS]]
     changes = [f"{c.what} ({c.baseline} for {a.name}, {c.candidate} for {b.name})" for c in wider]
-    more = f", and {len(changes) - _NAMES_SHOWN} more" if len(changes) > _NAMES_SHOWN else ""
-    shown = f"{', '.join(changes[:_NAMES_SHOWN])}{more}"
-    what = f"{a.name} and {b.name} were not measured in the same way: {shown}"
+    what = f"{a.name} and {b.name} were not measured in the same way: {listed(changes, _NAMES_SHOWN)}"
     step = "score the logs of one of them again with the config of the other"
     return f"{what}; {step}" if changes else ""
 

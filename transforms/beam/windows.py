@@ -518,11 +518,11 @@ class _Finding(NamedTuple):
     baseline_count: int | None = None
     p_value: float | None = None
 
-    def __str__(self) -> str:
+    def text(self, unit: str) -> str:
         if self.kind != "drop":
-            return f"{self.kind} {self.threshold:.4g}"
+            return f"{self.kind} {self.threshold:.4g}{unit}"
         chance = f"such a drop by chance: {self.p_value:.2g}; the rule alerts up to {self.threshold:.2g}"
-        return f"worse than {self.baseline_value:.4g} over {self.baseline_count} before ({chance})"
+        return f"worse than {self.baseline_value:.4g}{unit} over {self.baseline_count} before ({chance})"
 
 
 def evaluate_rule(
@@ -564,6 +564,10 @@ def evaluate_rule(
             finding = _Finding("drop", rule.drop.significance, before, of_before, p_value)
     if finding is None:
         return ""
+    kind = CRITERIA.get(rule.criterion)
+    is_of_values = rule.measure == "mean" or rule.measure in _QUANTILES
+    unit = " s" if is_of_values and kind is not None and kind.unit == "seconds" else ""
+    measured = f"{rule.measure} of {rule.criterion} ({level}s) is {value:.4g}{unit} over {count}"
     bounds = window.window_start, window.window_end
     start, end = (nanos_timestamp(round(seconds * 1e9)) for seconds in bounds)
     key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")
@@ -579,8 +583,8 @@ def evaluate_rule(
         value=value,
         count=count,
         **finding._asdict(),
-        message=f"{rule.name}: {rule.measure} of {rule.criterion} ({level}s) is {value:.4g} over {count}, "
-        f"{finding}; app version {window.app_version or '(no version)'}, {start} to {end}",
+        message=f"{rule.name}: {measured}, {finding.text(unit)}; "
+        f"app version {window.app_version or '(no version)'}, {start} to {end}",
     )
 
 

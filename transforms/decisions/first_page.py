@@ -129,8 +129,10 @@ def without_baseline(
     low, high = bounds
     between = "" if low is None or high is None else f" ({words.share_text(low)} to {words.share_text(high)})"
     share = f"{words.share_text(passed / (passed + failed))} pass{between}, " if passed + failed else ""
-    short = words.last_parts((version or "(no version)" for version in versions), words.LONGEST_NAME).values()
-    names = " and ".join(short) if len(short) <= _NAMES_SHOWN else f"{len(short)} app versions"
+    share = f"together {share}" if share and len(versions) > 1 else share
+    short = [*words.last_parts((v or "(no version)" for v in versions), words.LONGEST_NAME).values()]
+    names = " and ".join(filter(None, (", ".join(short[:-1]), short[-1])))
+    names = names if len(short) <= _NAMES_SHOWN else f"{len(short)} app versions"
     few = of_cases = ""
     only = f"{why}{names} are not compared{';' if why else ':'}"
     if len(versions) == 1:
@@ -328,14 +330,13 @@ def _worse(result: CriterionComparison, comparison: Comparison) -> list[str]:
     if whole.word == "worse" and whole.difference is not None:
         # Bounds by Bonferroni: of many slices that are like the whole, some intervals miss it.
         number = sum(part.criterion == result.criterion for part in comparison.slices)
-        tails = comparison.alpha / 2 / max(1, number), comparison.alpha / 2
-        wider, usual = (normal_quantile(1 - tail) for tail in tails)
+        wider, usual = (normal_quantile(1 - comparison.alpha / 2 / n) for n in (max(1, number), 1))
         surely = []
-        for slice_, of, part in slices:
-            own, bounds = sign * (part.difference or 0.0), part.interval
+        for named in slices:
+            loss, bounds = sign * (named[2].difference or 0.0), named[2].interval
             best = max(sign * bounds.low, sign * bounds.high) if bounds else 0.0
-            if own + (best - own) * wider / usual < sign * whole.difference:
-                surely.append((slice_, of, part))
+            if loss + (best - loss) * wider / usual < sign * whole.difference:
+                surely.append(named)
         slices, others = surely, []
     sentences = []
     for preposition, parts in ("by", others), ("in", slices):

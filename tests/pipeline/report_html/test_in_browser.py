@@ -172,7 +172,7 @@ def test_versions_that_nothing_compares_have_counts(browser, tmp_path):
     opened(browser, write_run(tmp_path / "run", rows, redacted={"EMAIL": 2}))
     redacted = "Values that left as markers: EMAIL 2."
     assert browser.find(".coverage").text.endswith(redacted)
-    told = "v1 and (no version) are not compared: 77.8% pass, 9 with a verdict, 1 without."
+    told = "v1 and (no version) are not compared: together 77.8% pass, 9 with a verdict, 1 without."
     assert browser.find("h1").text == told
     assert browser.texts(".counts li") == ["2 failed", "1 no verdict", "0 rejected"]
     browser.click("2 failed")

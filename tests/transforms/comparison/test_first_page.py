@@ -17,9 +17,11 @@ def test_one_version():
     assert found.destructive is None, "the conversations are not read"
     nothing = without_baseline(["v1"], (0, 0, 7), (None, None), [], [], None)
     assert nothing.headline == "One version only: 0 with a verdict, 7 without.", "no share is no 0 %"
+    three = without_baseline(["v1", "v2", "v10"], (0, 0, 7), (None, None), [], [], None)
+    assert three.headline == "v1, v2 and v10 are not compared: 0 with a verdict, 7 without."
     several = without_baseline(["", "v1"], (5, 5, 7), (None, None), [], [], None, "No baseline is named: ")
-    told = "No baseline is named: (no version) and v1 are not compared; 50.0% pass, 10 with a verdict, 7"
-    assert several.headline == f"{told} without." and several.baseline is None
+    told = "(no version) and v1 are not compared; together 50.0% pass, 10 with a verdict, 7 without."
+    assert several.headline == f"No baseline is named: {told}" and several.baseline is None
 
 
 @stated("leads", "primary, measured, stating, name, why")

@@ -1,8 +1,8 @@
 """Compares two sides: every criterion in its family, slices and turn indices, ratios of quantiles."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, product
 from typing import Any
 
 import msgspec
@@ -201,10 +201,9 @@ def _compare_parts(
     Returns the slices, those that stand out first and then by p-value, the turns by criterion, and the number
     of slices that were not compared, because there are too many.
     """
-    slices, measures = _slices(matched, options.slices or ()), [measure for measure, _ in measured]
-    kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
+    (slices, left_out), measures = _slices(matched, options.slices or ()), [of for of, _ in measured]
     parts, of_turns = list[_Part](), list[_Part]()
-    for name, measure in product(sorted(kept), measures):
+    for name, measure in product(sorted(slices), measures):
         estimated = estimates.estimate(slices[name], measure, options)
         if estimated.baseline_count or estimated.candidate_count:
             parts.append(_Part(measure, estimated, name))
@@ -233,7 +232,7 @@ def _compare_parts(
         else:
             turns.setdefault(name, []).append(comparison.TurnDifference(turn_index=turn, **common))
     differences.sort(key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p))
-    return differences, turns, len(slices) - len(kept)
+    return differences, turns, left_out
 
 
 def _q_values(parts: Sequence[_Part]) -> dict[int, float]:
@@ -243,10 +242,9 @@ def _q_values(parts: Sequence[_Part]) -> dict[int, float]:
     """
     known = [(part, p) for part in parts if (p := part.estimate.p) is not None]
     families = [known, *grouped((pair[0].measure.criterion, pair) for pair in known).values()]
-    adjusted = ((family, benjamini_hochberg([p for _, p in family])) for family in families)
     largest: dict[int, float] = {}
-    for family, q_values in adjusted:
-        for (part, _), q in zip(family, q_values, strict=True):
+    for family in families:
+        for (part, _), q in zip(family, benjamini_hochberg([p for _, p in family]), strict=True):
             largest[id(part)] = max(q, largest.get(id(part), 0.0))
     return largest
 
@@ -255,52 +253,64 @@ def _size(matched: MatchedValues) -> int:
     return len(matched.names) or len(matched.baseline.rows) + len(matched.candidate.rows)
 
 
-def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedValues]:
-    """Returns the conversations of each slice; a slice that holds everything is none."""
-    if not wanted:
-        return {}
-    sides = matched.baseline, matched.candidate
-    a, b = (_slice_names(side.observed.conversations, wanted) for side in sides)
-    names = {name for side in (a, b) for part in side for name in part}
-    slices = {}
-    for name in names:
-        in_a, in_b = (np.asarray([name in part for part in side], np.bool_) for side in (a, b))
+def _slices(matched: MatchedValues, wanted: Sequence[str]) -> tuple[dict[str, MatchedValues], int]:
+    """Returns the conversations of the largest slices, and the number of others.
+
+    A slice that holds everything is none.
+    """
+    sides = [matched.baseline, matched.candidate]
+    columns = [side.observed.conversations for side in sides]
+    values = [_slice_values(side, wanted) for side in columns]
+    sizes = Counter[str]()
+    for name, of_slice in chain(*(of_side.items() for of_side in values)):
+        sizes[name] += sum(number for _, _, number in of_slice)
+    largest, slices = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_SLICES], {}
+    for name in largest:
+        in_a, in_b = is_in = [np.zeros(len(side), np.bool_) for side in columns]
+        for side, of_side, is_side in zip(columns, values, is_in, strict=True):
+            for column, codes in grouped(value[:2] for value in of_side.get(name, ())).items():
+                is_side |= np.isin(getattr(side, column).places, codes)
         # A case belongs to it if any of its runs does.
         kept = matched.baseline.count(in_a) + matched.candidate.count(in_b) > 0
         cases = [case for case, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
         baseline, candidate = (
-            SideValues(side.observed, side.rows[is_in[side.rows]], side.cases.take(np.flatnonzero(kept)))
-            for side, is_in in zip((matched.baseline, matched.candidate), (in_a, in_b), strict=True)
+            SideValues(side.observed, side.rows[is_side[side.rows]], side.cases.take(np.flatnonzero(kept)))
+            for side, is_side in zip(sides, is_in, strict=True)
         )
         part = MatchedValues(cases, baseline, candidate, matched.pairing)
         if 0 < _size(part) < _size(matched):
             slices[name] = part
-    return slices
+    return slices, len(sizes) - len(largest)
 
 
 def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) -> None:
     """Raises ConfigError if no conversation has a slice of one of the wanted names."""
     for name in wanted:
-        if not any(any(_slice_names(side, [name])) for side in sides):
+        if not any(_slice_values(side, [name]) for side in sides):
             tags = {tag for side in sides for tags_of_row in side.tags.used() for tag in tags_of_row}
-            has_language = any(any(side.languages) for side in sides)
-            named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
-            has_agent = any(any(side.agents or ()) for side in sides)
-            known = [*([LANGUAGE] if has_language else ()), *([AGENT] if has_agent else ()), *named]
-            known += [TAG] if tags else []
-            shown = listed(known, _NAMES_SHOWN)
+            known = [kind for kind in (LANGUAGE, AGENT) if any(_slice_values(side, [kind]) for side in sides)]
+            known += sorted({tag.partition(":")[0] for tag in tags if ":" in tag}) + ([TAG] if tags else [])
+            shown = listed([*dict.fromkeys(known)], _NAMES_SHOWN)
             raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
 
-def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> list[set[str]]:
-    slices = [{tag for tag in tags if is_wanted(tag, wanted)} for tags in conversations.tags]
+def _slice_values(
+    conversations: ConversationColumns, wanted: Sequence[str]
+) -> dict[str, list[tuple[str, int, int]]]:
+    """Returns slice -> the values that its conversations have: column, code, number of conversations."""
+    columns: dict[str, Callable[[Any], Iterable[str]]] = {
+        "tags": lambda tags: (tag for tag in tags if is_wanted(tag, wanted))
+    }
     if LANGUAGE in wanted:
-        for names, language in zip(slices, conversations.languages, strict=True):
-            names |= {f"{LANGUAGE}:{language}"} if language else set()
+        columns["languages"] = lambda language: [f"{LANGUAGE}:{language}"] if language else []
     if AGENT in wanted and conversations.agents is not None:
-        for names, agents in zip(slices, conversations.agents, strict=True):
-            names |= {f"{AGENT}:{agent}" for agent in agents}
-    return slices
+        columns["agents"] = lambda agents: (f"{AGENT}:{agent}" for agent in agents)
+    return grouped(
+        (name, (column, code, number))
+        for column, names in columns.items()
+        for code, number in enumerate(getattr(conversations, column).counts().tolist())
+        for name in ({*names(getattr(conversations, column).values[code])} if number else ())
+    )
 
 
 def _of_turns(
