@@ -255,7 +255,7 @@ class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         slice: Name of the slice, such as `language:ko`.
         shrunk: The difference pulled towards the overall one, by its own noise (empirical Bayes).
-        q: p-value adjusted by Benjamini and Hochberg over all slices.
+        q: p-value adjusted by Benjamini and Hochberg over all slices, or over those of the criterion if more.
         stands_out: q is below the level.
     """
 

@@ -39,7 +39,7 @@ from turnwise.transforms.decisions.calibration.labels import LabelLine
 from turnwise.transforms.decisions.run import Run
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.judges import JUDGING
-from turnwise.transforms.judging.limits import total_cost
+from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.setup import WAITING, JudgeSettings, JudgeWorker
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.selection import Selection, hash_place
@@ -270,7 +270,7 @@ def _cost(cost: CheckCost) -> str:
     tokens = "an unknown number of tokens"
     if cost.tokens_in is not None and cost.tokens_out is not None:
         tokens = f"{cost.tokens_in:,} + {cost.tokens_out:,} tokens"
-    money = "cost unknown (a model has no price, or did not state its tokens)"
+    money = "cost unknown (a model has no price, or tokens are unknown)"
     if cost.cost is not None:
         money = f"{money_text(cost.cost)} at the prices of the config"
     return f"{cost.calls:,} calls, {tokens}, {money}"
@@ -416,10 +416,10 @@ def _votes_on(
                 worker.close()
     except Interrupted as signal:
         raise Interrupted(signal.number, kept="") from None
-    usage = worker.counts.take()
-    of_models, cost = usage.values(), total_cost(usage, judge.config.prices)
-    is_counted = not any(used.uncounted for used in of_models)
-    tokens = (sum(used.tokens_in for used in of_models), sum(used.tokens_out for used in of_models))
-    tokens_in, tokens_out = tokens if is_counted else (None, None)
-    calls = sum(used.calls for used in of_models)
-    return voted, CheckCost(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost)
+    usage, total = worker.counts.take(), JudgeUsage()
+    for used in usage.values():
+        total.add(used)
+    cost, whys = total_cost(usage, judge.config.prices)
+    tokens = (None, None) if total.uncounted else (total.tokens_in, total.tokens_out)
+    money = None if whys else cost
+    return voted, CheckCost(calls=total.calls, tokens_in=tokens[0], tokens_out=tokens[1], cost=money)

@@ -114,7 +114,7 @@ def with_first_page(report: GateReport, run: Run) -> GateReport:
     """Adds the first page of a run that is held against no baseline: its versions are not compared."""
     rows, conversations = run.metrics(), [*run.conversations()]
     versions = sorted({row["app_version"] or "" for row in rows}, key=natural_order)
-    state = "No baseline is named" if report.baseline is None else "The baseline holds no scored conversation"
+    state = "There is no baseline" if report.baseline is None else "The baseline holds no scored conversation"
     first, why = to_read(conversations), f"{state}: "
     page = page_of_versions(versions, rows, run.document.counts, first, conversations, why)
     return replace(report, page=page)

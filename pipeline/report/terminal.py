@@ -26,7 +26,7 @@ from turnwise.transforms.decisions.comparison.words import decimals, last_parts,
 from turnwise.transforms.decisions.run import NEXT_STEPS, OF_CASES, STAGES, cut_inputs, with_step
 from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.judging.judges import JUDGING
-from turnwise.transforms.judging.limits import JudgeUsage, price_of, total_cost
+from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 from turnwise.transforms.scoring import config as scoring
@@ -56,12 +56,15 @@ def judge_document(
             figures[model] = used.figures() | {"unusable": dict(used.unusable)}
             total = figures[model].pop("latency_ms")
             figures[model]["mean_latency_ms"] = total / used.calls if used.calls else None
+        cost, whys = total_cost(usage, config.prices)
         document |= {
             "model": (f"{config.cascade.model} > {last}" if config.cascade else last),
             "concurrency": judge.concurrency,
             "limits": limits or None,
             **({} if judge.batch_wait_s is None else {"batch_jobs": dict(JUDGING.jobs)}),
-            "cost": total_cost(usage, config.prices),
+            "cost": None if whys else cost,
+            "cost_at_least": cost,
+            "cost_reason": "; ".join(whys) or None,
             "usage": figures,
         }
     if counted is not None and judge.kind.connect:
@@ -114,10 +117,11 @@ def judge_text(settings: RunSettings, judge: JsonObject) -> str:
     for model, used in judge.get("usage", {}).items():
         unusable = Counter(used["unusable"])
         answers = used["samples"] - unusable["batch"] - unusable["budget"]
+        tokens = f"{used['tokens_in']:,} + {used['tokens_out']:,} tokens"
         parts = [
             f"{answers:,} answers ({used['cached']:,} cached) by {used['calls']:,} calls",
-            f"{used['tokens_in']:,} + {used['tokens_out']:,} tokens",
-            *([f"{used['uncounted']:,} calls without figures of tokens"] if used["uncounted"] else []),
+            *([tokens] if used["uncounted"] < max(used["calls"], 1) else []),
+            *([f"{counted(used['uncounted'], 'call')} with unknown tokens"] if used["uncounted"] else []),
             *([f"{used['mean_latency_ms'] / 1000:.1f} s each"] if used["calls"] else []),
             *([f"{used['retries']:,} retries"] if used["retries"] else []),
             *([f"{used['asked_again']:,} asked once more"] if used["asked_again"] else []),
@@ -149,18 +153,13 @@ def money_text(cost: float) -> str:
 
 
 def _money_lines(word: str, document: JsonObject, judge: JudgeSettings) -> list[str]:
-    usage, prices = document.get("usage"), judge.config.prices
-    if not usage or not prices:
+    if not document.get("usage") or not judge.config.prices:
         return []
-    if document["cost"] is None:
-        why = "a model has no price in the config, or did not state its tokens"
-        if all(used["uncounted"] <= used["unusable"].get("batch", 0) for used in usage.values()) and all(
-            price_of(prices, model) for model, used in usage.items() if used["calls"]
-        ):
-            why = "batch jobs gave no answer, or none yet"
+    cost, why = document["cost_at_least"], document["cost_reason"]
+    if why and not cost:
         return [f"cost unknown: {why}"]
-    half = "" if judge.batch_wait_s is None else "half "
-    return [f"{word} {money_text(document['cost'])} at {half}the prices of the config"]
+    half, rest = "" if judge.batch_wait_s is None else "half ", f" or more: {why}" if why else ""
+    return [f"{word} {money_text(cost)} at {half}the prices of the config{rest}"]
 
 
 _SHOWN = 3

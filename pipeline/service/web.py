@@ -23,7 +23,7 @@ from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
 from turnwise.schemas.comparison import NO_VERSION, Comparison
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, listed
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.report.figures import Compared, VersionKey, run_names, short_names
@@ -109,17 +109,25 @@ def _apps(service: Service) -> list[JsonObject]:
     return service.store.read(work)
 
 
+def _check_held(service: Service, app: str) -> None:
+    """Raises ServiceError, which names the apps of the store, if none of them is this one."""
+    held = [str(row["name"]) for row in _apps(service)]
+    if app not in held:
+        raise ServiceError("NOT_FOUND", f"{app} was not found; apps of the store: {listed(held) or 'none'}")
+
+
 def runs_page(service: Service, app: str, page_token: str) -> Response:
     """Returns a page of the runs of an app, the newest first; raises ServiceError."""
     wanted = {"parent": app, "orderBy": "create_time", "pageSize": _LISTED_RUNS, "pageToken": page_token}
-    listed = list_evaluation_runs(service, ListEvaluationRunsRequest.from_value(wanted), as_summaries=True)
+    found = list_evaluation_runs(service, ListEvaluationRunsRequest.from_value(wanted), as_summaries=True)
+    _check_held(service, app)
     return _page(
         "runs",
         f"Runs of {app.rsplit('/', 1)[-1]}",
         app=app,
-        runs=listed.get("evaluationRuns", []),
+        runs=found.get("evaluationRuns", []),
         versions=service.store.read(partial(_versions, app)),
-        older=listed.get("nextPageToken", ""),
+        older=found.get("nextPageToken", ""),
         most_runs=_MOST_RUNS,
     )
 
@@ -145,6 +153,7 @@ def trend_page(
     wanted = {"parent": app, "criterion": criterion, "appVersion": app_version}
     paging = {"pageSize": _TREND_RUNS, "pageToken": page_token}
     trend = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
+    _check_held(service, app)
     runs = list(reversed(trend.get("runs", [])))
     # The order is that of the newest run; what was not measured has no level.
     levels_of: dict[str, set[str]] = {}

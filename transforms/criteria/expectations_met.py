@@ -2,20 +2,32 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue, listed
+from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped, listed
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.changes import call_text, told_apart, value_text
 from turnwise.transforms.effects.prose_values import PHONE, states_moment
-from turnwise.transforms.local_judge.named_values import SpelledText, mark_named_values
+from turnwise.transforms.local_judge.named_values import (
+    SpelledText,
+    are_other,
+    mark_named_values,
+    measures_of,
+)
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text import values
-from turnwise.transforms.text.sentences import guessed_language, sentences
+from turnwise.transforms.text.cleaning import plain
+from turnwise.transforms.text.sentences import (
+    FUNCTION_WORDS_BY_LANGUAGE,
+    LANGUAGES_READ,
+    guessed_language,
+    sentences,
+    shown_language,
+)
 
 _MOST_SHOWN = 3
 _CHECKED_ELSEWHERE = ("tool_call", "mock_tool_response")
@@ -41,7 +53,7 @@ class ExpectationsMet(MeasuredCriterion):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         if pair.expected is None or not pair.expected.expectations:
             return None
-        return _share([o for o in sample.replay(pair).outcomes if _is_checked(o)], pair.label)
+        return self._share([o for o in sample.replay(pair).outcomes if _is_checked(o)], pair.label)
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Checks a scenario's expectations and any case's outputs, with those of turns; None: none."""
@@ -54,14 +66,37 @@ class ExpectationsMet(MeasuredCriterion):
                 expectation = Expectation("agent_response", text=text, comparison="CONTAINS")
                 outcome = ExpectationOutcome(expectation, "PASS")
                 if not spoken.contains(text):
-                    nearest = spoken.nearest_sentence(text) or None
-                    outcome = ExpectationOutcome(expectation, "FAIL", nearest, "text")
+                    nearest, failed = spoken.nearest_sentence(text) or None, not spoken.may_contain(text)
+                    outcome = ExpectationOutcome(expectation, "FAIL" if failed else None, nearest, "text")
                 outcomes.append(outcome)
         if not outcomes:
             return None
         pairs = (pair for pair in sample.evaluable if pair.expected and pair.expected.expectations)
         of_turns = [o for pair in pairs for o in sample.replay(pair).outcomes if _is_checked(o)]
-        return _share([*of_turns, *outcomes], None)
+        return self._share([*of_turns, *outcomes], None)
+
+    def _share(self, outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score | None:
+        if not outcomes:
+            return None
+        unclear, met = (sum(outcome.outcome == o for outcome in outcomes) for o in (None, "PASS"))
+        checks, unread = list[JsonObject](), list[str]()
+        for outcome in outcomes:
+            if expectation := outcome.expectation:
+                (_, wanted), (_, observed) = _sides(expectation, outcome)
+                checks.append({"kind": expectation.kind, "outcome": outcome.outcome, "wanted": wanted})
+                if outcome.outcome != "PASS":
+                    checks[-1]["observed"] = observed
+                if outcome.outcome is None and outcome.observed_as == "text":
+                    unread.append(f": “{wanted}” may be said in words that are not read")
+        if unclear:
+            reason = "".join([f"{unclear} of {len(outcomes)} expectations need a judge", *unread[:1]])
+            score = Score(None, reason=reason, label=label, details={"checks": checks})
+            if self.threshold is not None and (met + unclear) / len(outcomes) < self.threshold:
+                score.outcome, score.explanation = "FAIL", not_met(outcomes)
+            return score
+        head = f"{met} of {len(outcomes)} expectation{'s' * (len(outcomes) != 1)} met."
+        explanation = f"{head} {not_met(outcomes)}".rstrip()
+        return Score(met / len(outcomes), label=label, explanation=explanation, details={"checks": checks})
 
 
 def _is_checked(outcome: ExpectationOutcome) -> bool:
@@ -69,26 +104,6 @@ def _is_checked(outcome: ExpectationOutcome) -> bool:
     if expectation is None or outcome.outcome == "SKIPPED" or expectation.kind in _CHECKED_ELSEWHERE:
         return False
     return expectation.kind != "agent_response" or expectation.comparison != "SEMANTIC_SIMILARITY"
-
-
-def _share(outcomes: Sequence[ExpectationOutcome], label: str | None) -> Score | None:
-    if not outcomes:
-        return None
-    unclear = sum(outcome.outcome is None for outcome in outcomes)
-    checks: list[JsonObject] = []
-    for outcome in outcomes:
-        if expectation := outcome.expectation:
-            (_, wanted), (_, observed) = _sides(expectation, outcome)
-            checks.append({"kind": expectation.kind, "outcome": outcome.outcome, "wanted": wanted})
-            if outcome.outcome != "PASS":
-                checks[-1]["observed"] = observed
-    if unclear:
-        reason = f"{unclear} of {len(outcomes)} expectations need a judge"
-        return Score(None, reason=reason, label=label, details={"checks": checks})
-    met = sum(outcome.outcome == "PASS" for outcome in outcomes)
-    head = f"{met} of {len(outcomes)} expectation{'s' * (len(outcomes) != 1)} met."
-    explanation = f"{head} {not_met(outcomes)}".rstrip()
-    return Score(met / len(outcomes), label=label, explanation=explanation, details={"checks": checks})
 
 
 def _sides(expectation: Expectation, outcome: ExpectationOutcome) -> list[tuple[JsonValue, str | None]]:
@@ -133,6 +148,7 @@ _LIST_NUMBER = re.compile(r"^[ \t>*-]*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?[ \t]+(?=\S
 _WORD_OF_TEXT = re.compile(r"\w+")
 _TO = re.compile(r"(?<=\d) ?(?:\b(?:to|bis|à|a)\b|[〜～~]) ?(?=\d)")
 _CLOCK = re.compile(r"(?<=\d)\s?[時时点시]\s?(?:([0-5]?\d)\s?[分분](?![間间간])|[半반](?!드시))")
+_HOURS = re.compile(r"(?<=\d)\s?(?=[時时시][間间간])")
 _CODE, _SHORT_CODE = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]{4,64}|\d{9,64}"), 8
 
 
@@ -147,9 +163,15 @@ class SpokenText:
         self._is_english = values.language_root(self._known) in ("", "en")
         self._all = _words("\n".join(self._texts))
 
-    def _joined(self, text: str) -> str:  # also `15時30分` as `15:30`, which `15時` is not in
-        text = text if text.isascii() else _CLOCK.sub(lambda n: f":{(n[1] or '30').zfill(2)}", text)
+    def _joined(self, text: str) -> str:
+        if not text.isascii():  # `15時` is not in `15時30分`, which is `15:30`, nor in `15時間`
+            text = _HOURS.sub("-", _CLOCK.sub(lambda n: f":{(n[1] or '30').zfill(2)}", text))
         return values.with_joined_groups(text) if self._is_grouped else text
+
+    @cached_property
+    def _is_read(self) -> bool:
+        shown = values.language_root(self._language) or shown_language("\n".join(self._texts))
+        return shown is None or shown in LANGUAGES_READ
 
     @cached_property
     def _spellings(self) -> list[str]:
@@ -175,7 +197,8 @@ class SpokenText:
         if any(self._contains(text, self._spellings) for text in dict.fromkeys((*spellings, joined))):
             return True
         marked = mark_named_values(joined, {})  # `2.5 kilograms` as `2.5 kg`
-        if "zqunit" in marked and self._contains(marked, [mark_named_values(t, {}) for t in self._spellings]):
+        has_units = "zqunit" in marked and not _STERLING.search(wanted)  # `£5` is not `5 lb`
+        if has_units and self._contains(marked, [mark_named_values(t, {}) for t in self._spellings]):
             return True
         # Codes and phone numbers, however they are grouped, in the text as it is wanted: it may deny them.
         code = re.sub("[ -]", "", wanted.removeprefix("#"))
@@ -199,14 +222,67 @@ class SpokenText:
                 numbers = list(map(int, _LIST_NUMBER.findall(text)))
                 is_list = len(numbers) > 1 and numbers == [*range(1, len(numbers) + 1)]
                 stated = read(_LIST_NUMBER.sub("", text) if is_list else text, language)
-                if _contains(stated, passage, self._is_english):
+                if self._states(stated, passage):
                     return True
             return False
         return any(
-            _contains(read(text, language, with_words), read(wanted, language, with_words), self._is_english)
+            self._states(read(text, language, with_words), read(wanted, language, with_words))
             for with_words in (True, False)
             for text in spellings
         )
+
+    def _states(self, stated: values.Passage, wanted: values.Passage) -> bool:
+        size = len(wanted.mentions)
+        return any(
+            all(map(values.Mention.means, wanted.mentions, stated.mentions[i : i + size]))
+            and not any(map(self._is_other, wanted.mentions, stated.mentions[i:], stated.between[i + 1 :]))
+            and _holds(stated.between[i], wanted.between[0], self._is_english, is_end=True)
+            and stated.between[i + 1 : i + size] == wanted.between[1:-1]
+            and _holds(stated.between[i + size], wanted.between[-1], self._is_english, is_start=True)
+            for i in range(len(stated.mentions) - size + 1)
+        )
+
+    def _is_other(self, wanted: values.Mention, stated: values.Mention, after: str) -> bool:
+        """Returns whether a number has another unit than the wanted amount of money, or a word not read."""
+        mine, other, word = wanted.amount, stated.amount, _WORD_OF_TEXT.match(after.lstrip("-"))
+        if not (mine and mine.currency and other and not other.currency and word):
+            return False
+        function_words = FUNCTION_WORDS_BY_LANGUAGE.values()
+        is_read = self._is_read or any(word[0] in some for some in function_words)
+        return not is_read or word[0] in ("lb", "lbs") or bool(measures_of(f"1 {word[0]}"))
+
+    def may_contain(self, wanted: str) -> bool:
+        """Returns whether a text may have been said: `10:30` by `10:30 PM`, or in words that are not read."""
+        if _HALF_OPEN.search(wanted) and self.contains(f"{wanted} pm"):
+            return True
+        return not self._is_read and any(self._may_say(text, self._joined(wanted)) for text in self._texts)
+
+    def _may_say(self, text: str, wanted: str) -> bool:
+        """Returns whether a text in a language that is not read may say the wanted one.
+
+        Its numbers are there, with no known unit, month or currency that is another, or may be in words. Of
+        its words, which may be inflected or have synonyms beside a number, the beginnings are there.
+        """
+        stated, want = (values.read_passage(mark_named_values(t, {}), self._language) for t in (text, wanted))
+        numbers, held, shown = list(_numbers(want)), grouped(_numbers(stated)), plain(text)
+        words = _WORD.findall(" ".join(want.between) if numbers else plain(wanted))
+        strange = [word for word in words if word[: max(3, len(word) * 3 // 5)] not in shown]
+        if not numbers:
+            return not strange or (len(strange) == 1 < len(words) and bool(held))
+        for number, unit in numbers:
+            units = held.get(number, ())
+            is_other = all(u is None or (unit and u and are_other(unit, u)) for u in units)
+            is_large = isinstance(number, str) or (held and number > _LARGEST_IN_WORDS)
+            if is_other and (units or is_large or (words and words == strange)):
+                return False
+        if not words and len(want.mentions) == 1 and want.mentions[0].amount:
+            return True
+        for i in range(len(stated.mentions) - len(want.mentions) + 1):  # whether others stand in their place
+            pairs = zip(want.mentions, stated.mentions[i:], strict=False)
+            others = [mine if _MARK.match(mine.code) else other for mine, other in pairs]
+            if self._states(stated, want._replace(mentions=others)):
+                return False
+        return True
 
     def nearest_sentence(self, wanted: str) -> str:
         """Returns the sentence most similar to a text, or the last sentence; "": there are no messages."""
@@ -262,12 +338,20 @@ _NUMBER_ONE = re.compile(
 )
 
 
-def _contains(stated: values.Passage, wanted: values.Passage, is_english: bool) -> bool:
-    size = len(wanted.mentions)
-    return any(
-        all(map(values.Mention.means, wanted.mentions, stated.mentions[i : i + size]))
-        and _holds(stated.between[i], wanted.between[0], is_english, is_end=True)
-        and stated.between[i + 1 : i + size] == wanted.between[1:-1]
-        and _holds(stated.between[i + size], wanted.between[-1], is_english, is_start=True)
-        for i in range(len(stated.mentions) - size + 1)
-    )
+def _numbers(passage: values.Passage) -> Iterator[tuple[float | str, str | None]]:
+    """Yields the numbers of a text, of its dates and times too, and codes, and their unit; None: denied."""
+    nexts = [*passage.mentions[1:], values.Mention(0, 0)]
+    for mention, after, following in zip(passage.mentions, passage.between[1:], nexts, strict=False):
+        if not _MARK.match(mention.code):
+            unit = following.code if not after and _MARK.match(following.code) else ""
+            parts: tuple[float | str, ...] = (mention.amount.value if mention.amount else mention.code,)
+            for day, clock, _ in mention.dates:
+                parts = (day.day, day.year) if day else ()
+                parts += (clock.hour, clock.minute) if clock else ()
+            yield from ((part, None if mention.is_denied else unit) for part in parts)
+
+
+_WORD, _MARK = re.compile(r"[^\s\d.,:;!?()\"'“”«»।]+"), re.compile(r"zq(?:unit|month)\d\d")
+_HALF_OPEN = re.compile(r"(?<!\d)1[01]:[0-5]\d$")
+_STERLING, _LARGEST_IN_WORDS = re.compile(r"(?i)£|\bgbp\b"), 20
+"""Larger numbers are in words only where all are."""

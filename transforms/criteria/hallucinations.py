@@ -314,12 +314,13 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         self, reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog, tools: Collection[str]
     ) -> Score:
         """Returns what one answer comes to; None as value: a quote is wrong, or a value is not compared."""
-        claims, total, names = [], len(reply.claims), {name.casefold(): name for name in tools}
+        claims, total = [], len(reply.claims)
         for claim in reply.claims:
             quoted = find_quote(claim.quote, claim.turn - 1, sample.conversation)
             tool = claim.tool.strip()
-            if tool not in tools:  # with its parameters, as it was shown, or in other case
-                tool = names.get(tool.partition("(")[0].strip().casefold(), tool)
+            if tool not in tools:
+                fitting = [name for name in tools if _is_meant(tool, name)]
+                tool = fitting[0] if len(fitting) == 1 else tool
             if quoted is not None and all(find_span(value.text, claim.quote) for value in claim.values):
                 texts = claim.quote.strip(), tool, claim.identifier.strip()
                 values = [ClaimedValue(value.argument.strip(), value.text.strip()) for value in claim.values]
@@ -364,6 +365,13 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         tools = ", ".join(dict.fromkeys(action.tool for action in unclear))
         reason = f"it is unknown what a tool does whose call the agent does not report ({tools})"
         return Score(None, f"{reason}: state its effect in `tools` of the config", details=details)
+
+
+def _is_meant(stated: str, tool: str) -> bool:
+    """Returns whether a judge names a tool in other case, with parameters, or with or without namespace."""
+    names = stated.partition("(")[0].strip(" `").casefold(), tool.casefold()
+    short, long = sorted(names, key=len)
+    return short == long or (short != "" and long.endswith((f".{short}", f":{short}", f"/{short}")))
 
 
 class ReportedFailures(MeasuredCriterion, UsesToolEffects):

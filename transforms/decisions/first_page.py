@@ -29,6 +29,7 @@ from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.decisions.run import REJECTED, cases_of, shared_reason
 from turnwise.transforms.effects.call_effects import DESTRUCTIVE
 from turnwise.transforms.review.problems import MOST_OF_A_TYPE, MOST_READ, to_read
+from turnwise.transforms.statistics.tests import normal_quantile
 
 NAMED = "baseline and candidate are as they were named"
 """How they were chosen, as a clause."""
@@ -325,9 +326,17 @@ def _worse(result: CriterionComparison, comparison: Comparison) -> list[str]:
     slices = [(part.slice, result, part.difference) for part in _worse_slices(result, comparison)]
     others = [(o.criterion, o, o.overall) for o in comparison.criteria if o.overall.word == "worse"]
     if whole.word == "worse" and whole.difference is not None:
-        bounds = ((part, part[2].interval) for part in slices)
-        best = ((part, max(sign * bound.low, sign * bound.high)) for part, bound in bounds if bound)
-        slices, others = [part for part, bound in best if bound < sign * whole.difference], []
+        # Bounds by Bonferroni: of many slices that are like the whole, some intervals miss it.
+        number = sum(part.criterion == result.criterion for part in comparison.slices)
+        tails = comparison.alpha / 2 / max(1, number), comparison.alpha / 2
+        wider, usual = (normal_quantile(1 - tail) for tail in tails)
+        surely = []
+        for slice_, of, part in slices:
+            own, bounds = sign * (part.difference or 0.0), part.interval
+            best = max(sign * bounds.low, sign * bounds.high) if bounds else 0.0
+            if own + (best - own) * wider / usual < sign * whole.difference:
+                surely.append((slice_, of, part))
+        slices, others = surely, []
     sentences = []
     for preposition, parts in ("by", others), ("in", slices):
         short, texts = words.short_names(name for name, _, _ in parts), []

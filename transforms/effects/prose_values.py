@@ -67,7 +67,8 @@ def states_moment(text: str, wanted: str, language: str | None) -> bool:
     text = normalize("NFKC", with_ascii_digits(text)).lower()
     if not moment.weekdays <= dates.weekdays_in(text):
         return False
-    minutes = moment.minutes[:1] if _H_CLOCK.search(wanted) else moment.minutes
+    is_sure = _H_CLOCK.search(wanted) or _TWO_DIGITS.search(wanted)
+    minutes = moment.minutes[:1] if is_sure else moment.minutes
     days = []
     for match in _matches(text, dates.DATES):
         years, stated = dates.day_of(dates.groups_of(match))
@@ -167,7 +168,7 @@ def _moments(text: str) -> Sequence[Moment]:
 _RANGE_OF_MOMENTS = re.compile(r"(?i)(.*(?::\d\d|[ap]m|h|uhr))\s*(?:-|(?:to|bis|until|till|à|a)\s)\s*(\d.*)")
 _HOUR_WORD = re.compile(r"(?<=\d)\s?(?:(heures?|horas?)|o['’]?clock)\b", re.IGNORECASE)
 _POINT_IN_CLOCK = re.compile(r"(?<=\d)\.(?=\d\d\s?[ap]\.?m)", re.IGNORECASE)
-_H_CLOCK = re.compile(r"\d\s?h", re.IGNORECASE)
+_H_CLOCK, _TWO_DIGITS = re.compile(r"\d\s?h", re.IGNORECASE), re.compile(r"(?<!\d)1[01]:[0-5]\d$")
 
 
 def _same(moment: Moment, other: Moment) -> bool | None:

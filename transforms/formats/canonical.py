@@ -52,7 +52,6 @@ _CALLS, _RESPONSES = ("tool_calls", "user_tool_calls"), ("tool_responses", "user
 _CANONICAL_WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
-_TURN_KEYS = _TURN_FIELDS | {"agents"}
 
 
 def looks_canonical(data: bytes) -> bool:
@@ -243,13 +242,11 @@ def read_case(data: bytes) -> EvalCase:
     value = from_json(data)
     if isinstance(value, dict) and "conversation_id" not in value and "eval_id" in value:
         if isinstance(value.get("tools"), list):
-            tools: list[JsonValue] = []
-            for tool in value["tools"]:
-                tools += endings.declared_tools([tool]) if endings.is_foreign(tool) else [tool]
-            value["tools"] = msgspec.to_builtins(tools)
+            known = (endings.declared_tools([t]) if endings.is_foreign(t) else [t] for t in value["tools"])
+            value["tools"] = msgspec.to_builtins([tool for tools in known for tool in tools])
         unknown = next(unknown_fields(value, EvalCase), None)
         if unknown is not None:
-            raise ValueError(f"{_WHAT}: {unknown.problem(_NEAR)}")
+            raise ValueError(f"{_WHAT}: {unknown.problem(0.5)}")
         return _valid_case(canonical(EvalCase, known_fields(value, EvalCase), _WHAT, strict=True))
     conversation = read_conversation(data)
     case = contained_case(conversation)
@@ -314,7 +311,7 @@ def _repaired(data: bytes) -> Conversation:
         if raw and _TURN_FIELDS.isdisjoint(raw):
             keys = ", ".join(list(raw)[:8])
             raise ValueError(f"{_CANONICAL_WHAT}: turns.{index}: none of a turn's fields (keys {keys})")
-        unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
+        unread = Unread().keys(raw, _with_expectations(raw, _TURN_FIELDS | {"agents"}))
         _unread_work(turn, raw, unread)
         agents, users = ([endings.own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
         endings.add_own_results(turn, agents, users, unread)
@@ -375,7 +372,6 @@ def _response(value: JsonObject) -> JsonObject:
 
 
 def _repair(fields: JsonObject, repair: Callable[[JsonObject], JsonObject], *keys: str) -> None:
-    """Repairs, in place, the objects under some keys, and those of lists."""
     for key in keys:
         held = fields.get(key)
         if isinstance(held, list):
@@ -501,7 +497,6 @@ registry.register_built_in(
 
 
 _WHAT = "not an eval case"
-_NEAR = 0.5
 _HOLDERS = {"tool_call": "tool_call", "tool_response": "tool_response", "mock_tool_response": "tool_response",
             "agent_response": "text", "agent_transfer": "target_agent",
             "updated_variables": "variables"}  # fmt: skip

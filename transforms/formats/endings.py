@@ -18,7 +18,7 @@ from turnwise.schemas.conversation import (
     Turn,
     decoded_arguments,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.effects.failures import states_failure
 from turnwise.transforms.formats.fields import LONGEST_NAME, UNREAD, Unread
 from turnwise.transforms.formats.messages.kinds import as_object, decoded, first_of, key_set, snake, stated
@@ -457,6 +457,14 @@ def failure_mark(result: JsonObject) -> bool | str | None:
 def as_text(value: JsonValue) -> str | None:
     """Returns a name or id as text; None stays None."""
     return value if value is None or isinstance(value, str) else str(value)
+
+
+def tag_texts(tags: JsonValue) -> list[str]:
+    """Returns tags as texts: those of a list, of an object (`key:value`), or the only one."""
+    held = (json_structure(tags) if isinstance(tags, str) else None) or tags
+    if isinstance(held, dict):
+        held = [f"{key}:{item}" for key, item in held.items() if item is not None]
+    return [tag for tag in map(as_text, held if isinstance(held, list) else [held]) if tag]
 
 
 def length(milliseconds: JsonValue) -> float | None:

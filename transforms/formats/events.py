@@ -20,7 +20,6 @@ from turnwise.transforms.formats.messages.kinds import stated
 from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, NoConversation, time_by
 
 UNNUMBERED = -1
-_LARGEST_INDEX = 2**31 - 1
 _OF_DELIVERY = ("receiveTimestamp", "receive_timestamp")
 
 
@@ -54,20 +53,16 @@ def read_event(name: str, value: JsonValue, record: Record) -> ConversationEvent
         raise ValueError(f"a JSON object is needed, not {shown(value)}")
     events = _event_reader(name)
     session_id, turn_index = events.locate(value)
-    if not UNNUMBERED <= turn_index <= _LARGEST_INDEX:
+    if not UNNUMBERED <= turn_index < 2**31:
         raise ValueError(f"there is no turn {turn_index}")
-    event_id = (
-        as_text(value.get("event_id"))
-        or as_text(events.own_id(value))
-        or blake2b(record.data.strip(), digest_size=16).hexdigest()
-    )
+    own_id = as_text(value.get("event_id")) or as_text(events.own_id(value))
+    event_id = own_id or blake2b(record.data.strip(), digest_size=16).hexdigest()
     time = time_by(FORMATS[name], value)
     is_end, group = events.is_end(value), events.group(value)
     return ConversationEvent(session_id, turn_index, time, event_id, is_end, name, record, group=group)
 
 
 def _event_reader(name: str) -> EventReader:
-    """Returns how the events of a format are read; raises ValueError if its records are none."""
     events = FORMATS[name].events
     if events is None:
         raise ValueError(f"records of the format {name} are no events")
@@ -76,8 +71,7 @@ def _event_reader(name: str) -> EventReader:
 
 def may_hold_events(input_format: str) -> bool:
     """Returns whether records of a format, or of `auto`, can be events."""
-    chosen = None if input_format == AUTO else FORMATS[input_format]
-    return chosen is None or bool(chosen.events or chosen.may_be_part or may_hold_groups(input_format))
+    return may_hold_groups(input_format) or bool((kind := FORMATS[input_format]).events or kind.may_be_part)
 
 
 def may_hold_groups(input_format: str) -> bool:
@@ -91,9 +85,9 @@ def may_hold_groups(input_format: str) -> bool:
 
 def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events by turn index, then time, then place in their source."""
-    times = ((-inf if event.event_time is None else event.event_time, event) for event in events)
-    ordered = sorted(times, key=lambda pair: (pair[1].turn_index, pair[0], _order(pair[1])))
-    return [event for _, event in ordered]
+    return sorted(
+        events, key=lambda e: (e.turn_index, -inf if e.event_time is None else e.event_time, _order(e))
+    )
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
@@ -122,11 +116,9 @@ def add_clashes(
 
 def differ(left: bytes, right: bytes) -> bool:
     """Returns whether the texts of two events differ in more than the time of delivery."""
-    return left != right and _content(left) != _content(right)
-
-
-def _content(data: bytes) -> JsonObject:
-    return {key: value for key, value in from_json(data).items() if key not in _OF_DELIVERY}
+    whole = [from_json(data).items() for data in (left, right) if left != right]
+    contents = [{key: value for key, value in items if key not in _OF_DELIVERY} for items in whole]
+    return bool(contents) and contents[0] != contents[1]
 
 
 def _order(event: ConversationEvent) -> tuple[str, int, int]:

@@ -39,7 +39,6 @@ class Paths(NamedTuple):
 
 
 _NONE = Paths()
-_MOST_SHOWN = 5
 KEYS = ("turnwise.app_version", "turnwise.eval_id", "turnwise.eval_set_id")
 """Names that state the three in any record or span, before all others."""
 _KEY_PATHS = Paths(*((key,) for key in KEYS))
@@ -192,15 +191,14 @@ def add_several_versions(conversation: Conversation, known: Identity, versions: 
     """
     different = list(dict.fromkeys(versions))
     if len(different) > 1 and known.app_version in different:
-        listed = f"the conversation states several app versions: {', '.join(different[:_MOST_SHOWN])}"
+        listed = f"the conversation states several app versions: {', '.join(different[:5])}"
         message = f"{listed}; it counts as {known.app_version}"
         gaps("SeveralVersions", [message], calls=False, words=False).add_to_all(conversation.turns)
 
 
 def identify_kept(conversation: Conversation) -> None:
     """Adds, in place, what a conversation's own labels, state and meta state."""
-    known = _first(*_kept(conversation))
-    conversation.app_version, conversation.eval_id, conversation.eval_set_id = known
+    conversation.app_version, conversation.eval_id, conversation.eval_set_id = _first(*_kept(conversation))
 
 
 def _kept(conversation: Conversation) -> tuple[Identity, Identity]:

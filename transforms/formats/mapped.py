@@ -82,8 +82,7 @@ class MappedRecord:
         """
         self.at(mapping.ignored)
         whole = set(_ids(self._results)) | self._interpreter.whole
-        places = self._unread(self._record, "", whole, states_no_calls(mapping.content))
-        return list(dict.fromkeys(places))
+        return list(dict.fromkeys(self._unread(self._record, "", whole, states_no_calls(mapping.content))))
 
     def _unread(self, value: JsonValue, path: str, whole: set[int], only_errors: bool) -> Iterator[str]:
         if id(value) in whole:
@@ -127,8 +126,6 @@ def _ids(value: JsonValue) -> Iterator[int]:
 
 
 class _TracingInterpreter(TreeInterpreter):
-    """Notes what is read."""
-
     def __init__(self) -> None:
         super().__init__()
         self.read: set[tuple[int, str]] = set()  # id of each object, and the key of it that was read
@@ -162,7 +159,6 @@ PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
 _CALLS = ("tool_calls", "user_tool_calls")
 _WHAT = "the mapping"
-_LONGEST_PLACE = 200
 _TEXTS = ("app_version", "eval_id", "eval_set_id", "start_time", "user_id")
 _PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
 _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
@@ -184,8 +180,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     fields: JsonObject = {}
     for part in parts:
         # A conversation starts with its first part.
-        starts = {key: fields[key] for key in ("start_time",) if key in fields}
-        fields |= part["fields"] | starts
+        fields |= part["fields"] | {key: fields[key] for key in ("start_time",) if key in fields}
     read, key = (_of_turns, "turn") if "turn" in parts[0] else (_of_messages, "message")
     conversation = read([part.get(key) for part in parts], fields, session_id)
     unread = list(dict.fromkeys(path for part in parts for path in part["unread"]))
@@ -211,7 +206,7 @@ def _read(value: JsonValue, record: Record, settings: registry.ReadSettings) -> 
 
 def _with_gaps(conversation: Conversation, states_calls: bool, places: Sequence[str]) -> Conversation:
     message = "the mapping does not read {!r}; it may hold calls, results or errors"
-    missing = [message.format(path[:_LONGEST_PLACE]) for path in places]
+    missing = [message.format(path[:200]) for path in places]
     if not states_calls and not any(turn.tool_calls for turn in conversation.turns):
         missing.append(_NO_CALLS)
     gaps(UNREAD, missing, words=False).add_to_all(conversation.turns)
@@ -229,9 +224,8 @@ def _of_turns(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conve
         agents, users = ([endings.own_result(call) for call in given.get(key, ())] for key in _CALLS)
         for key in given.keys() & _CALLS:
             given[key] = [canonical(ToolCall, endings.call_fields(call), _WHAT) for call in given[key]]
-        if "tool_responses" in given:
-            answers = given["tool_responses"]
-            given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
+        for key in given.keys() & {"tool_responses"}:
+            given[key] = [canonical(ToolResponse, answer, _WHAT) for answer in given[key]]
         made, unread = canonical(Turn, {**given, "turn_index": index}, _WHAT), Unread()
         made.agent = made.agent and _words(made.agent, unread)
         made.agent_messages = [words for text in made.agent_messages if (words := _words(text, unread))]
@@ -270,10 +264,9 @@ def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Co
 def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: endings.End) -> Conversation:
     stated = endings.stated_end(fields.get("ended"), fields.get("ended_detail"))
     end = end if stated == endings.UNKNOWN else stated
-    tags = fields.get("tags")
     given = {**fields, **{key: endings.as_text(fields.get(key)) for key in _TEXTS}}
     given |= {"conversation_id": name, "source": MAPPING, "turns": turns}
-    given["tags"] = tags if isinstance(tags, list) else [] if tags is None else [endings.as_text(tags)]
+    given["tags"] = endings.tag_texts(fields.get("tags"))
     given["tools"] = endings.declared_tools(fields.get("tools"))
     given |= {"ended": end.ended, "ended_detail": end.detail}
     return canonical(Conversation, given, _WHAT)
@@ -387,10 +380,7 @@ def recognise(value: JsonValue, is_table: bool = False) -> str:
 
 NEXT_PAGE = ("nextPageToken", "next_page_token", "nextToken")
 CURSORS = "cursors"  # of LangSmith's pages of runs: `next` names the next page
-_OF_PAGES = kinds.key_set("totalSize total_size unreachable search_cursors parsed_query") | {
-    *NEXT_PAGE,
-    CURSORS,
-}
+_OF_PAGES = {*NEXT_PAGE, CURSORS, "totalSize", "total_size", "unreachable", "search_cursors", "parsed_query"}
 
 
 def page_items(value: JsonValue) -> list[JsonObject]:

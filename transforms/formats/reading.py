@@ -409,7 +409,7 @@ def _damage(record: Record) -> ValueError | None:
             return no_utf8(record.data)
     except UnicodeDecodeError:
         pass
-    return IncompleteReadError("the file is damaged here: it holds bytes of no text")
+    return IncompleteReadError("the file is damaged here, or protobuf (OTLP: export JSON): bytes of no text")
 
 
 def parse_conversation(

@@ -22,13 +22,11 @@ from turnwise.transforms.text.dates import time_seconds, value_time
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_TRIED = 100
-_SIMILAR = 0.8
 
 
 def nearest_format(record: JsonObject) -> str | None:
     """Returns which two formats a record is nearest to and what is missing; None: it is near to none."""
-    return _nearest(tuple(islice(record, _TRIED)), FORMATS.changes)
+    return _nearest(tuple(islice(record, 100)), FORMATS.changes)
 
 
 @lru_cache(maxsize=256)
@@ -42,7 +40,7 @@ def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
         # A key that is misspelt is neither there nor missing, and stands with the spelling that may be meant.
         score = sum(key in keys for key in wanted)
         for key in (key for key in wanted if key not in keys):
-            near = get_close_matches(snake(key), list(further), n=1, cutoff=_SIMILAR)
+            near = get_close_matches(snake(key), list(further), n=1, cutoff=0.8)
             score -= not near
             meant = further[near[0]] if near else ""
             shown = meant if meant.isprintable() else repr(meant)
@@ -371,7 +369,6 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 SHARE_GPT = "ShareGPT's messages of from and value"
-_OTEL = "an incomplete OpenTelemetry span"
 OF_PRODUCTS = {
     frozenset(("span_id", "root_span_id")): "a span of Braintrust",
     frozenset(("traceId", "spanId", "spanType")): "a span of Mastra",
@@ -383,11 +380,7 @@ _OF_BATCHES = (
     *({"custom_id", key} for key in ("body", "params", "response", "result")),
     {"recordId", "modelInput"},
 )
-_SPAN_KEYS = (
-    *OF_PRODUCTS.items(),
-    *(({"trace_id", "span_id"}, _OTEL), ({"traceId", "spanId"}, _OTEL), ({"context", "span_kind"}, _OTEL)),
-    ({"spanContext", "attributes"}, _OTEL),
-)
+_OF_SPANS = ("trace_id span_id", "traceId spanId", "context span_kind", "spanContext attributes")
 
 
 def foreign_format(record: JsonValue) -> str | None:
@@ -401,12 +394,16 @@ def foreign_format(record: JsonValue) -> str | None:
         return "an OpenTelemetry export of metrics"
     if "spans" in record:
         return "an incomplete export of spans"
+    if isinstance(page := record.get("data"), list) and page and isinstance(page[0], dict):
+        return foreign_format(page[0].get("attributes"))  # of Datadog's API
     if "messages" not in record and any(keys <= record.keys() for keys in _OF_BATCHES):
         return "a line of a batch (join each request with its result, as request and response)"
     lines = record.get("conversations")
     if isinstance(lines, list) and any(isinstance(m, dict) and {"from", "value"} <= m.keys() for m in lines):
         return SHARE_GPT
-    return next((name for keys, name in _SPAN_KEYS if keys <= record.keys()), None)
+    is_span = any(record.keys() >= set(keys.split()) for keys in _OF_SPANS)
+    spans = "an incomplete OpenTelemetry span" if is_span else None
+    return next((name for keys, name in OF_PRODUCTS.items() if keys <= record.keys()), spans)
 
 
 REACHED = "reached "

@@ -113,6 +113,7 @@ class ReplyCache:
             _LOG.warning("%s; %s", error, needed if self._reply_place.is_needed else asked_anew)
 
 
+_BROKEN_OFF = base.RawReply(None, tokens_in=None, tokens_out=None)
 _ASKED_AGAIN: frozenset[base.FaultKind | None] = frozenset(("json", "schema", "empty"))
 
 
@@ -313,39 +314,40 @@ class Judge:
             if why := (self.owed or {}).get(request.key):
                 return [base.RawReply(None, base.Fault("batch", why), model)] * count
             prompt = limits.estimated_tokens(request.template.instructions, request.evidence)
-            replies: list[base.RawReply] = []
             try:
                 expected = await self.budget.reserve(model, prompt, count)
-                if expected is None:
-                    return [base.RawReply(None, base.Fault("budget", limits.SPENT), model)] * count
-                try:
-                    await asyncio.sleep(self.pace.charge())
-                    replies = await self._timed(request, count)
-                finally:
-                    self.budget.settle(model, expected, limits.tokens_of(replies))
             except PlaceError as error:
                 return [base.RawReply(None, base.Fault("connection", str(error)), model)] * count
-            return replies
+            if expected is None:
+                return [base.RawReply(None, base.Fault("budget", limits.SPENT), model)] * count
+            return await self._counted(request, count, expected)
 
-    async def _timed(self, request: base.Request, count: int) -> list[base.RawReply]:
-        self._stop_if_refused()
-        start = time.perf_counter()
-        replies: list[base.RawReply] = []
-        JUDGING.asking += 1
-        self._asking[request.key] += 1
+    async def _counted(
+        self, request: base.Request, count: int, expected: limits.Reserved
+    ) -> list[base.RawReply]:
+        model, start, replies = request.template.name, 0.0, list[base.RawReply]()
         try:
+            await asyncio.sleep(self.pace.charge())
+            self._stop_if_refused()
+            start, replies = time.perf_counter(), [_BROKEN_OFF]
+            JUDGING.asking += 1
+            self._asking[request.key] += 1
             replies = await self.backend.generate(request, count)
-        except base.AuthenticationError as error:
-            self._refused = str(error)
+        except (base.AuthenticationError, base.OneCandidateError) as error:
+            replies = []
+            if isinstance(error, base.AuthenticationError):
+                self._refused = str(error)
             raise
         finally:
-            JUDGING.asking -= 1
-            self._asking[request.key] -= 1
             tokens = limits.tokens_of(replies)
-            used = limits.JudgeUsage(1, latency_ms=round((time.perf_counter() - start) * 1000))
-            used.tokens_in, used.tokens_out = tokens or (0, 0)
-            used.uncounted = int(tokens is None)
-            self.counts.add(request.template.name, used)
+            self.budget.settle(model, expected, tokens)
+            if start:
+                JUDGING.asking -= 1
+                self._asking[request.key] -= 1
+                used = limits.JudgeUsage(1, latency_ms=round((time.perf_counter() - start) * 1000))
+                used.tokens_in, used.tokens_out = tokens or (0, 0)
+                used.uncounted = int(tokens is None)
+                self.counts.add(model, used)
         return replies
 
     def _stop_if_refused(self) -> None:

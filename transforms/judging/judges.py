@@ -375,7 +375,7 @@ class Connections:
             fault = base.Fault("other", base.one_line(f"{text}: {why}"))
             if limit.expired():
                 fault = base.Fault("timeout", f"no answer within {limit_s:g} s")
-        return [base.RawReply(None, fault, request.template.name)] * count
+        return [base.RawReply(None, fault, request.template.name, None, None)] * count
 
     def backend(self, judge: str) -> base.Backend:
         """Returns the backend of a judge; raises AuthenticationError if it cannot be connected."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.config import JudgeConfig, TokenPrices
+from turnwise.schemas.jsonio import counted, listed
 from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.judging.backends.base import FaultKind, RawReply
 from turnwise.transforms.judging.shared_places import NO_LIMITS, NOTHING, Amounts, PlaceError, ReplyPlace
@@ -101,7 +102,9 @@ class JudgeCounts:
         return taken
 
 
-_NAMESPACE = re.compile(r"^(?:.*/)?models/|^(?:openai|google)/")
+_NAMESPACE = re.compile(
+    r"^(?:.*/)?models/|^(?:(?:anthropic|azure|gemini|google|openai|vertex_ai)/)?(?:responses/)?"
+)
 _DATE = re.compile(r"(?:@(?:\d{3}|\d{8}|default|latest)|-20\d\d-\d\d-\d\d|-20\d{6}|-00\d)$")
 
 
@@ -127,12 +130,16 @@ def price_of(prices: Mapping[str, TokenPrices], model: str) -> TokenPrices | Non
     return None
 
 
-def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> float | None:
-    """Returns the total cost; None: a used model has no price, or did not state its tokens."""
+def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> tuple[float, list[str]]:
+    """Returns what the counted tokens cost, and why that is not all, if it is not; see `spent_on`."""
     asked = {model: used for model, used in usage.items() if used.calls}
-    costs = [(used, price_of(prices, model)) for model, used in asked.items()]
-    known = [used.cost(cost) for used, cost in costs if cost is not None and not used.uncounted]
-    return sum(known) if len(known) == len(costs) else None
+    unpriced = [model for model in asked if price_of(prices, model) is None]
+    owed = sum(min(used.uncounted, used.unusable["batch"]) for used in asked.values())
+    uncounted = sum(used.uncounted for used in asked.values()) - owed
+    whys = [f"judge.prices has no price of {listed(sorted(unpriced))}"] if unpriced else []
+    whys += [f"the tokens of {counted(uncounted, 'call')} are unknown"] if uncounted else []
+    whys += ["batch jobs gave no answer, or none yet"] if owed else []
+    return spent_on(asked, prices).cost, whys
 
 
 def tokens_of(replies: Sequence[RawReply]) -> tuple[int, int] | None:

@@ -1,9 +1,8 @@
 """Indexes evidence by features and position, and compares claims with flags of its records."""
 
 import re
-import unicodedata
 from bisect import insort
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, read_claim, says_absence
 from turnwise.transforms.local_judge.derived import DerivedNumbers, derived_numbers
 from turnwise.transforms.local_judge.meanings import meant_words, words
-from turnwise.transforms.text.sentences import guessed_language
+from turnwise.transforms.text.cleaning import CURRENCY_NAMES
+from turnwise.transforms.text.sentences import shown_language
 from turnwise.transforms.text.words import Keys, Word, dates_in_words, starts_of, tokenize, weigh, word_set
 
 _BLOCK = 24
@@ -27,8 +27,6 @@ _MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
-_LONGEST_SHOWN = 2_000
-_KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
 _OF_TOOLS = re.compile(r"[\w.:/-]*(?: \{|:\n)")  # `find {"id": 5}`, `shop:\n[{"name": "find"}]`
 
 _CURRENCY_KEYS = ("currency", "currency_code", "currencyCode", "Währung", "通貨", "통화")
@@ -60,16 +58,6 @@ def alike(word: Word) -> str:
 def keys_of(some: Iterable[Word]) -> set[str]:
     """Returns the keys of words."""
     return set(chain.from_iterable([word.keys for word in some]))
-
-
-def shown_language(text: str) -> str | None:
-    """Returns the language of a text by its script or its function words; None: they do not show it."""
-    beginning = text[:_LONGEST_SHOWN]
-    letters = [unicodedata.name(char, "?").split()[0] for char in beginning if char.isalpha()]
-    script = Counter("KANA" if name in _KANA else name for name in letters if name != "LATIN")
-    if 2 * script.total() <= len(letters):
-        return guessed_language(beginning)
-    return "KANA" if script["KANA"] else max(script, key=script.__getitem__)
 
 
 class _Piece:
@@ -151,7 +139,10 @@ class _Piece:
     @cached_property
     def units(self) -> list[tuple[Keys, str]]:
         """Keys of its numbers, and the names of their units; "": none."""
-        currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in self.flags.get(name, ())}
+        values = chain.from_iterable(self.flags.get(name, ()) for name in _CURRENCY_KEYS)
+        currencies = {value.strip('\\"').lower() for value in values}
+        in_keys = chain.from_iterable(map(_WORD_OF_KEY.findall, self.flags))  # as in `fare_usd`
+        currencies |= CURRENCY_NAMES.keys() & {word.lower() for word in in_keys}
         return list(named_values.units_of(self.text, currencies))
 
     @cached_property

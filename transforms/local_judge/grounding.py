@@ -46,11 +46,10 @@ from turnwise.transforms.local_judge.evidence import (
     denying_status,
     keys_of,
     read_evidence,
-    shown_language,
 )
 from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.text.cleaning import plain
-from turnwise.transforms.text.sentences import guessed_language
+from turnwise.transforms.text.sentences import LANGUAGES_READ, guessed_language, shown_language
 from turnwise.transforms.text.words import (
     ORDINALS,
     WORD_WEIGHT,
@@ -278,11 +277,7 @@ _BARE = re.compile(r'\\?"?-?\d{1,15}(?:\.\d{1,9})?[A-Z]?\\?"?')
 _CLOCK = re.compile(r"\b\d\d?:\d\d\b")
 
 
-# Languages and scripts whose function words, endings and months are known, or the months alone.
-_READ, _MONTHS_READ = (
-    word_set("en de fr es KANA CJK HANGUL"),
-    word_set("en de fr es it nl pt KANA CJK HANGUL"),
-)
+_MONTHS_READ = LANGUAGES_READ | {"it", "nl", "pt"}
 
 
 def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
@@ -292,7 +287,7 @@ def _why_incomparable(claim: Claim, known: Evidence) -> str | None:
     if known.holds_records:
         return IN_RECORDS
     language, languages = shown_language(claim.text), {p.language for p in known.pieces if p.language}
-    if _READ.isdisjoint([language] if language else languages):
+    if LANGUAGES_READ.isdisjoint([language] if language else languages):
         return UNREAD_LANGUAGE
     if language and languages:
         return None if language in languages else OTHER_LANGUAGE

@@ -162,17 +162,20 @@ _PERHAPS_WITH_UNIT = re.compile(r"(\d[\d.,]*)(?: +(zqunit\d\d))?")
 def units_of(text: str, currencies: Set[str] = frozenset()) -> Iterator[tuple[Keys, str]]:
     """Yields the keys of each number of a text, and its unit, or the only one of some currencies, or ""."""
     names, (currency, *others) = dict[str, str](), (*currencies, "")
-    currency = currency.lower() if len(others) == 1 and currency.lower() in _OF_NUMBERS else ""
+    currency = currency if len(others) == 1 and currency in _OF_NUMBERS else ""
     for number, token in _PERHAPS_WITH_UNIT.findall(mark_named_values(text, names)):
         yield read_numeral(number.rstrip(".,")).keys, names.get(token, currency)
 
 
 def other_unit(text: str, held: Callable[[str], Iterable[str]]) -> tuple[str, str] | None:
-    """Returns the unit of a number in a text, and that `held` by evidence, if they are two of one kind."""
+    """Returns the unit of a number in a text, and that `held` by evidence, if they are two of one kind.
+
+    Not of time: evidence of `2 years` says nothing against `2 hours`, which may be of anything else.
+    """
 
     def are_two(name: str, other: str) -> bool:
         tokens = (f"zqunit{_OF_NUMBERS[unit].number:02}" for unit in (name, other))
-        is_kind = bool(other) and _KIND_OF.get(name) == _KIND_OF.get(other)
+        is_kind = bool(other) and TIME != _KIND_OF.get(name) == _KIND_OF.get(other)
         return is_kind and are_other(*tokens) and not {name, other} & {*_WEIGHTS}
 
     for keys, name in units_of(text):

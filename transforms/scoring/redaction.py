@@ -631,12 +631,16 @@ _short_findings = lru_cache(maxsize=16384)(_findings)
 """Keys and names are the same in many conversations."""
 
 
+_PLAIN_PATTERN = re.compile(r"(?:\\[bd]|\[[\w-]+\]|\{[\d,]+\}|[\w ()?:|+*/@#-])+")
+"""Patterns that match the same in a text and in JSON, where line breaks and quotes are escaped."""
+
+
 @cache
 def _candidates(patterns: tuple[str, ...], keys: tuple[str, ...]) -> tuple[Any, Any]:
     """Returns patterns of which anything in JSON that may hold a value has one."""
     forms = (personal.MAYBE_FORM, *(f"(?:{pattern})" for pattern in patterns))
     words = (personal.MAYBE_WORD, *(f'"{re.escape(key)}"' for key in keys))
-    return compiled("|".join(forms), _MEMORY), compiled("|".join(words), _MEMORY)
+    return tuple(compiled(personal.in_json("|".join(parts)), _MEMORY) for parts in (forms, words))
 
 
 def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) -> Redactor | None:
@@ -646,12 +650,13 @@ def redactor_of(config: RedactConfig, sample: Sample, scored: JsonValue = None) 
     """
     conversation, case = sample.conversation, sample.eval_case
     keys = tuple(path.rpartition(".")[2] for path in (*config.paths, *config.keep))
-    candidates = _candidates(tuple(config.patterns.values()), keys)
+    patterns = tuple(config.patterns.values())
     parts = (conversation, case, sample.record.source, scored)
-    if config.backend == "builtin":
+    if config.backend == "builtin" and all(map(_PLAIN_PATTERN.fullmatch, patterns)):
         try:
             data = msgspec.json.encode(parts)
             # Scores are nobody's numbers.
+            candidates = _candidates(patterns, keys)
             if all(match[0][:2] == b"0." for pattern in candidates for match in pattern.finditer(data)):
                 return None
         except (TypeError, ValueError, OverflowError):  # what JSON has no room for: every text is searched

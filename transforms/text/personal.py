@@ -34,6 +34,11 @@ class Finding(NamedTuple):
     key: str
 
 
+def in_json(pattern: str) -> str:
+    r"""Returns a pattern that finds the edge of a word in JSON too, after an escape: `\nPIN 4921`."""
+    return pattern.replace(r"\b", r"(?:\b|\\[bfnrt])")
+
+
 MAYBE_FORM = "|".join(
     (
         r"@|%40|＠|&#(?:64|x40);|://[^/\s]+:|\\u[0-9a-fA-F]{4}",
@@ -67,6 +72,7 @@ _SAYS_SECRET = (
 )
 _MEMORY = 8 << 20
 _NO_WIDTH = "\u200b"
+_ESCAPED = re.compile(r"\\+(?:[nr]|t(?!oken|an\b))(?=\w)")
 _FOLDED = re.compile(r"[^\x00-\x7f]")
 _DATES = re.compile(
     r"(?=[\dI])(?:\b(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[0-2]?\d|3[01])"
@@ -166,15 +172,16 @@ _SECRETS = re.compile(
     r"(?:[\s\S]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|[\s\S]*)"
     r"|\bnpm_\w{20,}|\bwhsec_[\w+/=]{12,}|\bdop_v1_\w{16,}|\bxox[a-z]-[\w-]{8,}|(?<!\w)1//0[\w-]{16,}"
     r"|\bAIza[\w-]{30,}|\bgithub_pat_\w{20,}|\bsk-[\w-]{16,}|\bhf_[A-Za-z0-9]{20,}|\bglpat-[\w-]{16,}"
-    r"|(?<=://)[^\s/:@<>]*:(?!\d+[/?#])[^\s\"'<>]+(?=@[\w.\[-])|(?<=://)[\w.~-]{16,}(?=@)"
-    r"|\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*){0,3}",
+    r"|\b(?:gsk_|xai-|nvapi-|pplx-|xapp-|dckr_pat_|GOCSPX-|shp[a-z]{2}_|lin_api_|hvs\.|tskey-|sbp_)[\w.-]{16,}"
+    r"|(?<=://)[^\s/:@<>]*:(?!\d+[/?#])[^\s\"'<>]{1,500}(?=@[\w.\[-])|(?<=://)[\w.~-]{16,}(?=@)"
+    r"|\beyJ[\w=-]{8,}\.[\w=-]{4,}(?:\.[\w=-]*){0,3}",
     re.ASCII,
 )
 _HEX_KEY = re.compile(
     r"(?i)(?<![\w])0x[0-9a-f]{64}(?!\w)|(?<!\w)(?:[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})(?!\w)"
 )
 _SAYS_KEY = re.compile(
-    r"(?i)(?:\bkey|secret|\bseed|schl[üu]ssel|\bcl[ée]|\bclave|\bchiave|\bchave|klucz|sleutel|ключ|密钥|鍵|키)\b[^\n]{0,24}$"
+    r"(?i)(?:(?<![^\W_])key|secret|\bseed|schl[üu]ssel|\bcl[ée]|\bclave|\bchiave|\bchave|klucz|sleutel|ключ|密钥|鍵|키)\b[^\n]{0,24}$"
 )
 _SAYS_HASH = re.compile(
     r"(?i)(?:hash|\btx|transaction|transa\w+|block|commit|digest|sha-?\d+|topic|root)\W[^\n]{0,16}$"
@@ -277,6 +284,8 @@ def find(
     Phone numbers without a country code may be written in the form of `regions`; `hint`: whether the text is
     known to be a phone number where it can be one; None: it is none.
     """
+    if "\\" in text:  # JSON within a text, or that breaks off
+        text = _ESCAPED.sub(lambda match: "\n".rjust(len(match[0])), text)
     text = without_markup(text, _NO_WIDTH)
     if _NO_WIDTH in text:
         at = [index for index, char in enumerate(text) if char != _NO_WIDTH]
@@ -485,8 +494,8 @@ def _secret_patterns() -> tuple[re.Pattern[str], ...]:
     from detect_secrets import plugins
     from detect_secrets.plugins.base import RegexBasedDetector
 
-    # Addresses are a kind of their own, and npm's pattern takes quadratic time.
-    left_out = ("base", "ip_public", "npm", "private_key", "basic_auth")
+    # Addresses are a kind of their own; the patterns of npm and jwt take quadratic time.
+    left_out = ("base", "ip_public", "npm", "private_key", "basic_auth", "jwt")
     names = [module.name for module in iter_modules(plugins.__path__) if module.name not in left_out]
     modules = [import_module(f"{plugins.__name__}.{name}") for name in names]
     held = ((module.__name__, kind) for module in modules for kind in vars(module).values())

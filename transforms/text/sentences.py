@@ -1,6 +1,7 @@
 """Splits answers into sentences."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -241,3 +242,18 @@ def guessed_language(text: str) -> str | None:
     if "en" in first:
         return "en"
     return first[0] if len(first) == 1 else None
+
+
+LANGUAGES_READ = word_set("en de fr es ja zh ko KANA CJK HANGUL")
+"""Languages and scripts whose function words, endings, months and numbers in words are known."""
+_LONGEST_SHOWN, _KANA = 2_000, ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
+
+
+def shown_language(text: str) -> str | None:
+    """Returns the language of a text by its script or its function words; None: they do not show it."""
+    beginning = text[:_LONGEST_SHOWN]
+    letters = [unicodedata.name(char, "?").split()[0] for char in beginning if char.isalpha()]
+    script = Counter("KANA" if name in _KANA else name for name in letters if name != "LATIN")
+    if 2 * script.total() <= len(letters):
+        return guessed_language(beginning)
+    return "KANA" if script["KANA"] else max(script, key=script.__getitem__)

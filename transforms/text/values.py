@@ -90,7 +90,7 @@ _NOT_AFTER = re.compile(
     r"|(?!だけ|のみ)[^\W\d_]{0,4}?(?:では|じゃ|で|[이가] ?)(?:ありません|ない|なく|아니|아닌|아닙))"
     r"| (?:is|was) (?:wrong|incorrect)\b| (?:is|was)(?: not|n['’]t) (?:the|it|right|correct|what)\b"
     r"| (?:ist|sind|war|waren) (?:falsch|es nicht|nicht (?:der|die|das|richtig|korrekt))\b| stimmt nicht\b"
-    r"|[^.!?。！？\n]{0,40}[?？]\W{0,3}(?:no|nope|nein|non|n[ãa]o|nee|nie|нет|いいえ|아니요?|不是)(?![^\W\d_])"
+    r"|[^.!?。！？\n]{0,20}[?？]\W{0,3}(?:no|nope|nein|non|n[ãa]o|nee|nie|нет|いいえ|아니요?|不是)\s?(?:[,.;:!，。、！–—-]|$)"
 )
 _MARKUP = re.compile(r"\*\*|__|`")
 _PRINTED = str.maketrans("\u2010\u2011\u2012\u2212\ufe63\uff0d’ʼ×⁄", "------''x/", "\u00ad")

@@ -6,6 +6,7 @@ import re
 import urllib.error
 import urllib.request
 from base64 import b64decode, b64encode
+from functools import partial
 
 import msgspec
 import pytest
@@ -61,6 +62,9 @@ def test_apps_runs_and_versions_are_listed(store, service):
     assert (page["runs"][1]["name"], page["runs"][1]["conversationCount"]) == (done, 4)
     with pytest.raises(ServiceError, match="is not of the form"):
         runs_page(service, "no app", "")
+    for made in (partial(runs_page, page_token=""), trend_page):
+        with pytest.raises(ServiceError, match=f"x was not found; apps of the store: {LOCAL_APP}"):
+            made(service, f"{LOCAL_APP}x")
 
 
 def test_two_versions_are_compared_as_the_command_does_with_their_conversations(store, service):

@@ -40,6 +40,12 @@ def is_said(wanted, said, language, found):
     assert SpokenText(["Hello, 99.", said, "Bye!"], language).contains(wanted) is found
 
 
+def may_be_said(wanted, said, language, outcome):
+    """Where words, months and inflections of a language are not read, or a half of the day is open."""
+    spoken = SpokenText([said], language)
+    assert not spoken.contains(wanted) and spoken.may_contain(wanted) is outcome
+
+
 def number(text, language, value):
     assert read_number(text, language) == value
 

@@ -125,7 +125,8 @@ def test_the_price_of_a_model(model, price):
     """By its name, without folders and dates; else unknown, and never 0."""
     names = {"glob-*": 4, "m": 1, "m-2025-09-09": 2, "models/n": 3}
     prices = {name: TokenPrices(input_per_million=own, output_per_million=own) for name, own in names.items()}
-    assert total_cost({model: JudgeUsage(calls=1, tokens_in=1_000_000)}, prices) == price
+    cost, whys = total_cost({model: JudgeUsage(calls=1, tokens_in=1_000_000)}, prices)
+    assert (cost, whys) == (price or 0, [] if price else [f"judge.prices has no price of {model}"])
     usage = {"model": model, "input_tokens": 1, "output_tokens": 0}
     log = {"conversation_id": "c", "turns": [{"user": "a", "agent": "b", "usage": usage}]}
     of_agent = {name: {"in": own, "out": 1} for name, own in names.items()}
@@ -328,8 +329,10 @@ def test_counts_are_handed_out_once(server, open_worker, question):
 def test_money():
     prices = {"a": TokenPrices(input_per_million=2, output_per_million=10)}
     usage = {"a": JudgeUsage(calls=1, tokens_in=500_000, tokens_out=100_000)}
-    assert total_cost(usage, prices) == pytest.approx(2.0)
-    assert total_cost({**usage, "b": JudgeUsage(samples=3, cached=3)}, prices) == pytest.approx(2.0)
-    assert total_cost({**usage, "b": JudgeUsage(calls=1)}, prices) is None
-    assert total_cost({"a": JudgeUsage(calls=2, tokens_in=9, uncounted=1)}, prices) is None
-    assert total_cost({}, prices) == 0
+    assert total_cost(usage, prices) == (2.0, [])
+    assert total_cost({**usage, "b": JudgeUsage(samples=3, cached=3)}, prices) == (2.0, [])
+    unpriced = ["judge.prices has no price of b"]
+    assert total_cost({**usage, "b": JudgeUsage(calls=1)}, prices) == (2.0, unpriced)
+    usage["a"].uncounted, usage["a"].calls = 1, 2
+    assert total_cost(usage, prices) == (2.0, ["the tokens of 1 call are unknown"])
+    assert total_cost({}, prices) == (0, [])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from turnwise.schemas.config import REDACTED_KINDS, RedactConfig
 from turnwise.transforms.text.patterns import compiled
-from turnwise.transforms.text.personal import MAYBE_FORM, MAYBE_WORD, find, folded
+from turnwise.transforms.text.personal import MAYBE_FORM, MAYBE_WORD, find, folded, in_json
 
 LABELLED = Path(__file__).parent / "labelled.jsonl"
 _LABEL = re.compile("«(\\w+):([^»]*)»")
@@ -35,7 +35,7 @@ def replaced(text):
     taken = []
     # What a run asks of a whole record first.
     record = json.dumps([text], ensure_ascii=False)
-    if any(compiled(pattern, 64 << 20).search(record) for pattern in (MAYBE_FORM, MAYBE_WORD)):
+    if any(compiled(in_json(pattern), 64 << 20).search(record) for pattern in (MAYBE_FORM, MAYBE_WORD)):
         for one in find(folded(text), REDACTED_KINDS, RedactConfig().regions):
             if all(one.end <= start or end <= one.start for start, end, _ in taken):
                 taken.append((one.start, one.end, one.kind))

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from turnwise.schemas import comparison
 from turnwise.schemas.config import STATUS, ConfigError
-from turnwise.schemas.jsonio import listed
+from turnwise.schemas.jsonio import grouped, listed
 from turnwise.transforms.decisions.comparison import estimates, words
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
@@ -196,31 +196,28 @@ def _compare_parts(
     measured: Sequence[tuple[CriterionMeasure, estimates.Estimate]],
     options: estimates.CompareOptions,
 ) -> tuple[list[comparison.SliceDifference], dict[str, list[comparison.TurnDifference]], int]:
-    """Compares every slice and turn index, with q-values over all slices, and over all turn indices.
+    """Compares every slice and turn index, each with its q-value.
 
     Returns the slices, those that stand out first and then by p-value, the turns by criterion, and the number
     of slices that were not compared, because there are too many.
     """
     slices, measures = _slices(matched, options.slices or ()), [measure for measure, _ in measured]
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
-    parts = []
+    parts, of_turns = list[_Part](), list[_Part]()
     for name, measure in product(sorted(kept), measures):
         estimated = estimates.estimate(slices[name], measure, options)
         if estimated.baseline_count or estimated.candidate_count:
             parts.append(_Part(measure, estimated, name))
-    of_slices = len(parts)
     for measure in measures if options.details else ():
-        parts += islice(_of_turns(matched, measure, options), MOST_TURNS)
-    # Two families, so that slices stand out alike where turns are not read.
-    families = parts[:of_slices], parts[of_slices:]
-    p_values = ([p for part in family if (p := part.estimate.p) is not None] for family in families)
-    q_values = iter([q for family in p_values for q in benjamini_hochberg(family)])
+        of_turns += islice(_of_turns(matched, measure, options), MOST_TURNS)
+    # Turns apart, so that slices stand out alike where turns are not read.
+    q_values = _q_values(parts) | _q_values(of_turns)
     overall = {measure.criterion: whole for measure, whole in measured}
-    shrunk = _shrunk([part for part in parts if part.slice], overall, options)
+    shrunk = _shrunk(parts, overall, options)
     differences: list[comparison.SliceDifference] = []
     turns: dict[str, list[comparison.TurnDifference]] = {}
-    for part in parts:
-        q = None if part.estimate.p is None else next(q_values)
+    for part in (*parts, *of_turns):
+        q = q_values.get(id(part))
         # A part is better or worse where it stands out.
         scaled = None if q is None else q * options.alpha / options.q
         difference = part.estimate.as_part(estimates.word_for(part.estimate, scaled, part.measure, options))
@@ -237,6 +234,21 @@ def _compare_parts(
             turns.setdefault(name, []).append(comparison.TurnDifference(turn_index=turn, **common))
     differences.sort(key=lambda s: (not s.stands_out, 2.0 if s.difference.p is None else s.difference.p))
     return differences, turns, len(slices) - len(kept)
+
+
+def _q_values(parts: Sequence[_Part]) -> dict[int, float]:
+    """Returns the q-values of parts: over all of them, or over those of one criterion, whichever is more.
+
+    Over all alone, a criterion that differs everywhere would let slices of the others stand out by chance.
+    """
+    known = [(part, p) for part in parts if (p := part.estimate.p) is not None]
+    families = [known, *grouped((pair[0].measure.criterion, pair) for pair in known).values()]
+    adjusted = ((family, benjamini_hochberg([p for _, p in family])) for family in families)
+    largest: dict[int, float] = {}
+    for family, q_values in adjusted:
+        for (part, _), q in zip(family, q_values, strict=True):
+            largest[id(part)] = max(q, largest.get(id(part), 0.0))
+    return largest
 
 
 def _size(matched: MatchedValues) -> int:

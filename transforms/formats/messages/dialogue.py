@@ -218,8 +218,7 @@ class Dialogue:
     def conversation(self, name: str, source: str, end: endings.End | None = None) -> Conversation:
         """Returns the conversation; to be called once. Without an `end` it ended as its last message says."""
         end = self.end({}) if end is None else end
-        turns = self.close(end)
-        return Conversation(name, source, turns=turns, ended=end.ended, ended_detail=end.detail)
+        return Conversation(name, source, turns=self.close(end), ended=end.ended, ended_detail=end.detail)
 
     def close(self, end: endings.End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""

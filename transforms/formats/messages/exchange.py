@@ -48,8 +48,8 @@ class _Exchange(NamedTuple):
 
 
 def _is_exchange(value: JsonObject) -> bool:
-    # A row of MLflow holds the spans of a trace, too.
-    if "response" not in value or "spans" in value:
+    # A row of MLflow holds the spans of a trace, too, or its text.
+    if "response" not in value or "spans" in value or "spans" in str(value.get("trace")):
         return False
     request, reply, events = _halves(value)
     has_messages = bool(messages_base.messages_in(request)[0])
@@ -215,10 +215,10 @@ def _exchange_events(exchanged: _Exchanged, time_key: str = "") -> registry.Even
         made.start_time = made.start_time or as_text(rows[0].get(time_key))
         return made
 
-    def locate(row: JsonObject) -> tuple[str, int]:
-        return _stated_name(exchanged(row)) or "", -1
-
-    return registry.EventReader(locate=locate, join=join, group=group, lend=lend, is_endless=True)
+    return registry.EventReader(
+        locate=lambda row: (_stated_name(exchanged(row)) or "", -1),
+        join=join, group=group, lend=lend, is_endless=True,
+    )  # fmt: skip
 
 
 def _agents_first(steps: Sequence[tuple[object, ...]]) -> int:
@@ -342,8 +342,7 @@ def _of_litellm(row: JsonObject) -> JsonObject:
     kind = str(row.get("call_type"))
     if "embed" in kind or "moderation" in kind:
         raise registry.NoConversation(f"a call of the type {kind} is no part of a conversation")
-    holder = "input" if "responses" in kind else "messages"
-    request |= {holder: messages} if messages else {}
+    request |= {"input" if "responses" in kind else "messages": messages} if messages else {}
     if not messages_base.messages_in(request)[0]:
         raise ValueError("LiteLLM stored no words of this call; set store_prompts_in_spend_logs: true")
     made = {"request": request, "response": {"error": "failure"} if failed and not reply else reply}

@@ -8,7 +8,7 @@ from msgspec import Struct
 from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats import registry
-from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions
+from turnwise.transforms.formats.endings import as_text, declared_tools, split_actions, tag_texts
 from turnwise.transforms.formats.fields import OPEN_CALL, canonical
 from turnwise.transforms.formats.messages.dialogue import NO_CONTENT, Dialogue, read_dialogue
 from turnwise.transforms.formats.messages.kinds import (
@@ -290,14 +290,14 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     # A run of tau-bench is named by its task and its trial.
     run = [str(part) for part in (record.get("task_id"), record.get("trial")) if part is not None]
     task = "-".join(run) if record.get("task_id") is not None else None
-    tags, labels = record.get("tags") or [], record.get("labels")
+    labels = record.get("labels")
     rated = record if "reward" in record or not isinstance(labels, dict) else labels
     fields = {
         "conversation_id": named_in(record, *IDS) or as_text(record.get("id")) or task or name,
         "source": record.get("source") or dialect.name,
         "language": as_text(record.get("language")),
         "user_id": user_of(record),
-        "tags": [tag for tag in map(as_text, tags if isinstance(tags, list) else [tags]) if tag],
+        "tags": tag_texts(record.get("tags")),
         "start_time": as_text(record.get("start_time")),
         "turns": log.close(end),
         "expected": _expected(record),

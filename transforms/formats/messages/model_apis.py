@@ -354,7 +354,6 @@ def _joined_chunks(chunks: list[JsonObject]) -> JsonObject:
 
 
 def _holds(value: JsonObject, key: str) -> bool:
-    """Returns whether the first choice of a reply holds a message, or a piece of one."""
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return isinstance(first, dict) and isinstance(first.get(key), dict)

@@ -200,7 +200,6 @@ _ARGS = ("partial_json", "arguments", "args", "input", "kwargs", "parameters", "
          "tool_kwargs")  # fmt: skip
 """Keys of arguments; in LangChain's blocks of a streamed call the text goes before an empty `input`."""
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
-_SERVERS = ("server_name", "server_label", "namespace")
 _NAMES = ("name", "toolName", "tool_name", "tool_type", "toolType")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
            "tool_result", "tool_output")  # fmt: skip
@@ -220,7 +219,6 @@ _PART_KEYS = key_set(
 """Keys of parts; another that may hold calls or results is not read."""
 _TEXT_KEYS = _PART_KEYS - {*STEPS, *_NESTED, "toolInvocation", "input", "output", "result", "response"}
 """Those of a text."""
-_OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
 OF_RESULTS, REFUSED = part_types(VERCEL_PARTS, RESULT), "approval refused"
 _IS_DONE = ("output-available", "result", "output-error", "output-denied")
@@ -361,7 +359,10 @@ def call_of(call: JsonObject) -> MessageCall:
     if outer.get("type") in ("custom", "custom_tool_call") and isinstance(args, str):
         args = {"input": args}
     args = None if isinstance(args, str) and args in HIDDEN else args
-    name, server = as_text(first_of(call, _NAMES)), first_of(call, _SERVERS)
+    name, server = (
+        as_text(first_of(call, _NAMES)),
+        first_of(call, ("server_name", "server_label", "namespace")),
+    )
     resource = f"{server}/{name}" if server else as_text(call.get("resource")) or ""
     call_id = as_text(first_of(call, _CALL_IDS))
     return MessageCall(name, args, call_id, result=own_result(call), resource=resource)
@@ -379,7 +380,7 @@ def call_arguments(value: JsonValue) -> JsonValue:
     if "tool_string" in value and isinstance(asked, dict) and "arguments" in asked:
         return loaded(asked["arguments"])
     named, placed = value.get("kwargs"), value.get("args")
-    if isinstance(named, dict) and value.keys() <= _OF_CALLS:
+    if isinstance(named, dict) and value.keys() <= {"args", "kwargs", "sanitize_inputs_outputs"}:
         return named if not placed else {**named, "args": placed}
     return value["input_str"] if is_langchain else value
 

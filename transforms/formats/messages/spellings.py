@@ -31,13 +31,11 @@ from turnwise.transforms.formats.messages.kinds import (
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
 # Types of messages of AutoGen: what a model is told; what a source said; code that a model wrote, and what it
-# gave; what is no step of a conversation.
+# gave; its memory.
 _OF_SOURCE = "UserMessage"
 _SPOKEN = re.compile(r"(?:Text|MultiModal|Stop|ToolCallSummary|Handoff|Structured)Message(?:\[.*\])?")
 _CODE, _CODE_RESULT = "CodeGenerationEvent", "CodeExecutionEvent"
 MEMORY = "MemoryQueryEvent"
-_ASIDE = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "SelectSpeakerEvent", "SelectorEvent",
-          "UserInputRequestedEvent", MEMORY)  # fmt: skip
 _USERS = frozenset((USER, "userproxy", "userproxyagent", "human"))
 """Sources of AutoGen that are the user, in small letters; developers name their proxies of users."""
 _OF_AUTOGEN = key_set(
@@ -77,7 +75,8 @@ STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
 _TYPED = (*CALL_ITEMS, *OUTPUTS, "message", "reasoning")
 HOLDERS = ("parts", "contents", "blocks", "content", "text")
 """Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
-_SKIPPED = (*_ASIDE, *STEPLESS)
+_SKIPPED = ("ThoughtEvent", "ModelClientStreamingChunkEvent", "SelectSpeakerEvent", "SelectorEvent",
+            "UserInputRequestedEvent", MEMORY, *STEPLESS)  # fmt: skip
 """Types of what is no step of a conversation."""
 _WRAPPERS = key_set("message constructor generation generationchunk chatgeneration chatgenerationchunk")
 """Types of what holds a message, in small letters; they say nothing of whose it is."""
@@ -106,9 +105,6 @@ _PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, 
              "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,
              "thinking": AGENT, "file": AGENT}  # fmt: skip
 """Kind of a part of Pydantic AI's own messages -> role."""
-_RETRY = "Validation feedback:\n"
-_OUTPUT_TOOL = "final_result_"
-"""`final_result`, or how names begin of the tools by which Pydantic AI's models answer with an object."""
 _UNTYPED = frozenset(("text", "toolCallId", *parts.STEPS))
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
 _MOST_DEPTH, _SHORTEST, _KEPT = 6, 64, 8  # levels; characters of a history, and how many are kept
@@ -220,14 +216,15 @@ def _of_pydantic(value: JsonObject) -> list[parts.SpanMessage]:
         if kind in ("tool-call", "builtin-tool-call"):
             spelt = "server_tool_call" if kind == "builtin-tool-call" else "tool_call"
             parts.add_call(message, {**held, "type": spelt})
+            # By a tool of such a name its models answer with an object.
             args = held.get("args")
-            if args is not None and f"{held.get('tool_name')}_".startswith(_OUTPUT_TOOL):
+            if args is not None and f"{held.get('tool_name')}_".startswith("final_result_"):
                 parts.add_text(message, args if isinstance(args, str) else dump_json(args).decode())
         elif message.role == TOOL or kind == "builtin-tool-return":
             is_bad = kind == "retry-prompt" or held.get("outcome") in ("failed", "denied")
             message.results.append(parts.result_of({**held, "is_error": is_bad}))
         elif kind == "retry-prompt":
-            parts.add_text(message, f"{_RETRY}{content}{parts.AGAIN}")
+            parts.add_text(message, f"Validation feedback:\n{content}{parts.AGAIN}")
         elif kind not in _PYDANTIC:
             message.parts.append(kind)
         elif kind != "thinking":
@@ -397,8 +394,7 @@ def _add_content(message: parts.SpanMessage, value: JsonObject, is_spelt: bool) 
     content = held.pop(used, None)
     if isinstance(content, dict):
         content = stated(content).get("parts", [content])
-    blocks = _blocks(content) if is_spelt else [content]
-    for part in content if isinstance(content, list) else blocks:
+    for part in content if isinstance(content, list) else _blocks(content) if is_spelt else [content]:
         parts.add_part(message, part)
     for text in () if message.texts else held.values():
         parts.add_text(message, text)
@@ -436,7 +432,6 @@ def _add_content(message: parts.SpanMessage, value: JsonObject, is_spelt: bool) 
 
 
 def _add_older_call(message: parts.SpanMessage, value: JsonObject) -> None:
-    """Adds the single call of older messages, unless it repeats another."""
     older = loaded(value.get("function_call"))
     if name := value.get("function_call_name"):  # of OpenInference
         older = {"name": name, "arguments": value.get("function_call_arguments_json")}

@@ -17,7 +17,6 @@ from turnwise.transforms.formats.traces.tree import SpanNode, TurnLine, agent_of
 
 _TOOL_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions",
                "gcp.vertex.agent.llm_request")  # fmt: skip
-_MOST_LISTS = 16
 
 
 class TurnCall(Struct, eq=False):
@@ -95,8 +94,7 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
 def asks(node: SpanNode) -> bool:
     """Returns whether a model call ended by asking for calls that its own output does not hold."""
     output = node.step.output or []
-    finish = node.step.finish or parts.finish_of(output) or ""
-    word = finish.rpartition(".")[2].lower().replace("-", "_")
+    word = (node.step.finish or parts.finish_of(output) or "").rpartition(".")[2].lower().replace("-", "_")
     return word in ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls") and not any(
         message.calls or any(map(parts.is_repr_call, message.texts)) for message in output
     )
@@ -108,8 +106,7 @@ def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[parts.MessageCall]
     for index, node in enumerate(line.main):
         if asks(node):
             following = line.main[index + 1].step.input if index + 1 < len(line.main) else line.after
-            known = len(after_user(node.step.input or ()))
-            added = after_user(following or ())[known:]
+            added = after_user(following or ())[len(after_user(node.step.input or ())) :]
             calls = [call for message in added if message.role == AGENT for call in message.calls]
             asked.append((node, calls))
     return asked
@@ -302,7 +299,6 @@ def _join_doubles(node: SpanNode, same: SpanNode) -> None:
 
 
 def _is_same_call(other_node: SpanNode, other: SpanNode) -> bool:
-    """Returns whether two model calls below one span are one, given in order."""
     # Of two writers they are if they state nothing different: the same messages or, where one states none,
     # the same tokens or an error at one time; of one, if the later is a mere point that adds the reply.
     first, second = other_node.step, other.step
@@ -372,7 +368,7 @@ def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
             if f"{prefix}0.name" in attributes or f"{prefix}0.tool.json_schema" in attributes:
                 stated.append(numbered(attributes, prefix))
         for listed in stated:
-            if str(listed) in seen or len(seen) >= _MOST_LISTS:
+            if str(listed) in seen or len(seen) >= 16:
                 continue
             seen.add(str(listed))
             tools = loaded(listed)

@@ -13,6 +13,7 @@ from turnwise.transforms.formats.traces.span import (
     ADK_EVENTS,
     AGENT_COLUMN,
     INVOCATION,
+    NULL,
     RUNNING,
     SpanEvent,
     TraceSpan,
@@ -31,7 +32,6 @@ from turnwise.transforms.formats.traces.trace_parts import register_export
 
 _RESOURCES = ("resourceSpans", "batches", "resource_spans", "resourceLogs", "resource_logs")
 _SCOPES = ("scopeSpans", "instrumentationLibrarySpans", "scope_spans", "scopeLogs", "scope_logs")
-_SCOPE = ("scope", "instrumentationLibrary")
 _HAS_REMOTE, _REMOTE_MASK = 0x100, 0x300
 _ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "error")
 
@@ -52,7 +52,7 @@ def otlp_spans(record: JsonObject) -> Iterator[TraceSpan]:
         about = resource.get("resource")
         service = key_values(about.get("attributes")) if isinstance(about, dict) else {}
         for scoped in _objects_at(resource, _SCOPES):
-            scopes = (as_object(scoped.get(key)).get("name") for key in _SCOPE)
+            scopes = (as_object(scoped.get(key)).get("name") for key in ("scope", "instrumentationLibrary"))
             scope = next((name for name in scopes if name and isinstance(name, str)), "")
             for span in _objects_at(scoped, ("spans", "logRecords", "log_records")):
                 yield _span(span, scope, service)
@@ -132,9 +132,10 @@ def _is_log(record: JsonObject) -> bool:
 
 
 def _listed(record: JsonObject) -> list[JsonObject]:
-    """Returns the spans that a record lists, MLflow's traces under `data`; empty: none of them is a span."""
-    data = record.get("data")
-    listed = objects_in(data.get("spans") if isinstance(data, dict) else record.get("spans"))
+    """Returns the spans that a record lists; empty: none of them is a span."""
+    # MLflow's traces have them under `data`, and its rows may hold the trace as a text; Logfire has rows.
+    holder = as_object(loaded(record.get("trace"))) or record
+    listed = objects_in(loaded(first_of(as_object(holder.get("data")) or holder, ("spans", "rows"))))
     return listed if any(map(_is_span, listed)) else []
 
 
@@ -408,7 +409,7 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
         parent = as_id(record.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else "")
         times = as_nanos(record.get("start_time")), as_nanos(record.get("end_time"))
         span = TraceSpan(trace, run_id, parent, as_text(record.get("name")) or "", *times, is_local=True)
-        span.attributes = {key: item for key, item in stated.items() if item not in (None, "", [], {})}
+        span.attributes = {key: item for key, item in stated.items() if item not in (None, "", NULL, [], {})}
         span.error, span.message = bool(error), error if isinstance(error, str) else ""
         yield span
     # A run below another one may leave out its type.
@@ -417,7 +418,6 @@ def _langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
 
 
 def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
-    """Returns the tokens of a run, or of the reply in its outputs."""
     holders: list[JsonValue] = [outputs]
     if isinstance(outputs, dict):
         message = outputs.get("generations")
@@ -556,7 +556,6 @@ def _attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
 
 # Rows of the table that google-adk's BigQuery plugin writes.
 
-_TRACE = re.compile("[0-9a-f]{32}")
 _OF_AGENT_EVENTS: Places = (
     ("attributes.custom_tags", ANY),
     ("attributes.session_metadata.state", OF_STATE),
@@ -598,7 +597,7 @@ def _agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
     attributes |= {"session.id": record.get("session_id"), "user.id": record.get("user_id")}
     attributes |= {key: text for key, text in zip(KEYS, identity, strict=True) if text}
     # An agent that another one calls as a tool has another session and invocation, and the same trace.
-    trace = trace if _TRACE.fullmatch(trace) else invocation or trace or session
+    trace = trace if re.fullmatch("[0-9a-f]{32}", trace) else invocation or trace or session
     # After an AgentTool, the end of its call names another parent than the start.
     parent = "" if kind.startswith("INVOCATION_") else invocation or as_id(record.get("parent_span_id"))
     times = max(time - length, 0), time if is_end else 0

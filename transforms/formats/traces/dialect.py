@@ -1,7 +1,7 @@
 """What a dialect of spans is, and what is read of a span whatever its dialect."""
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -70,7 +70,7 @@ class SpanStep(msgspec.Struct, kw_only=True, gc=False):
         self.dialects = list(dict.fromkeys((*self.dialects, *other.dialects)))
 
 
-class SpanDialect(Struct, frozen=True, kw_only=True):
+class SpanDialect(Struct, frozen=True):
     """How one writer spells agents, model calls and tool calls.
 
     Attributes:
@@ -136,16 +136,11 @@ def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     return messages
 
 
-@cache
-def _token_keys(prefix: str) -> dict[str, tuple[str, ...]]:
-    return {field: tuple(prefix + name for name in names) for field, names in TOKENS.items()}
-
-
 def usage_at(report: JsonValue, prefix: str = "") -> Usage | None:
     """Returns the tokens of a report, whose names a prefix may precede; None: it is none, or states none."""
     counts: dict[str, Any] = {}
-    for field, keys in _token_keys(prefix).items() if isinstance(report, dict) else ():
-        stated = (as_count(report[key]) for key in keys if key in report)
+    for field, names in TOKENS.items() if isinstance(report, dict) else ():
+        stated = (as_count(report[prefix + name]) for name in names if prefix + name in report)
         counts[field] = next((count for count in stated if count is not None), None)
     return Usage(**counts) if any(count is not None for count in counts.values()) else None
 
@@ -158,9 +153,21 @@ def with_system(system: JsonValue, messages: list[SpanMessage] | None) -> list[S
     return [SpanMessage(SYSTEM, message.texts) for message in instructions] + (messages or [])
 
 
-def kind_at(value: JsonValue, kinds: dict[str, Kind]) -> Kind | None:
-    """Returns the kind that a word names, in any case of letters; None: unknown."""
-    return kinds.get(value.lower()) if isinstance(value, str) else None
+_WORDS: dict[Kind, str] = {
+    "model": "chat generate_content text_completion completion llm generation chat_model model response",
+    "agent": "invoke_agent invoke_workflow invoke_graph invoke_swarm agent workflow",
+    "chain": "agent_step chain conversation initiate_chats task trace turn custom",
+    "tool": "execute_tool tool function",
+    "handoff": "handoff agent_handoff",
+    "other": "embeddings embedding retrieval retriever rerank reranker guardrail evaluator prompt parser "
+    "event create_agent speaker_selection await_human_input mcp_tools transcription speech speech_group",
+}
+_KINDS = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+
+
+def kind_at(value: JsonValue) -> Kind | None:
+    """Returns the kind that a word of any writer names, in any case of letters; None: unknown."""
+    return _KINDS.get(value.lower()) if isinstance(value, str) else None
 
 
 WORK = key_set(
@@ -254,7 +261,6 @@ def tags_of(span: TraceSpan, words: frozenset[str]) -> list[str]:
     return []
 
 
-_DUMPED = frozenset(("content", "kwargs", "data"))
 _RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
 _OF_OUTPUT = {"output", "kwargs", "tags", "metadata"}
 _WRAPPERS = {
@@ -263,7 +269,6 @@ _WRAPPERS = {
     "update": {"update", "graph", "resume", "goto", "type", "lg_name"},
 }
 """Key of what a dump of LangChain holds -> all its keys."""
-_OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
 
 
 def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
@@ -272,9 +277,9 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | str | None]:
     if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
         return (inner["response"], None) if "name" in inner else (value, None)
     output = inner.get("output") if isinstance(inner, dict) and inner.keys() <= _OF_OUTPUT else None
-    if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
+    if isinstance(output, dict) and output.keys() & {"content", "kwargs", "data"}:
         inner = output
-    if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
+    if isinstance(inner, dict) and inner.keys() >= {"tool_name", "raw_input", "raw_output"}:
         # LlamaIndex tells the model the texts of a tool's output, or else the raw value.
         texts = [block.get("text") for block in objects_in(inner.get("blocks"))]
         words = [text for text in texts if isinstance(text, str)]

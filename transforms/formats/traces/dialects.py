@@ -47,14 +47,6 @@ from turnwise.transforms.formats.traces.span import (
     numbered,
 )
 
-_STANDARD_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
-    **dict.fromkeys(("invoke_agent", "invoke_workflow", "invoke_graph", "invoke_swarm"), "agent"),
-    **dict.fromkeys(("agent_step", "chain", "conversation", "initiate_chats"), "chain"),
-    **dict.fromkeys(("handoff", "agent_handoff"), "handoff"),
-    **dict.fromkeys(key_set("embeddings retrieval create_agent speaker_selection"), "other"),
-    **{"execute_tool": "tool", "tool": "tool", "await_human_input": "other"},
-}
 _GEN_AI_NAMES = {
     "tool": ("gen_ai.tool.name",),
     "agent": ("gen_ai.agent.name",),
@@ -67,7 +59,7 @@ _EVENT_BODY = "gen_ai.event.content"
 
 def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
-    step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
+    step.kind = kind_at(held.get("gen_ai.operation.name"))
     # Semantic Kernel had keys of its own until 1.37.
     given = first_of(held, ("gen_ai.input.messages", "gen_ai.agent.invocation_input"))
     back = first_of(held, ("gen_ai.output.messages", "gen_ai.agent.invocation_output"))
@@ -187,10 +179,6 @@ def _message(name: str, held: JsonObject) -> list[parts.SpanMessage]:
 
 # OpenLLMetry (Traceloop), with the numbered keys of its older versions.
 
-_TRACELOOP_KINDS: dict[str, Kind] = {
-    **{"workflow": "agent", "agent": "agent", "task": "chain", "tool": "tool", "handoff": "handoff"},
-    **{"chat": "model", "completion": "model", "embedding": "other", "rerank": "other"},
-}
 _NUMBERED = ("gen_ai.prompt.", "gen_ai.completion.")
 _ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name", "traceloop.workflow.name")
 
@@ -198,7 +186,7 @@ _ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name
 def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     kind = held.get("traceloop.span.kind")
-    step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _TRACELOOP_KINDS)
+    step.kind = kind_at(held.get("llm.request.type") if kind is None else kind)
     if step.kind == "tool":
         step.name = text_at(held, *_ENTITY_NAMES[1:])
         step.args = parts.call_arguments(value_at(held, "traceloop.entity.input"))
@@ -212,6 +200,7 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
             values = (*(placed if isinstance(placed, list) else ()), *as_object(given.get("kwargs")).values())
             texts = [item for item in values if isinstance(item, str)]
             given = texts[0] if len(texts) == 1 else None
+            step.args = texts if len(texts) > 1 else None
         step.input = json_messages_at(given, USER)
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif any(key.startswith(_NUMBERED) for key in held):
@@ -228,19 +217,14 @@ def _read_openllmetry(span: TraceSpan, step: SpanStep) -> None:
 
 # OpenInference (Arize Phoenix).
 
-_OPENINFERENCE_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
-    **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
-}
 _NAME_KEYS = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
 _AUTOMATIC = "automatic_function_calling_history"
-_NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
-"""Keys of a function that is marked as a model's, and states neither a model nor a reply."""
+_NO_MODEL = {"openinference.span.kind", "input.value", "input.mime_type"}  # states no model and no reply
 
 
 def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
-    step.kind = kind_at(held.get("openinference.span.kind"), _OPENINFERENCE_KINDS)
+    step.kind = kind_at(held.get("openinference.span.kind"))
     step.name = text_at(held, *_NAME_KEYS.get(step.kind or "", ("\0",)))
     if step.kind == "tool":
         step.name = step.name or span.name.removesuffix(".__call__")
@@ -359,11 +343,6 @@ def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
 
 # Exporters of products: LangSmith, Langfuse, MLflow and others.
 
-_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
-    **dict.fromkeys(key_set("retriever embedding evaluator guardrail event prompt parser"), "other"),
-    **{"tool": "tool", "agent": "agent", "chain": "chain", "trace": "chain"},
-}
 _OF_LANGSMITH = "langsmith.span.kind"
 """Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
 _OF_LANGFUSE = "langfuse.observation.type"
@@ -382,7 +361,7 @@ def _reader(
     def read(span: TraceSpan, step: SpanStep) -> None:
         held = span.attributes
         named_kind = value_at(held, kind_key)
-        step.kind = kind_at(named_kind, _KINDS)
+        step.kind = kind_at(named_kind)
         if step.kind is None:
             if kind_key == _OF_LANGFUSE and named_kind and str(named_kind).lower() != "span":
                 step.unread = f"observations of the type {str(named_kind)[:60]!r}"
@@ -505,9 +484,7 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
     elif "events" in held:
         messages = only_messages_at(held["events"], USER)
         step.kind = "model"
-        given = value_at(held, "events")
-        last = given[-1] if isinstance(given, list) and given else None
-        is_choice = isinstance(last, dict) and last.get("event.name") == "gen_ai.choice"
+        is_choice = [{}, *objects_in(value_at(held, "events"))][-1].get("event.name") == "gen_ai.choice"
         step.input, step.output = messages, None if messages else messages
         if is_choice and messages:
             step.input, step.output = messages[:-1] or None, messages[-1:]
@@ -519,18 +496,9 @@ def _read_pydantic_ai(span: TraceSpan, step: SpanStep) -> None:
 
 
 # Spans of the OpenAI Agents SDK's own export.
-
-_OPENAI_AGENTS_KINDS: dict[str, Kind] = {
-    **{"agent": "agent", "handoff": "handoff", "function": "tool"},
-    **dict.fromkeys(("generation", "response"), "model"),
-    **dict.fromkeys(("task", "turn", "custom"), "chain"),
-    **dict.fromkeys(("guardrail", "mcp_tools", "transcription", "speech", "speech_group"), "other"),
-}
-
-
 def _read_openai_agents(span: TraceSpan, step: SpanStep) -> None:
     held: JsonObject = {key.removeprefix("openai_agents."): item for key, item in span.attributes.items()}
-    step.kind = kind_at(held.get("type"), _OPENAI_AGENTS_KINDS)
+    step.kind = kind_at(held.get("type"))
     if step.kind == "tool":
         step.name, step.args = text_at(held, "name"), value_at(held, "input")
         add_result(step, value_at(held, "output"))
@@ -608,8 +576,7 @@ def _read_adk_events(span: TraceSpan, step: SpanStep) -> None:
         span.end = 0
     starts = (start for start in _ADK_EVENTS_KINDS if any(name.startswith(start) for name in rows))
     step.kind = _ADK_EVENTS_KINDS.get(next(starts, ""))
-    known = (*_ADK_EVENTS_KINDS, "STATE_DELTA")
-    unknown = next((name for name in rows if not name.startswith(known)), None)
+    unknown = next((name for name in rows if not name.startswith((*_ADK_EVENTS_KINDS, "STATE_DELTA"))), None)
     step.unread = unknown and f"events of the type {unknown!r}"
     # google-adk 2.13 logs a COMPLETED or an ERROR of every invocation, of a paused one too.
     if "INVOCATION_STARTING" in rows and rows.keys().isdisjoint(("INVOCATION_COMPLETED", "INVOCATION_ERROR")):
@@ -683,24 +650,23 @@ def _read_adk(span: TraceSpan, step: SpanStep) -> None:
 
 
 DIALECTS = [
-    SpanDialect(name=name, prefixes=key_set(words), read=read, is_guess=is_guess, names=names)
-    for name, words, read, is_guess, names in (
-        ("openai_agents", "openai_agents", _read_openai_agents, False, ()),
-        ("adk_events", "adk_events", _read_adk_events, False, ()),
-        ("langsmith", "langsmith", _LANGSMITH, False, ()),
-        ("beeai", "openinference", _read_beeai, False, ()),
-        ("openinference", "openinference", _read_openinference, False, ()),
-        ("aws_distro", "aws event openinference strands opentelemetry amazon session", _read_llo, False, ()),
-        ("gen_ai", "gen_ai input output", _read_standard, False, ()),
-        ("openllmetry", "traceloop llm gen_ai", _read_openllmetry, False, ()),
-        ("pydantic_ai", _FIRST_WORDS, _read_pydantic_ai, False, ()),
-        ("vercel_ai", "ai", _read_vercel, False, ()),
-        ("litellm", "", _read_litellm, False, (_NAME,)),
-        ("adk", "gcp", _read_adk, False, tuple(start.strip() for start in _NAMES)),
-        ("mlflow", "mlflow", _MLFLOW, False, ()),
-        ("langfuse", "langfuse", _LANGFUSE, False, ()),
-        ("content_keys", "gen_ai llm", _read_content_keys, True, ()),
-    )
+    SpanDialect("openai_agents", key_set("openai_agents"), _read_openai_agents),
+    SpanDialect("adk_events", key_set("adk_events"), _read_adk_events),
+    SpanDialect("langsmith", key_set("langsmith"), _LANGSMITH),
+    SpanDialect("beeai", key_set("openinference"), _read_beeai),
+    SpanDialect("openinference", key_set("openinference"), _read_openinference),
+    SpanDialect(
+        "aws_distro", key_set("aws event openinference strands opentelemetry amazon session"), _read_llo
+    ),
+    SpanDialect("gen_ai", key_set("gen_ai input output"), _read_standard),
+    SpanDialect("openllmetry", key_set("traceloop llm gen_ai"), _read_openllmetry),
+    SpanDialect("pydantic_ai", key_set(_FIRST_WORDS), _read_pydantic_ai),
+    SpanDialect("vercel_ai", key_set("ai"), _read_vercel),
+    SpanDialect("litellm", key_set(""), _read_litellm, names=(_NAME,)),
+    SpanDialect("adk", key_set("gcp"), _read_adk, names=tuple(start.strip() for start in _NAMES)),
+    SpanDialect("mlflow", key_set("mlflow"), _MLFLOW),
+    SpanDialect("langfuse", key_set("langfuse"), _LANGFUSE),
+    SpanDialect("content_keys", key_set("gen_ai llm"), _read_content_keys, is_guess=True),
 ]
 """In the order in which they are asked."""
 NAMES = [dialect.name for dialect in DIALECTS]
@@ -758,14 +724,12 @@ _EMPTY = SpanStep()  # of all spans that say nothing: nobody may change it
 
 @lru_cache(maxsize=4096)
 def _asked(words: frozenset[str], name: str) -> tuple[SpanDialect, ...]:
-    """Returns the dialects that may say something of a span, by first words of its keys and its name."""
     return tuple(d for d in DIALECTS if not words.isdisjoint(d.prefixes) or name in d.names)
 
 
 def says_something(span: TraceSpan, words: frozenset[str]) -> bool:
     """Returns whether a dialect or a label may be read in a span with such first words of its keys."""
-    asked = _asked(words, span.name.partition(" ")[0])
-    return bool(asked) or not words.isdisjoint(LABELLED)
+    return bool(_asked(words, span.name.partition(" ")[0])) or not words.isdisjoint(LABELLED)
 
 
 def kind_of(span: TraceSpan) -> Kind | None:

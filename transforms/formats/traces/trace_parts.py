@@ -72,8 +72,7 @@ def _split(
     if bad is not None:
         raise ValueError(f"a JSON object is needed, not {shown(bad)}")
     parts, lost = dict[str, TracePart](), 0
-    resource: JsonObject = {}
-    service: JsonObject = {}
+    resource, service = dict[str, JsonValue](), dict[str, JsonValue]()
     for record, span in ((held, span) for held in records for span in spans(held)):
         is_nameless = span.is_log and not span.id and dialects.says_something(span, dialect.words_of(span))
         if is_nameless or not span.trace:
@@ -107,8 +106,7 @@ def _split(
                 part.conversations[span.id] = conversation
             continue
         is_work = dialect.looks_like_work(span, words)
-        is_noise = not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
-        part.has_noise = part.has_noise or is_noise
+        part.has_noise |= not is_work and (span.is_log or not words.isdisjoint(dialect.NOISE))
         if not (span.events or is_work):
             kept = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
             span.attributes, span.resource = kept, {}

@@ -104,8 +104,7 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
             else:
                 seen[id(above)] = above
                 above = above.parent
-        top_depth = 0 if above is None else above.depth + 1
-        for depth, below in enumerate(reversed(seen.values()), top_depth):
+        for depth, below in enumerate(reversed(seen.values()), 0 if above is None else above.depth + 1):
             below.depth = depth
         node.order = (node.span.start, node.depth, *node.span.key)
     return sorted(nodes.values(), key=attrgetter("order"))
@@ -189,8 +188,7 @@ def enclosing_tool(node: SpanNode, tools: Sequence[SpanNode]) -> SpanNode | None
         if upper.step.kind == "tool" and is_agents:
             return upper
         is_agents = is_agents or upper.step.kind in ("agent", "model")
-    pairs = ((tool, agent) for agent in above if agent.step.kind == "agent" for tool in tools)
-    for tool, agent in pairs:
+    for tool, agent in ((tool, agent) for agent in above if agent.step.kind == "agent" for tool in tools):
         is_at_its_time = 0 < tool.span.start <= agent.span.start and agent.span.end <= tool.span.end
         if is_at_its_time and agent.span.trace == tool.span.trace and agent not in tool.above():
             return tool
@@ -208,8 +206,7 @@ def agent_of(node: SpanNode) -> str | None:
         if name and name not in (text_at(held, key) for key in _MODELS):
             match = _RUN_OF.fullmatch(name)
             return match[1] or match[2] if match else name
-    stated = (text_at(above.span.attributes, "gen_ai.agent.name") for above in nodes)
-    return next(filter(None, stated), None)
+    return next(filter(None, (text_at(above.span.attributes, "gen_ai.agent.name") for above in nodes)), None)
 
 
 _MODELS = key_set("gen_ai.request.model gen_ai.response.model ai.model.id langfuse.observation.model.name")

@@ -100,6 +100,9 @@ def _findings(line: tree.TurnLine, calls: Sequence[TurnCall]) -> Unread:
         unread.add(parts.CONTENT_OFF, "the trace does not record what the user said")
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
+    elif any(top.step.args and line.user not in top.step.args for top in line.tops):
+        message = "the agent was given several texts, its model another one: what the user said is unknown"
+        unread.add(MISSING_HISTORY, message)
     models = line.models
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
         message = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
@@ -228,6 +231,9 @@ def _versions(nodes: Sequence[tree.SpanNode]) -> list[str]:
             held |= node.span.attributes
             resource |= node.span.resource if node.step.kind in STEPS else {}
         wholes.append({"attributes": held, "metadata": metadata_of(held), "resource": resource})
+    # Of several services that which the session begins with counts.
+    services = [whole["resource"].get("service.name") for whole in wholes]
+    wholes.sort(key=lambda whole: whole["resource"].get("service.name") in (None, services[0]))
     return keyed or identity.stated_texts(identity.OF_SPANS, wholes)[0]
 
 
@@ -340,7 +346,6 @@ def _asked_text(node: tree.SpanNode) -> str:
 
 
 def _answering(line: tree.TurnLine) -> tree.SpanNode | None:
-    """Returns the last model call of the main line that said something."""
     return next((node for node in reversed(line.main) if any(_spoken(node.step.output or ())[0])), None)
 
 
@@ -377,8 +382,7 @@ def _rfc3339_of(nanos: int) -> str | None:
 
 def _total_ms(nodes: Sequence[tree.SpanNode]) -> float | None:
     """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
-    spans = (node.span for node in nodes)
-    lengths = [span.end - span.start for span in spans if 0 < span.start <= span.end]
+    lengths = [span.end - span.start for span in (node.span for node in nodes) if 0 < span.start <= span.end]
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 

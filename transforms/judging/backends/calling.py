@@ -84,6 +84,7 @@ class CallError(Exception):
         status: HTTP status; None: there was no answer.
         asked_s: Seconds that the server asks to wait; 0: it does not.
         refusal: Why the credentials are refused, one line without them; None: they are not.
+        tokens: What it took; None: unknown, because an answer that comes too late may be billed.
     """
 
     fault: base.Fault
@@ -91,6 +92,7 @@ class CallError(Exception):
     status: int | None = None
     asked_s: float = 0.0
     refusal: str | None = None
+    tokens: int | None = 0
 
     def __str__(self) -> str:
         return self.fault.reason
@@ -205,7 +207,7 @@ class ApiBackend(ABC):
         try:
             body = await self.sent(partial(self.call, request, count), name, self.config.max_attempts)
         except CallError as error:
-            return [base.RawReply(None, error.fault, model)] * count
+            return [base.RawReply(None, error.fault, model, error.tokens, error.tokens)] * count
         return self.replies(body, model, count)
 
     async def check(self, model: str) -> None:
@@ -220,8 +222,13 @@ class ApiBackend(ABC):
             name, reason = re.escape(model.rpartition("/")[2]), str(error)
             names_model = re.search(rf"(?<!\w){name}(?!\w)", reason) and "/models/" not in reason
             is_unknown = error.status == 404 and (not self.access.base_url or names_model)
-            if error.fault.kind in ("connection", "timeout") or is_unknown:
-                raise ConfigError(f"judge: model {model}: {reason}") from None
+            if error.fault.kind in ("connection", "timeout"):
+                url = self.access.base_url
+                server = f"{url} (judge.base_url)" if url else "the judge's API"
+                reason += f"; see that this machine reaches {server}, or take another --judge"
+            elif not is_unknown:
+                return
+            raise ConfigError(f"judge: model {model}: {reason}") from None
 
     async def sent(
         self,
@@ -239,10 +246,11 @@ class ApiBackend(ABC):
         limit = self.config.timeout_s if limit_s is None else limit_s
         deadline, attempts = time.monotonic() + limit, 0
         last: CallError | None = None
+        tokens: int | None = None
         try:
             async with asyncio.timeout(limit):
                 while True:
-                    attempts += 1
+                    attempts, tokens = attempts + 1, None
                     try:
                         return await send()
                     except OtherFormError:
@@ -257,6 +265,7 @@ class ApiBackend(ABC):
                         raise CallError(base.Fault("other", base.wrong_setting(error))) from None
                     except Exception as error:
                         last = failure = self.failure(error)
+                        tokens = 0
                     if failure.refusal is not None:
                         raise base.AuthenticationError(f"judge: {failure.refusal}")
                     left = deadline - time.monotonic()
@@ -273,7 +282,7 @@ class ApiBackend(ABC):
                 reason += f", {attempts} attempts"
             if last is not None:
                 reason = base.one_line(f"{reason}; the last error: {last}")
-            raise CallError(base.Fault("timeout", reason), may_pass=True) from None
+            raise CallError(base.Fault("timeout", reason), may_pass=True, tokens=tokens) from None
 
 
 class BatchBackend(ApiBackend):
