@@ -112,7 +112,7 @@ class Hallucinations(AdkJudged):
         texts = [messages[i][span.start : span.end] for i, span in spans]
         numbered = prompts.statement_sections("sentence", texts)
         prompt = prompts.task_prompt("hallucinations/2", [*context, *numbered])
-        local = partial(local_reply, texts, prompts.evidence_texts(context))
+        local = partial(local_reply, texts, context)
         question = Question(prompt, HallucinationsReply, self.options, local)
         count = len(spans)
         vote = await vote_each(
@@ -147,9 +147,9 @@ class Hallucinations(AdkJudged):
         return mean(values)
 
 
-def local_reply(texts: Sequence[str], held: prompts.EvidenceTexts) -> LocalHallucinationsReply:
+def local_reply(texts: Sequence[str], context: Sequence[prompts.Section]) -> LocalHallucinationsReply:
     """Labels sentences without a model; see `ground`."""
-    grounded = ground(texts, *held)
+    grounded = ground(texts, *prompts.evidence_texts(context))
     verdicts = [
         SentenceVerdict(
             number=number,
@@ -268,7 +268,7 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
     threshold: float | None = 1.0
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
-        catalog, spoken = self.catalog(sample), prompts.spoken_sections(sample.conversation)
+        catalog, spoken = sample.catalog(self.tools), prompts.spoken_sections(sample.conversation)
         actions = actions_of(sample.conversation, catalog)
         if not any(section.name.endswith(", agent") for section in spoken):
             return self._compared([], actions) if actions else None
@@ -395,7 +395,7 @@ class ReportedFailures(MeasuredCriterion, UsesToolEffects):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         if pair.actual is None:
             return None
-        catalog = self.catalog(sample)
+        catalog = sample.catalog(self.tools)
         open_calls: list[tuple[ToolCall, ToolResponse | None]] = []
         repeated = set()
         for call, response in reversed(list(answered_calls(pair.actual))):

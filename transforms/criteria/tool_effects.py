@@ -32,10 +32,6 @@ class UsesToolEffects(BaseModel, defer_build=True):
 
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
 
-    def catalog(self, sample: Sample) -> ToolCatalog:
-        case = sample.eval_case
-        return ToolCatalog(self.tools, [*sample.conversation.tools, *(case.tools if case else ())])
-
 
 class OpenScore(Score):
     """A score without a value, because only a judge can compare some values."""
@@ -126,9 +122,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         golden = sample.eval_case.turns if sample.eval_case else ()
         if expected is None and not (pair.label == EXTRA_TURN and states_calls(golden)):
             return None
-        catalog, turns = self.catalog(sample), [pair.actual] if pair.actual else []
-        stated = (call for turn in golden for call in turn.tool_calls or ())
-        missing = changes.missing_lookups(expected or (), stated, sample.called_tools, catalog)
+        catalog, turns = sample.catalog(self.tools), [pair.actual] if pair.actual else []
+        missing = changes.uncalled(expected or (), sample.called_tools)
+        missing = missing if missing and catalog.are_lookups(golden) else []
         work = changes.changes_of(_expected(pair.expected, catalog), turns, catalog)
         score = self._compare(work, catalog, missing)
         score.label = pair.label
@@ -138,7 +134,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         golden = sample.eval_case
         if golden is None or (golden.actions is None and not golden.user_actions):
             return None
-        actions, catalog = golden.actions, self.catalog(sample)
+        actions, catalog = golden.actions, sample.catalog(self.tools)
         of_turns = [_expected(turn, catalog) for turn in golden.turns]
         if actions is None and states_calls(golden.turns):
             actions = [call for turn in of_turns for call in turn.by_agent or ()]
@@ -146,7 +142,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         wanted = changes.ExpectedCalls(actions, golden.user_actions, optional)
         work = changes.changes_of(wanted, sample.conversation.turns, catalog)
         called = [*(actions or ()), *golden.user_actions]
-        missing = changes.missing_lookups(called if actions else (), called, sample.called_tools, catalog)
+        missing = changes.uncalled(called if actions else (), sample.called_tools)
+        missing = missing if all(catalog.effect_of(call).effect == "read" for call in called) else []
         score = self._compare(work, catalog, missing)
         words = [golden.outputs, golden.expectations, golden.evaluation_expectations, golden.rubrics]
         of_turns_words = (t.response is not None or t.expectations or t.rubrics for t in golden.turns)

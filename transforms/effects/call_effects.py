@@ -13,6 +13,7 @@ from turnwise.schemas.conversation import (
     GUESS,
     UNKNOWN,
     Effect,
+    ExpectedTurn,
     TimedSpan,
     ToolCall,
     ToolDeclaration,
@@ -59,6 +60,7 @@ class ToolCatalog:
             self._declared.setdefault(tool.name, tool)
         self._known: dict[str, ToolEffect] = {}
         self._whatever_args: dict[str, ToolEffect] = {}  # of calls, by their name
+        self._are_lookups: bool | None = None
 
     @property
     def declared(self) -> list[str]:
@@ -87,6 +89,13 @@ class ToolCatalog:
         if not may_state and not calls_tools(call.name or ""):
             self._whatever_args[name] = tool
         return tool
+
+    def are_lookups(self, case: Iterable[ExpectedTurn]) -> bool:
+        """Returns whether the conversation's case expects only look-ups, worked out once."""
+        if self._are_lookups is None:
+            calls = (call for turn in case for call in turn.tool_calls or ())
+            self._are_lookups = all(self.effect_of(call).effect == "read" for call in calls)
+        return self._are_lookups
 
     def guesses(self, calls: Iterable[ToolCall]) -> dict[str, str]:
         """Returns the called tools whose effect is inferred, with it; unknown if it is of any call."""

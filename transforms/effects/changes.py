@@ -356,12 +356,9 @@ def _sets_the_same(call: ToolCall, other: ToolCall) -> bool:
     return len(differing) == 1 and is_value
 
 
-def missing_lookups(
-    wanted: Iterable[ToolCall], expected: Iterable[ToolCall], called: Sequence[ToolCall], catalog: ToolCatalog
-) -> list[ToolCall]:
-    """Returns the wanted look-ups whose tool is not among the called ones, if only look-ups are expected."""
-    missing = [want for want in wanted if not any(same_tool(want, call) for call in called)]
-    return missing if missing and all(catalog.effect_of(call).effect == "read" for call in expected) else []
+def uncalled(wanted: Iterable[ToolCall], called: Sequence[ToolCall]) -> list[ToolCall]:
+    """Returns the wanted calls whose tool is not among the called ones."""
+    return [want for want in wanted if not any(same_tool(want, call) for call in called)]
 
 
 def _failed_lookups(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from itertools import count
+from itertools import count, repeat
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -83,12 +83,12 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
     Hello
     [...: end]
     """
-    texts = [visible(section.text) for section in sections]
+    shown_of = _LATEST[0].shown if _LATEST else {}
+    texts = [shown_of.get(section.text) or visible(section.text) for section in sections]
     limit = MAX_SECTION
-    while limit > _LEAST_SECTION and sum(min(len(text), limit) for text in texts) > MAX_EVIDENCE:
+    while limit > _LEAST_SECTION and sum(map(min, map(len, texts), repeat(limit))) > MAX_EVIDENCE:
         limit //= 2
-    cuts = [max(0, len(text) - limit) for text in texts]
-    head = limit // 2
+    cuts, head = [max(0, len(text) - limit) for text in texts], limit // 2
     shown = [
         f"{text[:head]}\n[… {cut} characters left out …]\n{text[cut + head :]}" if cut else text
         for text, cut in zip(texts, cuts, strict=True)
@@ -96,7 +96,7 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
     joined = "\0".join(shown)
     codes = (sha256(f"{i}{joined}".encode()).hexdigest()[:8] for i in count())
     code = next(code for code in codes if code not in joined)
-    parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
+    parts = [f"[{code}: {name}]\n{text}\n" for (name, _), text in zip(sections, shown, strict=True)]
     judged = [cut for cut, section in zip(cuts, sections, strict=True) if isinstance(section, JudgedSection)]
     instructions = f"{task.strip()}\n\n{wording('rules')}"
     return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), sum(judged))
@@ -142,8 +142,9 @@ def agent_sections(conversation: Conversation, turn: Turn | None = None) -> list
 def context_sections(conversation: Conversation, turn: Turn) -> list[Section]:
     """Renders what an answer stands on: the agents, the turns before it, and its turn without its texts."""
     index = position(conversation, turn)
-    earlier = dialogue_sections(conversation, index)
-    return [*agent_sections(conversation, turn), *earlier, *_work(conversation, index)]
+    rendered, agents = _rendered(conversation, index + 1), agent_sections(conversation, turn)
+    rendered.show(agents)
+    return [*agents, *rendered.sections[: rendered.ends[index][0]]]
 
 
 def sections_of_other_agents(conversation: Conversation, turn: Turn) -> list[Section]:
@@ -173,15 +174,39 @@ def position(conversation: Conversation, turn: Turn) -> int:
     return next(i for i, other in enumerate(conversation.turns) if other is turn)
 
 
-def dialogue_sections(conversation: Conversation, end: int | None = None) -> list[Section]:
-    """Renders whole turns: all, or the first `end`."""
-    sections: list[Section] = []
-    for index, turn in enumerate(conversation.turns[:end]):
-        name = f"turn {index + 1}, agent"
-        sections += _work(conversation, index)
+class _Rendered(NamedTuple):
+    """The first turns of a conversation, rendered once: the prompt of every later turn begins with them."""
+
+    conversation: Conversation
+    sections: list[Section]
+    ends: list[tuple[int, int]]  # of what each turn's texts stand on, and of the turn
+    shown: dict[str, str]  # what a judge is shown of the texts
+
+    def show(self, sections: Iterable[Section]) -> None:
+        self.shown.update({text: visible(text) for _, text in sections if text not in self.shown})
+
+
+_LATEST: list[_Rendered] = []
+
+
+def _rendered(conversation: Conversation, end: int) -> _Rendered:
+    if not _LATEST or (latest := _LATEST[0]).conversation is not conversation:
+        _LATEST[:] = [latest := _Rendered(conversation, [], [], {})]
+    for index, turn in enumerate(conversation.turns[len(latest.ends) : end], len(latest.ends)):
+        name, sections = f"turn {index + 1}, agent", _work(conversation, index)
+        texts_from = len(latest.sections) + len(sections)
         sections += [Section(name, text) for text in turn_texts(turn)]
         sections += [Section(f"{name} shows", json_text(payload)) for payload in turn.payloads]
-    return sections
+        latest.show(sections)
+        latest.sections.extend(sections)
+        latest.ends.append((texts_from, len(latest.sections)))
+    return latest
+
+
+def dialogue_sections(conversation: Conversation, end: int | None = None) -> list[Section]:
+    """Renders whole turns: all, or the first `end`."""
+    rendered = _rendered(conversation, turns := len(conversation.turns[:end]))
+    return rendered.sections[: rendered.ends[turns - 1][1] if turns else 0]
 
 
 def spoken_sections(conversation: Conversation) -> list[Section]:
@@ -223,14 +248,15 @@ def evidence_texts(sections: Iterable[Section]) -> EvidenceTexts:
     """Returns the texts of sections that an answer may stand on."""
     held = EvidenceTexts([], [], [], [])
     for section in sections:
-        if section.text and isinstance(section, _FailedCall):
-            held.failed.append(section.text)
-        elif section.text and section.name.endswith(_OF_THE_USER):
-            held.asked.append(section.text)
-        elif section.text and section.name.endswith(_OF_THE_AGENT):
-            held.earlier.append(section.text)
-        elif section.text and not section.name.endswith(_NO_EVIDENCE):
-            held.evidence.append(section.text)
+        name, text = section
+        if text and isinstance(section, _FailedCall):
+            held.failed.append(text)
+        elif text and not name.endswith(_NO_EVIDENCE):
+            held.evidence.append(text)
+        elif text and name.endswith(_OF_THE_USER):
+            held.asked.append(text)
+        elif text and name.endswith(_OF_THE_AGENT):
+            held.earlier.append(text)
     return held
 
 

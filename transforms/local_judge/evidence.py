@@ -1,15 +1,17 @@
 """Indexes evidence by features and position, and compares claims with flags of its records."""
 
 import re
+from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise, product
 from math import fsum
+from operator import attrgetter
 from typing import NamedTuple
 
-from turnwise.schemas.jsonio import grouped
 from turnwise.transforms.local_judge import named_values
 from turnwise.transforms.local_judge.claims import PLAIN_NUMBER, Claim, read_claim, says_absence
 from turnwise.transforms.local_judge.derived import DerivedNumbers, derived_numbers
@@ -89,9 +91,10 @@ class _Piece:
         self._keys_near: dict[int, set[str]] = {}
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             block = self.words[start : start + _BLOCK]
+            # No window begins with the last block: all of it is in the window before.
+            begun = (number - 1, number) if start + _BLOCK < len(self.words) else (number - 1,)
             for key in chain.from_iterable([word.keys for word in block if word.is_content]):
-                windows = self.windows_of[key]
-                windows[number - 1] = windows[number] = None
+                self.windows_of[key].update(dict.fromkeys(begun))
 
     def keys_near(self, window: int) -> set[str]:
         """Returns the keys of the words in a window and in a block on either side."""
@@ -196,46 +199,86 @@ class EvidencePassage:
         return self.window in self.piece.windows_of.get(key, ())
 
 
-_cached_piece = lru_cache(maxsize=64)(_Piece)
+_cached_piece, _text_of = lru_cache(maxsize=64)(_Piece), attrgetter("text")
 
 
 class Evidence:
-    """Pieces of evidence, which are cached: later turns repeat those of earlier ones."""
+    """Pieces of evidence. A conversation's grows from turn to turn, and each piece of it is read once."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
-        texts = sorted(set(pieces))
-        self.pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
-        self.keys: set[str] = set().union(*[piece.keys for piece in self.pieces])
-        self.is_negated = any(piece.is_negated for piece in self.pieces)
-        # Calls and declarations of tools bring no news.
-        self.holds_records = not all(p.is_prose or _OF_TOOLS.match(p.text) for p in self.pieces)
-        flags: dict[str, set[str]] = {}
-        for name, values in chain.from_iterable([piece.flags.items() for piece in self.pieces]):
-            flags[name] = flags.get(name, set()) | values
-        self.flags = read_flags(flags)
-        self.statuses = read_statuses(flags)
-        # Keys of all words outside flags.
-        self.stated = set().union(*[p.stated for p in self.pieces]) if flags else self.keys
+        self.texts: set[str] = set()
+        self.pieces: list[_Piece] = []  # by their texts
+        self.keys: set[str] = set()
+        self.stated: set[str] = set()  # keys of all words outside flags
+        self.is_negated = self.holds_records = False
+        self._values: defaultdict[str, set[str]] = defaultdict(set)
+        self._holding: defaultdict[str, list[_Piece]] = defaultdict(list)
+        self._first: dict[str, tuple[str, int]] = {}  # where a name of `_values` stands first, or a unit
+        self._units: defaultdict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
+        self._without_units: list[_Piece] = []
+        self.add(pieces)
 
-    @cached_property
-    def units(self) -> dict[str, list[str]]:
-        """Units of its numbers, "" for none, by their keys."""
-        pairs = ((key, unit) for piece in self.pieces for keys, unit in piece.units for key in keys)
-        return grouped(dict.fromkeys(pairs))
+    def add(self, pieces: Iterable[str]) -> None:
+        """Adds those pieces that it does not have yet."""
+        for text in (new := set(pieces) - self.texts):
+            piece = (_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text)
+            insort(self.pieces, piece, key=_text_of)
+            self._without_units.append(piece)
+            self.keys |= piece.keys
+            self.stated |= piece.stated
+            self.is_negated |= piece.is_negated
+            # Calls and declarations of tools bring no news.
+            self.holds_records |= not (piece.is_prose or _OF_TOOLS.match(text))
+            for key in piece.windows_of:
+                self._holding[key].append(piece)
+            for i, name in enumerate(piece.flags):
+                self._values[name].update(piece.flags[name])
+                self._first[name] = min(self._first.get(name, (text, i)), (text, i))
+        self.texts |= new
+        values = {name: self._values[name] for name in sorted(self._values, key=self._first.__getitem__)}
+        self.flags, self.statuses = read_flags(values), read_statuses(values)
+
+    def units_of(self, key: str) -> list[str]:
+        """Returns the units of its numbers with a key, "" for none."""
+        for piece in self._without_units:
+            for i, (keys, unit) in enumerate(piece.units):
+                for first in (self._units[key] for key in keys):
+                    first[unit] = min(first.get(unit, (piece.text, i)), (piece.text, i))
+        self._without_units.clear()
+        return sorted(first := self._units.get(key, {}), key=first.__getitem__)
 
     def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first."""
-        passages = []
-        for piece in self.pieces:
-            covered: dict[int, float] = {}  # the weight of the claim that each window covers
-            windows_of = piece.windows_of
-            for key, weight in content.items():
-                for window in windows_of.get(key, ()):
-                    covered[window] = covered.get(window, 0.0) + weight
-            best = max(covered, key=covered.__getitem__, default=None)
-            if best is not None and covered[best] > 0:
-                passages.append(EvidencePassage(covered[best], piece, best, content))
-        return sorted(passages, key=lambda passage: passage.weight, reverse=True)
+        covered: dict[_Piece, dict[int, float]] = {}  # the weight of the claim that each window covers
+        for key, weight in content.items():
+            for piece in self._holding.get(key, ()):
+                windows = covered.setdefault(piece, {})
+                for window in piece.windows_of[key]:
+                    windows[window] = windows.get(window, 0.0) + weight
+        best = [(piece, max(windows, key=windows.__getitem__)) for piece, windows in covered.items()]
+        passages = [EvidencePassage(covered[piece][at], piece, at, content) for piece, at in best]
+        passages.sort(key=lambda passage: (-passage.weight, passage.piece.text))
+        return [passage for passage in passages if passage.weight > 0]
+
+
+_LATEST: list[Evidence] = []
+_MOST_LATEST = 3  # what an answer stands on, what is mentioned beside it, and both with calls that failed
+
+
+@contextmanager
+def read_evidence(pieces: Iterable[str]) -> Iterator[Evidence]:
+    """Gives evidence, to the body alone: that of an earlier turn and what is new, or all of it new."""
+    texts = set(pieces)
+    earlier = [evidence for evidence in (*_LATEST, Evidence(())) if evidence.texts <= texts]
+    known = max(earlier, key=lambda evidence: len(evidence.texts))
+    try:
+        _LATEST.remove(known)
+    except ValueError:  # it is new, or another thread has taken it
+        known = Evidence(())
+    known.add(texts)
+    yield known
+    _LATEST.append(known)
+    del _LATEST[:-_MOST_LATEST]
 
 
 _QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
@@ -289,12 +332,17 @@ class RecordFlag(NamedTuple):
     content: dict[str, float]
 
 
+@lru_cache(maxsize=1_024)
+def _content_of_name(name: str) -> dict[str, float]:
+    return weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
+
+
 def read_flags(values: Mapping[str, Set[str]]) -> list[RecordFlag]:
     """Returns the flags among the values of all keys of the evidence; several values decide nothing."""
     flags = []
     for name, held in values.items():
         if len(held) == 1 and (value := next(iter(held))) in _MEANINGS.values():
-            content = weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
+            content = _content_of_name(name)
             flags += [RecordFlag(name, value, content)] if content else []
     return flags
 

@@ -45,6 +45,7 @@ from turnwise.transforms.local_judge.evidence import (
     denying_flag,
     denying_status,
     keys_of,
+    read_evidence,
 )
 from turnwise.transforms.local_judge.meanings import LIGHT, words
 from turnwise.transforms.text.cleaning import plain
@@ -112,7 +113,6 @@ def ground(
     what denies something: of another sentence that they hold it is open whether it says that it was done.
     A number that may have followed in an `earlier` answer may do so where it is repeated.
     """
-    known, mentioned = Evidence(evidence), Evidence([*asked, *failed])
     # What only numbers the sentences of one answer, as `Option 1:` and `Option 2:`, claims nothing.
     labels = [_LABEL.match(sentence) for sentence in sentences]
     numbers = grouped((label[1].lower(), int(label[2])) for label in labels if label)
@@ -121,23 +121,25 @@ def ground(
         read_claim(sentence[label.end() :] if label and label[1].lower() in are_labels else sentence)
         for sentence, label in zip(sentences, labels, strict=True)
     ]
-    computed = computed_numbers(claims, known.keys, mentioned.keys)
-    following = _following_numbers(claims, known, mentioned, computed)
-    known_keys = known.keys | mentioned.keys | computed | following
-    repeated = {word for claim in claims for word in missing_numbers(claim, known_keys)}
-    holding = (text for text in earlier if any(word in text.lower() for word in repeated))
-    for text in islice(holding, _MOST_EARLIER):
-        before = [read_claim(sentence) for sentence in _SENTENCE_END.split(text)]
-        stated = computed_numbers(before, known.keys, mentioned.keys, following)
-        following |= stated | _following_numbers(before, known, mentioned, stated | following)
-    verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
-    if failed and any(verdict.label == "unsupported" for verdict in verdicts):
-        with_failed = Evidence([*evidence, *failed])
-        for i, claim in enumerate(claims):
-            other = _verdict(claim, with_failed, mentioned, computed, following)
-            if (verdicts[i].label, other.label) == ("unsupported", "supported"):
-                is_denial = says_absence(claim.text) or named_values.is_denied(claim.text)
-                verdicts[i] = other if is_denial else verdicts[i]._replace(unsure=FAILED, is_certain=False)
+    with read_evidence(evidence) as known, read_evidence([*asked, *failed]) as mentioned:
+        computed = computed_numbers(claims, known.keys, mentioned.keys)
+        following = _following_numbers(claims, known, mentioned, computed)
+        held = (known.keys, mentioned.keys, computed, following)
+        repeated = {word for claim in claims for word in missing_numbers(claim, *held)}
+        holding = (text for text in earlier if any(word in text.lower() for word in repeated))
+        for text in islice(holding if repeated else (), _MOST_EARLIER):
+            before = [read_claim(sentence) for sentence in _SENTENCE_END.split(text)]
+            stated = computed_numbers(before, known.keys, mentioned.keys, following)
+            following |= stated | _following_numbers(before, known, mentioned, stated | following)
+        verdicts = [_verdict(claim, known, mentioned, computed, following) for claim in claims]
+        if failed and any(verdict.label == "unsupported" for verdict in verdicts):
+            with read_evidence([*evidence, *failed]) as with_failed:
+                others = [_verdict(claim, with_failed, mentioned, computed, following) for claim in claims]
+            for i, (claim, other) in enumerate(zip(claims, others, strict=True)):
+                if (verdicts[i].label, other.label) == ("unsupported", "supported"):
+                    is_denial = says_absence(claim.text) or named_values.is_denied(claim.text)
+                    unsure = verdicts[i]._replace(unsure=FAILED, is_certain=False)
+                    verdicts[i] = other if is_denial else unsure
     return verdicts
 
 
@@ -304,7 +306,7 @@ def _refuting(
         return f"The evidence says “{status.name}”: {status.value}."
     if best and (reason := replaced_number(claim, best, following)):
         return reason
-    if other := named_values.other_unit(claim.text, known.units):
+    if other := named_values.other_unit(claim.text, known.units_of):
         return f"The evidence says {quoted_names(other[1:])}, not {quoted_names(other[:1])}."
     return None
 
@@ -373,17 +375,24 @@ def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage],
     def grammar_in(keys: Container[str]) -> float:
         return fsum([weight for key, weight in grammar if key in keys])
 
-    def with_passage(passage: EvidencePassage) -> float:
+    def share(of_passage: float, near: float, spoken: float | None) -> float:
         # A word of little meaning may stand anywhere; unknown, it would not count at all.
-        near = fsum([weight for key, weight in light.items() if not passage.holds(key)])
-        close = anywhere - (anywhere - passage.weight - near) * in_passage
-        if not passage.piece.is_prose:
+        close = anywhere - (anywhere - of_passage - near) * in_passage
+        if spoken is None:
             return ((anywhere + close) / 2 + _CREDIT) / (content + _CREDIT)
-        keys = passage.piece.keys_near(passage.window)
-        return held / 2 + (close + grammar_in(keys)) / whole / 2
+        return held / 2 + (close + spoken) / whole / 2
 
     held = (anywhere + grammar_in(known.keys)) / whole
-    return max([held / 2, *map(with_passage, passages)])
+    best, of_light, of_grammar = held / 2, fsum(light.values()), fsum([weight for _, weight in grammar])
+    for passage in passages:
+        # The passages come by weight: those that cannot cover more than the best are not read.
+        is_prose = passage.piece.is_prose
+        if whole > 0 and max(share(passage.weight, of_light, most) for most in (of_grammar, None)) <= best:
+            break
+        near = fsum([weight for key, weight in light.items() if not passage.holds(key)])
+        keys = passage.piece.keys_near(passage.window) if is_prose else ()
+        best = max(best, share(passage.weight, near, grammar_in(keys) if is_prose else None))
+    return best
 
 
 # A number of a claim may stand elsewhere in the evidence, as a year does in a text with several. So it is

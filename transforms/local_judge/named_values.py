@@ -1,7 +1,7 @@
 """Months, weekdays, halves of the day, units and codes as values of which one may replace another."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import chain, takewhile
 from math import fsum
@@ -167,7 +167,7 @@ def units_of(text: str, currencies: Set[str] = frozenset()) -> Iterator[tuple[Ke
         yield read_numeral(number.rstrip(".,")).keys, names.get(token, currency)
 
 
-def other_unit(text: str, held: Mapping[str, Iterable[str]]) -> tuple[str, str] | None:
+def other_unit(text: str, held: Callable[[str], Iterable[str]]) -> tuple[str, str] | None:
     """Returns the unit of a number in a text, and that `held` by evidence, if they are two of one kind.
 
     Not of time: evidence of `2 years` says nothing against `2 hours`, which may be of anything else.
@@ -179,7 +179,7 @@ def other_unit(text: str, held: Mapping[str, Iterable[str]]) -> tuple[str, str] 
         return is_kind and are_other(*tokens) and not {name, other} & {*_WEIGHTS}
 
     for keys, name in units_of(text):
-        others = [other for key in keys for other in held.get(key, ())] if name else []
+        others = [other for key in keys for other in held(key)] if name else []
         if others and all(are_two(name, other) for other in others):
             return name, others[0]
     return None

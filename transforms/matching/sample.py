@@ -7,7 +7,7 @@ import unicodedata
 import zlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -29,11 +29,13 @@ from turnwise.schemas.conversation import (
     Record,
     Rubric,
     ToolCall,
+    ToolSetting,
     Turn,
     turn_name,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, grouped, listed
 from turnwise.schemas.score import Failure, record_failure
+from turnwise.transforms.effects.call_effects import ToolCatalog
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.calls import PairedCalls, paired_calls
 from turnwise.transforms.matching.expectations import (
@@ -113,6 +115,7 @@ class Sample:
     unit: str = field(init=False)
     _paired: dict[int, PairedCalls] = field(init=False, default_factory=dict)
     _replays: dict[int, TurnReplay] = field(init=False, default_factory=dict)
+    _catalogs: dict[int, ToolCatalog] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         case, conversation, turns = self.eval_case, self.conversation, self.conversation.turns
@@ -171,6 +174,13 @@ class Sample:
             replay = replay_turn(self.eval_case, expected, pair.actual, updates, paired)
             self._replays[pair.index] = replay
         return replay
+
+    def catalog(self, settings: Mapping[str, ToolSetting]) -> ToolCatalog:
+        """Returns the effects of its tools by the `tools` of a config, read once."""
+        if id(settings) not in self._catalogs:  # a catalog holds its settings: no others get their id
+            of_case = self.eval_case.tools if self.eval_case else ()
+            self._catalogs[id(settings)] = ToolCatalog(settings, [*self.conversation.tools, *of_case])
+        return self._catalogs[id(settings)]
 
     @cached_property
     def called_tools(self) -> list[ToolCall]:

@@ -206,7 +206,7 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
     sample, conversation, case = scored.sample, scored.sample.conversation, scored.sample.eval_case
     criterion, effects = _effects_of(run)
     if conversation.tools or (case is not None and case.tools):
-        effects = criterion.catalog(sample)
+        effects = sample.catalog(criterion.tools)
     seconds, tokens_in, tokens_out, event_time = _figures(conversation)
     made = agent_calls(conversation.turns, effects)
     problems: list[ReviewProblem] = []
