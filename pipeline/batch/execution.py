@@ -70,8 +70,8 @@ def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> Pipeline
             raise KeyboardInterrupt from None
         # Beam appends the step, or wraps an error that it cannot recreate.
         cause = error.__cause__ or error.__context__ or error
-        if isinstance(cause, Exception) and (place := plugin_place(cause)):
-            raise OSError(f"{error_text(cause)}{place}") from error
+        if isinstance(cause, Exception) and (line := plugin_place(cause)):
+            raise OSError(f"{error_text(cause)}{line}") from error
         raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
         if JUDGING.asking and not is_worker:
