@@ -30,7 +30,7 @@ from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import counted
-from turnwise.schemas.registry import plugin_place
+from turnwise.schemas.registry import error_text, plugin_place
 from turnwise.schemas.run import RUN_FILE, InputFiles, files_changed
 from turnwise.transforms.beam.steps import JUDGE_USAGE, NAMESPACE, UNUSABLE
 from turnwise.transforms.judging.backends.base import AuthenticationError, one_line
@@ -65,11 +65,13 @@ def run_to_the_end(pipeline: beam.Pipeline, is_worker: bool = False) -> Pipeline
         # Beam appends the step to the message.
         message = str(error).partition(" [while running")[0]
         raise kind(f"{message}{plugin_place(error)}") from None
-    except RuntimeError as error:
-        if "KeyboardInterrupt" in str(error):
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "KeyboardInterrupt" in str(error):
             raise KeyboardInterrupt from None
-        # Beam wraps an error that it cannot recreate.
-        cause = error.__cause__ or error.__context__
+        # Beam appends the step, or wraps an error that it cannot recreate.
+        cause = error.__cause__ or error.__context__ or error
+        if isinstance(cause, Exception) and (line := plugin_place(cause)):
+            raise OSError(f"{error_text(cause)}{line}") from error
         raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
         if JUDGING.asking and not is_worker:

@@ -132,7 +132,8 @@ def report(settings: RunSettings, rows: terminal.MetricRows, document: JsonObjec
         say(f"list the tools: {printable(command)}")
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say("\n".join(wrapped(f"files: {printable(settings.output)}{tables}", width)))
-    say(f"read them: {printable(join(['turnwise', 'report', settings.output]))}")
+    plugins = [f"--plugin={plugin}" for plugin in settings.plugins]  # one may have written the tables
+    say(f"read them: {printable(join(['turnwise', 'report', *plugins, settings.output]))}")
     if settings.store:
         count, replaced = document["replaced_in_store"], ""
         if count:

@@ -12,10 +12,11 @@ import msgspec
 from turnwise.pipeline.io import containers
 from turnwise.pipeline.io.sinks import file_formats, table_rows
 from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.settings.options import check_places
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import NO_VERSION
 from turnwise.schemas.config import STATUS, ConfigError
-from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
+from turnwise.schemas.jsonio import JsonObject, is_local, is_store_url, short_repr, shown_url
 from turnwise.schemas.rows import TABLES, added_columns
 from turnwise.schemas.run import FORMAT_VERSION, RUN_FILE, RunDocument
 from turnwise.transforms.decisions.run import Run
@@ -110,6 +111,9 @@ class RunDirectory(Run):
 
 def open_run(directory: str) -> RunDirectory:
     """Opens the output directory of a finished run; raises ConfigError if files or rows of it are missing."""
+    if is_store_url(directory):
+        raise ConfigError(f"{shown_url(directory)}: is a store and no output directory of a run: see --store")
+    check_places("output directory", [directory])
     path = containers.join_path(directory, RUN_FILE)
     try:
         if not containers.path_exists(path):

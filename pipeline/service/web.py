@@ -119,15 +119,15 @@ def _check_held(service: Service, app: str) -> None:
 def runs_page(service: Service, app: str, page_token: str) -> Response:
     """Returns a page of the runs of an app, the newest first; raises ServiceError."""
     wanted = {"parent": app, "orderBy": "create_time", "pageSize": _LISTED_RUNS, "pageToken": page_token}
-    found = list_evaluation_runs(service, ListEvaluationRunsRequest.from_value(wanted), as_summaries=True)
+    answer = list_evaluation_runs(service, ListEvaluationRunsRequest.from_value(wanted), as_summaries=True)
     _check_held(service, app)
     return _page(
         "runs",
         f"Runs of {app.rsplit('/', 1)[-1]}",
         app=app,
-        runs=found.get("evaluationRuns", []),
+        runs=answer.get("evaluationRuns", []),
         versions=service.store.read(partial(_versions, app)),
-        older=found.get("nextPageToken", ""),
+        older=answer.get("nextPageToken", ""),
         most_runs=_MOST_RUNS,
     )
 

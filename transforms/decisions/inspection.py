@@ -59,8 +59,8 @@ _RESULTS = ("result", "results", "output", "outputs", "returned", "response", "o
             "ret", "return", "return_value")  # fmt: skip
 _MARKS = ("error", "status", "success", "is_error")
 """Keys of a call that say whether it failed, as readers of messages and of turns know them."""
-_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "q",
-          "input_transcript")  # fmt: skip
+_USERS = ("user", "question", "query", "prompt", "asked", "request", "input", "human", "customer", "caller",
+          "q", "input_transcript")  # fmt: skip
 _AGENTS = ("agent", "answer", "response", "reply", "said", "assistant", "output", "bot", "completion",
            "a")  # fmt: skip
 _ROLES = ("role", "from", "sender", "speaker", "author", "who", "author_type", "sender_type", "sender_role",
