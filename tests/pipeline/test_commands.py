@@ -4,9 +4,9 @@ Each line of `*/commands/*.jsonl` has `files` and `steps`, one after the other.
 
 Files by path: a list is written as JSON Lines, a text as it is, anything else as JSON, except
 `{"logs": [...]}` (the arguments of `log`, the last of them fields), `{"orders": N}` (so many of `order`),
-`{"array": rows}`, `{"gzip": file}`, `{"base64": text}`, null (removed), `{"folder": true}` and
-`{"run": ...}`, the output directory of a run (`made_runs.py`). In lists `{"times": N, "row": ...}` repeats a
-row, whose `#` is its number, from 0 or from `from`.
+`{"array": rows}`, `{"gzip": file}`, `{"base64": text}`, null (removed), `{"folder": true}`,
+`{"old": file}` (of 1970) and `{"run": ...}`, the output directory of a run (`made_runs.py`). In lists
+`{"times": N, "row": ...}` repeats a row, whose `#` is its number, from 0 or from `from`.
 
 A step may write `files`, and then runs the arguments of `turnwise` in `do`, in which `{sample}` is the folder
 of the sample data. It says the `exit` status (0 where none is named; with 2 there is one line in `err` and
@@ -98,6 +98,9 @@ def write_file(path: Path, content: Any) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         case {"folder": True}:
             path.mkdir()
+        case {"old": old}:
+            write_file(path, old)
+            os.utime(path, (1, 1))
         case {"run": rows}:
             make_run(path, **{key: repeated(of) if isinstance(of, list) else of for key, of in rows.items()})
         case _:

@@ -14,7 +14,6 @@ from tests.transforms.effects.test_prose import held_against, judge_that_says
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ToolCall, ToolDeclaration, ToolResponse, ToolSetting
 from turnwise.transforms.criteria.expectations_met import SpokenText
-from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
 from turnwise.transforms.effects.call_values import argument_paths, leaves
 from turnwise.transforms.effects.catalog import infer_effect, words_of
@@ -188,7 +187,7 @@ def kept(calls, wanted):
 
 def test_the_log_goes_before_the_case():
     case = EvalCase(eval_id="e", tools=[ToolDeclaration("a", "write"), ToolDeclaration("b", "read")])
-    found = ToolEffects().catalog(sample_of(case, tools=[ToolDeclaration("a", "read")]))
+    found = sample_of(case, tools=[ToolDeclaration("a", "read")]).catalog({})
     assert [found.effect("a").effect, found.effect("b").effect, *found.declared] == ["read", "read", "a", "b"]
 
 

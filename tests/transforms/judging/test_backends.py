@@ -23,9 +23,8 @@ on_every = pytest.mark.parametrize("wire", ["gemini", *ALL], indirect=True)
 
 @on_every
 def test_a_reply_by_the_schema(server, ask, question, wire):
-    server.script(
-        {"values": {"quote": "Grüße, 감사합니다"}, "usage": {"promptTokenCount": 9, "thoughtsTokenCount": 4}}
-    )
+    usage = {"promptTokenCount": 9, "candidatesTokenCount": 1, "thoughtsTokenCount": 3}
+    server.script({"values": {"quote": "Grüße, 감사합니다"}, "usage": usage})
     (sample,) = ask(asked=question("evidence <1> & 문의"))
     assert (sample.reply.quote, sample.reply.verdict) == ("Grüße, 감사합니다", "valid")
     assert sample.model == f"{wire.model.removeprefix('responses/')}-001"
