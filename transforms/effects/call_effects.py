@@ -91,7 +91,7 @@ class ToolCatalog:
         return tool
 
     def are_lookups(self, case: Iterable[ExpectedTurn]) -> bool:
-        """Returns whether the conversation's case expects only look-ups, worked out once."""
+        """Returns whether a case, that of the catalog, expects only look-ups; worked out once."""
         if self._are_lookups is None:
             calls = (call for turn in case for call in turn.tool_calls or ())
             self._are_lookups = all(self.effect_of(call).effect == "read" for call in calls)

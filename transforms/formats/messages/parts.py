@@ -360,10 +360,8 @@ def call_of(call: JsonObject) -> MessageCall:
     if outer.get("type") in ("custom", "custom_tool_call") and isinstance(args, str):
         args = {"input": args}
     args = None if isinstance(args, str) and args in HIDDEN else args
-    name, server = (
-        as_text(first_of(call, _NAMES)),
-        first_of(call, ("server_name", "server_label", "namespace")),
-    )
+    name = as_text(first_of(call, _NAMES))
+    server = first_of(call, ("server_name", "server_label", "namespace"))
     resource = f"{server}/{name}" if server else as_text(call.get("resource")) or ""
     call_id = as_text(first_of(call, _CALL_IDS))
     return MessageCall(name, args, call_id, result=own_result(call), resource=resource)
