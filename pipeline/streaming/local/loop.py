@@ -179,16 +179,14 @@ class StreamLoop:
         outcomes, self._outcomes = self._outcomes, []
         if outcomes:
             self._windows.add(store.commit(outcomes, in_flight))
-        # At the end of the stream, a window that goes on is not over: the next process may add to it.
-        is_last = self._clock == inf
-        over = min(self._watermark, time()) if is_last else self._watermark
-        for pane in self._windows.panes(over, self._clock):
+        # The end of a stream closes its sessions, but no window that goes on: the next process may add to it.
+        for pane in self._windows.panes(min(self._watermark, time()), self._clock):
             self._runtime.metrics.put(pane)
             if self.raiser is not None:
                 earlier = self._raised.get(pane.app_version)
                 alerts, self._raised[pane.app_version] = self.raiser.raised(pane, earlier)
                 self._runtime.alerts.extend(self.alerts.add(alerts))
-        self.alerts.send(self._clock, is_last)
+        self.alerts.send(self._clock, self._clock == inf)
 
     def _read(self, arrival: Arrival, timestamp: Timestamp) -> None:
         for content in self._parser.process(arrival):
