@@ -230,7 +230,7 @@ def run_dates(argv: Sequence[str], run: Command) -> int:
     _check_options(lines[named[0]], lines[named[-1]])
     endings: dict[date, Ending] = {}
     try:
-        for day in (*named, *before):
+        for day in lines:  # earlier ones first: a later one may be compared with them
             looked = _looked(day, lines[day], raw.empty_dates, is_before=day in before)
             if isinstance(looked, str):
                 say(f"\n{day}: {printable(looked)}".rstrip())
