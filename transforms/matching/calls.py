@@ -237,12 +237,6 @@ def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -
 
     Those that are left over, and, where every call has an id, those whose id no call has.
     """
-    if len(responses) == len(calls):
-        for call, response in zip(calls, responses, strict=True):
-            if call.id != response.id or (call.id is None and call.name != response.name):
-                break
-        else:
-            return []
     used = {id(response) for response in pair_responses(calls, responses)}
     ids = {call.id for call in calls}
     are_named = None not in ids
