@@ -85,34 +85,28 @@ def _read(data: bytes, conversation: Conversation, states_once: bool) -> Convers
     if not states_once:
         try:
             is_deep = data.count(b"{") + data.count(b"[") > _DEEPEST
-            stated = from_json(data) if is_deep else orjson.loads(data)
+            value = from_json(data) if is_deep else orjson.loads(data)
         except orjson.JSONDecodeError:
-            stated = from_json(data)
-        check_keys(data, stated)
-    are_in_order = True
+            value = from_json(data)
+        check_keys(data, value)
+    # Turns are numbered by their position; where the record numbers them, a leap is a finding of its turn.
+    before, are_numbered = -1, None
     for i, turn in enumerate(conversation.turns):
-        if turn.turn_index != i:
-            are_in_order = False
+        index = turn.turn_index
+        if index != before + 1 and are_numbered is None:
+            are_numbered = any(other.turn_index for other in conversation.turns)
+        turn.turn_index = i
+        if index != before + 1 and are_numbered:
+            add_leap(turn, before, index)
+        before = index
         if turn.spans and len(turn.tool_calls) > 1:
             _add_inner_calls(turn)
-    if not are_in_order:
-        _number(conversation.turns)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
         named = {tool.name for tool in conversation.tools}
         others = endings.context_tools(conversation.meta[APP_DETAILS])
         conversation.tools += [tool for tool in others if tool.name not in named]
     return conversation
-
-
-def _number(turns: Sequence[Turn]) -> None:
-    """Numbers turns by their position; where the record numbers them, a leap is a finding of its turn."""
-    are_stated, before = any(turn.turn_index for turn in turns), -1
-    for i, turn in enumerate(turns):
-        index, turn.turn_index = turn.turn_index, i
-        if are_stated and index != before + 1:
-            add_leap(turn, before, index)
-        before = index
 
 
 # What may be wrong with the calls of any reader's turns.
