@@ -154,8 +154,8 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
             spoken += map(_TOKENS.__getitem__, others)
             continue
         matches += len(words)
-        for pair in compress(zip(words, others, strict=True), map(ne, words, others)):
-            token, other_token = map(_TOKENS.__getitem__, pair)
+        for word, spoken_word in compress(zip(words, others, strict=True), map(ne, words, others)):
+            token, other_token = _TOKENS[word], _TOKENS[spoken_word]
             if token != other_token:
                 matches -= 1
                 wanted.append(token)
