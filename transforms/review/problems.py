@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, groupby
 from math import prod
 from typing import NamedTuple
@@ -244,7 +245,7 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: ToolC
     for number, call in enumerate(writes):
         same = left[None if has_resources else call.name]
         is_first = equal_calls(same[:1], [call])  # as most are; it costs less than to weigh the call
-        tried += len(same) * (1 if is_first else comparison_cost(call) ** 2)
+        tried += len(same) * (1 if is_first or not same else comparison_cost(call) ** 2)
         if tried > _MOST_COMPARED:
             return [*extra, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
         alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
@@ -369,10 +370,14 @@ def why_of(problem: ReviewProblem, sample: Sample) -> tuple[str, str, str]:
     if problem.turn is not None and not text.lower().startswith(name := turn_name(problem.turn)):
         text = f"{name}: {text}"
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
-    shown = " ".join(part for part in (kind, tool) if part)
+    return one_line(text, MOST_WHY), *_problem_type(criterion, kind, tool)
+
+
+@lru_cache(maxsize=1024)
+def _problem_type(criterion: str, kind: str, tool: str) -> tuple[str, str]:
     problem_type = "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool))
-    label = f"{criterion}: {shown}" if shown else criterion
-    return one_line(text, MOST_WHY), problem_type, one_line(label, MOST_WHY)
+    shown = " ".join(part for part in (kind, tool) if part)
+    return problem_type, one_line(f"{criterion}: {shown}" if shown else criterion, MOST_WHY)
 
 
 def _described(problem: ReviewProblem, sample: Sample) -> CallProblem:

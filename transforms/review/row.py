@@ -298,7 +298,7 @@ def _figures(conversation: Conversation) -> tuple[float | None, int | None, int 
 _NO_TURN = Turn()
 _encode = msgspec.msgpack.Encoder().encode
 _DOUBLE = b"\xcb"
-_NOT_FINITE = (b"\x7f", b"\xff")
+_NOT_FINITE = b"\x7f\xff"
 """First bytes of doubles whose exponent has all bits set; great numbers start so too."""
 _SURELY_FITS = MOST_BYTES // 6
 """Bytes of MessagePack whose JSON fits: one byte is at most six in JSON (a control character)."""
@@ -314,7 +314,10 @@ def transcript_of(
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
     try:  # MessagePack costs less than to look at every part for a number that JSON does not have
         data = _encode(transcript)
-        is_finite = not any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
+        at = data.find(_DOUBLE)
+        while at >= 0 and data[at + 1] not in _NOT_FINITE:
+            at = data.find(_DOUBLE, at + 1)
+        is_finite = at < 0  # the last byte is that of `left_out`
     except (ValueError, OverflowError, TypeError):  # it has no room for a value
         data, is_finite = None, False
     if not is_finite:
