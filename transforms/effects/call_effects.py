@@ -146,9 +146,7 @@ def called_tool(call: ToolCall) -> str:
     tool (`tool_name`, `action`), if there is one; else the name of the call.
     """
     name = call.name or ""
-    if not calls_tools(name):
-        return name
-    for key, value in (call.args or {}).items():
+    for key, value in (call.args or {}).items() if calls_tools(name) else ():
         words = words_of(key)
         names_tool = not _TOOL_WORDS.isdisjoint(words) and words[-1] in (*_TOOL_WORDS, "name", "id")
         is_word = isinstance(value, str) and len(value.split()) == 1 and value == value.strip()
@@ -425,8 +423,10 @@ class MadeCalls(Struct):
         if not calls:
             return
         self.number += len(calls)
-        for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-            (effect, _, is_destructive, source), tool = catalog.effect_of(call), called_tool(call)
+        answers = pair_responses(calls, responses)
+        for index, call in enumerate(calls):
+            response, tool = answers[index], called_tool(call)
+            effect, _, is_destructive, source = catalog.effect_of(call)
             error: bool | str | None = None
             if source == GUESS:
                 self.guessed.add(tool)
