@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import zip_longest
 from math import isfinite
 from typing import Any, NamedTuple, cast
 
@@ -402,7 +401,8 @@ def expected_calls(
 ) -> list[ExpectedCall]:
     """Returns expected calls with their effects; equal calls that were made have the same."""
     rows: list[ExpectedCall] = []
-    for want, row in zip_longest(calls, made[: len(calls)]):
+    for index, want in enumerate(calls):
+        row = made[index] if index < len(made) else None
         if row is not None and row["name"] == want.name and row["args"] == want.args:
             effect = row["effect"]
         else:
