@@ -225,15 +225,13 @@ def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
 
 def comparison_cost(call: ToolCall) -> int:
     """Returns the nodes of the arguments of a call, and more for texts, which take longer to compare."""
-    cost, left = nodes(call.args or {}), [call.args]
-    while left:
-        value: JsonValue = left.pop()
-        if isinstance(value, str):
-            cost += _TEXT_COST + len(value) // _TEXT_LENGTH if may_be_reworded(value) else 0
-        elif isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
+    values: list[JsonValue] = [call.args]
+    cost = nodes(call.args or {})
+    for value in values:  # and those inside, which are added behind it
+        if isinstance(value, (dict, list)):
+            values += value.values() if isinstance(value, dict) else value
+        elif may_be_reworded(value):
+            cost += _TEXT_COST + len(value) // _TEXT_LENGTH
     return cost
 
 

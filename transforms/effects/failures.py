@@ -16,12 +16,9 @@ from turnwise.transforms.text.words import word_set
 _DEEPEST = 4
 _MOST_PARTS = 20
 _LONGEST_TEXT = 500
-_HOLDING_KEYS = (
-    *("result", "data", "output", "response", "content", "body", "structuredcontent", "text"),
-    *("message", "detail", "msg", "nachricht", "meldung", "mensaje", "mensagem", "messaggio", "bericht"),
-    *("ergebnis", "resultado", "résultat", "risultato", "resultaat", "antwort", "respuesta", "réponse"),
-    *("resposta", "risposta", "antwoord", "メッセージ", "結果", "消息", "信息", "结果", "메시지", "결과"),
-)
+_HOLDING_KEYS = word_set("""result data output response content body structuredcontent text message detail
+    msg nachricht meldung mensaje mensagem messaggio bericht ergebnis resultado résultat risultato resultaat
+    antwort respuesta réponse resposta risposta antwoord メッセージ 結果 消息 信息 结果 메시지 결과""")
 _TELLING_OF_WRITES = ("info", "answer", "warning", "reply")
 _STATUS = frozenset(("status", "state", "outcome"))
 _OPENING = re.compile(
@@ -255,11 +252,10 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
     status or state such as `failed`, at the top or inside `result`, `content` and similar keys. None (not
     recorded) counts as success.
 
-    The name of the tool says what its answer speaks of. The answer of a write is a failure, too, if it says
-    that it was not done (`{"cancelled": false}` of `cancel_order`, `{"rows_affected": 0}`, `false`). A record
-    that a read returns may have a bad state (`{"payment_id": 7, "status": "declined"}`). For a tool that
-    denies, "denied" is a success; what a tool has just made may not be cancellable; and `failed` is no
-    failure of a call whose arguments set this status.
+    The answer of a write is a failure, too, if it says that it was not done (`{"cancelled": false}` of
+    `cancel_order`, `{"rows_affected": 0}`, `false`). A record that a read returns may have a bad state
+    (`{"payment_id": 7, "status": "declined"}`). For a tool that denies, "denied" is a success; what a tool
+    has just made may not be cancellable; `failed` is no failure of a call whose arguments set this status.
     """
     if response is None:
         return False
@@ -552,29 +548,24 @@ def states_failure(held: JsonObject, given: frozenset[str] = frozenset()) -> boo
     Texts `given` in lower case are no failure as a status, because the call was about them. Without a mark,
     an object may be an error by its type or its code, such as an HTTP status with a message beside it.
     """
-    return _marks_failure(held, _read_keys(tuple(held))[0], given)
+    return _marks_failure(held, _read_keys(tuple(held))[0], given, False)
 
 
-_MarkedKeys: TypeAlias = Sequence[tuple[frozenset[str], str]]
+_Marked: TypeAlias = Sequence[tuple[frozenset[str], str]]
 
 
 @lru_cache(maxsize=4096)
-def _read_keys(keys: tuple[str, ...]) -> tuple[_MarkedKeys, bool, Sequence[str], Sequence[str], str | None]:
-    """Returns the keys that are marks, with their kinds, and whether others make an object a record.
-
-    Then the keys under which any call states a failure, under which only a write does, and of metadata.
-    """
+def _read_keys(keys: tuple[str, ...]) -> tuple[_Marked, bool, Sequence[str], Sequence[str], str | None]:
+    """Returns marks, whether it is a record, and keys of inner answers, those of writes, of metadata."""
     plain = {plain_key(key): key for key in keys}  # of equal ones the last counts
     marks = [(_MARKS[name], key) for name, key in plain.items() if name in _MARKS]
     meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
-    holding = [plain[name] for name in _HOLDING_KEYS if name in plain]
-    telling = [plain[name] for name in _TELLING_OF_WRITES if name in plain]
+    holding = [key for name, key in plain.items() if name in _HOLDING_KEYS]
+    telling = [key for name, key in plain.items() if name in _TELLING_OF_WRITES]
     return marks, not plain.keys() <= TELLING_KEYS, holding, telling, meta
 
 
-def _marks_failure(
-    held: JsonObject, marks: _MarkedKeys, given: frozenset[str], is_record: bool = False
-) -> bool | None:
+def _marks_failure(held: JsonObject, marks: _Marked, given: frozenset[str], is_record: bool) -> bool | None:
     """Does so for the marks of `_read_keys`; the state of a record (a payment declined) is no mark."""
     has_failed: bool | None = None  # one mark of failure outweighs those of success
     for kind, key in marks:

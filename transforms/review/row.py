@@ -145,7 +145,7 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     for entry in scored.scores:
         name, digest = entry.criterion.name, entry.criterion.digest
         if isinstance(entry.criterion, JudgedCriterion):
-            digest = _judged_key(digest, run.judge)
+            digest = _digest((digest, run.judge), _CRITERION_BYTES)
         # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
         before, number = f"{key}-{digest}-", 0
         last: int | None = -1
@@ -175,12 +175,6 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
 _CONVERSATION_BYTES = 8
 _CRITERION_BYTES = 4
 _WHOLE = "all"
-
-
-@lru_cache(maxsize=1024)
-def _judged_key(criterion: str, judge: str) -> str:
-    """Returns the second part of the keys, the same for equal parameters and an equal judge."""
-    return _digest((criterion, judge), _CRITERION_BYTES)
 
 
 def _digest(texts: tuple[str | None, ...], size: int) -> str:
