@@ -64,7 +64,8 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
             meant = versions_named(named, known)
             if len(meant) != 1:
                 what = "several versions are called" if meant else "no result of version"
-                reason = f"{what} {named or NO_VERSION!r}; versions with results: "
+                of = "" if compared is None else " of the evaluations that evaluationFilter chooses"
+                reason = f"{what} {named or NO_VERSION!r}; versions with results{of}: "
                 names = [version or NO_VERSION for version in known[:20]]
                 raise ServiceError("NOT_FOUND", reason + (", ".join(names) or "none"))
             version = meant[0] or ""

@@ -349,6 +349,12 @@ def plain_text(value: str) -> str:
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
+def ends(column: sa.ColumnElement[str], end: str) -> sa.ColumnElement[bool]:
+    """Returns the condition that a text ends so; LIKE would ignore the case of ASCII letters in SQLite."""
+    start = sa.func.length(column) - len(end) + 1
+    return sa.and_(start > 0, sa.func.substr(column, start) == end)
+
+
 def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
     """Inserts rows or replaces those of the same key; the last of several with one name counts."""
     by_name = {row["name"]: row for row in rows}

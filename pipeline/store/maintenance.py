@@ -180,7 +180,7 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
 
 def _ends(column: ColumnElement[str], name: str) -> ColumnElement[bool]:
     """Returns the condition that a column is a name, or a resource name whose end it is."""
-    return or_(column == db.key_text(name), column.endswith(f"/{db.key_text(name)}", autoescape=True))
+    return or_(column == db.key_text(name), db.ends(column, f"/{db.key_text(name)}"))
 
 
 def _nearest(ids: set[str], name: str, kind: str) -> list[str]:

@@ -360,11 +360,7 @@ def matches(column: sa.Column[str] | ColumnElement[str], value: str) -> Sql:
         return column != ""
     if value.startswith("*") and value.endswith("*"):
         return sa.func.replace(column, part, "") != column
-    # LIKE would ignore the case of ASCII letters in SQLite alone.
-    if value.endswith("*"):
-        return sa.func.substr(column, 1, len(part)) == part
-    start = sa.func.length(column) - len(part) + 1
-    return sa.and_(start > 0, sa.func.substr(column, start) == part)
+    return sa.func.substr(column, 1, len(part)) == part if value.endswith("*") else db.ends(column, part)
 
 
 def _contains(column: sa.Column[str], value: str) -> Sql:
@@ -383,6 +379,13 @@ def _text(columns: Sequence[sa.Column[str]], operator: Operator, value: str) -> 
     if operator == ":":
         return _contains(columns[0], value)
     return _equal_or_not(operator, sa.or_(*(matches(column, value) for column in columns)))
+
+
+def _id(column: sa.Column[str], prefix: str, operator: Operator, value: str) -> Sql:
+    """Returns that a column is an id, which may be a resource name: that is given by its last part, too."""
+    if operator not in ("=", "!=") or "*" in value:
+        return _text([column], operator, value)
+    return _equal_or_not(operator, column.in_([db.key_text(value), db.key_text(f"{prefix}/{value}")]))
 
 
 def _name(column: sa.Column[str], prefix: str, operator: Operator, value: str) -> Sql:
@@ -433,7 +436,7 @@ def filter_fields(app: str) -> dict[str, dict[str, Field]]:
     results, runs, evaluations = db.RESULTS.c, f"{app}/evaluationRuns", f"{app}/evaluations"
     run_of_result = partial(_name, results.evaluation_run, runs)
     version_of_result = partial(_text, [results.app_version, results.version_id])
-    names = ("update_time", "stage", "error_type", "conversation_id", "criterion", "app_version", "source")
+    failures, names = db.FAILURES.c, ("update_time", "stage", "error_type", "criterion", "source")
     return {
         "evaluations": {
             "name": partial(_name, db.EVALUATIONS.c.name, evaluations),
@@ -462,11 +465,13 @@ def filter_fields(app: str) -> dict[str, dict[str, Field]]:
             "evaluation_run": run_of_result,
             "app_version": version_of_result,
             **_columns(db.RESULTS, "app_version_display_name", "initiated_by"),
-            "conversation": partial(_text, [results.conversation_id]),
+            "conversation": partial(_id, results.conversation_id, f"{app}/conversations"),
             **_columns(db.RESULTS, "create_time", "update_time"),
         },
         "failures": {
-            "evaluation_run": partial(_name, db.FAILURES.c.evaluation_run, runs),
+            "evaluation_run": partial(_name, failures.evaluation_run, runs),
             **_columns(db.FAILURES, *names),
+            "conversation_id": partial(_id, failures.conversation_id, f"{app}/conversations"),
+            "app_version": partial(_id, failures.app_version, f"{app}/versions"),
         },
     }
