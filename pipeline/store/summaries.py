@@ -20,7 +20,7 @@ from turnwise.pipeline.store import database as db
 from turnwise.pipeline.store.rows import ResultGroup, result_groups
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
-from turnwise.schemas.ces.names import id_of
+from turnwise.schemas.ces.names import UNASSIGNED, id_of
 from turnwise.schemas.ces.result import EvaluationOutcome, ExecutionState
 from turnwise.schemas.jsonio import JsonObject, shown
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction, Operator
@@ -232,7 +232,7 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
     for key, name, nanos, evaluation, status, state in _rows(connection, db.RESULTS, columns, app, run):
         evaluations.setdefault(key, []).append(evaluation)
         if state == COMPLETED:
-            case_id = "" if evaluation.rsplit("/", 1)[-1] == db.UNASSIGNED else evaluation
+            case_id = "" if evaluation.rsplit("/", 1)[-1] == UNASSIGNED else evaluation
             record = _Record(name, nanos, _summary(key, case_id, status), evaluation, is_result=True)
             results.setdefault(key, []).append(record)
     records = []
@@ -360,7 +360,11 @@ def matches(column: sa.Column[str] | ColumnElement[str], value: str) -> Sql:
         return column != ""
     if value.startswith("*") and value.endswith("*"):
         return sa.func.replace(column, part, "") != column
-    return sa.func.substr(column, 1, len(part)) == part if value.endswith("*") else db.ends(column, part)
+    # LIKE would ignore the case of ASCII letters in SQLite alone.
+    if value.endswith("*"):
+        return sa.func.substr(column, 1, len(part)) == part
+    start = sa.func.length(column) - len(part) + 1
+    return sa.and_(start > 0, sa.func.substr(column, start) == part)
 
 
 def _contains(column: sa.Column[str], value: str) -> Sql:
