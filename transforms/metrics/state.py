@@ -420,10 +420,17 @@ class Units(Struct):
 
         It is the count times the share of units in the conversations, at least 1 for any score.
         """
-        return independent_trials(count, len(self.kept), sum(self.kept.values()))
+        units, recordings = len(self.kept), sum(self.kept.values())
+        if not self.level or not units:
+            return independent_trials(count, units, recordings)
+        # Whether the sample holds one of a few cases that were recorded very often is chance, so that its
+        # share counts only as far as the number of units that it stands for may be.
+        about, spread = units << self.level, 2 / sqrt(units)
+        estimated = min(max(units * self.total / recordings, about * (1 - spread)), about * (1 + spread))
+        return independent_trials(count, estimated, self.total)
 
 
-def independent_trials(count: int, units: int, recordings: int) -> float:
+def independent_trials(count: int, units: float, recordings: int) -> float:
     """Returns how many independent trials a count of scores is, of the conversations of some cases."""
     return count if not count or recordings <= units else max(1.0, count * units / recordings)
 
