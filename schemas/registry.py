@@ -190,9 +190,12 @@ def raised_at(error: BaseException, modules: Collection[str]) -> str:
 
 def plugin_place(error: BaseException) -> str:
     """Returns ` (FILE:LINE)` of the last line of any plugin that an error went through, or ""."""
+    return raised_at(error, {name for name in _modules() if not name.startswith("turnwise.")})
+
+
+def _modules() -> set[str]:
     items = (item for registry in REGISTRIES for item in registry._items.values())
-    modules = {name for item in items for name in modules_of(item)}
-    return raised_at(error, {name for name in modules if not name.startswith("turnwise.")})
+    return {name for item in items for name in modules_of(item)}
 
 
 def error_text(error: BaseException) -> str:
@@ -220,8 +223,8 @@ def is_file(plugin: str) -> bool:
 def load_plugins(plugins: Sequence[str]) -> None:
     """Imports plugins, each once, here and at the first lookup in processes that inherit the environment.
 
-    They are modules, and paths of Python files. Raises ConfigError if one cannot be imported, or adds what is
-    not complete or whose name is taken.
+    They are modules, and paths of Python files. Raises ConfigError if one cannot be imported, or adds
+    nothing, what is not complete or whose name is taken.
     """
     if not plugins:
         return
@@ -230,7 +233,13 @@ def load_plugins(plugins: Sequence[str]) -> None:
     whole = [str(Path(plugin).resolve()) if is_file(plugin) else plugin for plugin in plugins]
     for plugin, module in zip(plugins, whole, strict=True):
         with hook_errors(f"--plugin {plugin}", (), [module]):
+            before = sum(registry.changes for registry in REGISTRIES)
             import_plugin(module)
+            # What was imported before adds nothing now.
+            home = f"{_PARENT}.{Path(plugin).stem}" if is_file(plugin) else module.partition(".")[0]
+            is_known = any(f"{name}.".startswith(f"{home}.") for name in _modules())
+            if not is_known and before == sum(registry.changes for registry in REGISTRIES):
+                raise TypeError("it adds no criterion, format, sink or judge; name the module that does")
     os.environ[PLUGINS] = os.pathsep.join(whole)
 
 

@@ -32,7 +32,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.comparison import Bounds
 from turnwise.schemas.config import STATUS, ConfigError
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import counted, indented_json, is_local, listed
+from turnwise.schemas.jsonio import counted, dump_json, indented_json, is_local, listed, load_json
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.decisions.calibration import judge_check
 from turnwise.transforms.decisions.calibration.labels import LabelLine
@@ -243,7 +243,7 @@ def merged(earlier: Calibration | None, calibration: Calibration) -> tuple[Calib
 
 
 def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLine]:
-    """Returns the labels of files of JSON Lines; raises ConfigError, with `option` before the file."""
+    """Returns the labels of JSON Lines or arrays; raises ConfigError, with `option` before the file."""
     labels: list[LabelLine] = []
     for path in paths:
         before = len(labels)
@@ -252,12 +252,14 @@ def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLi
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "not UTF-8 text"
             raise ConfigError(f"{option}{path}: {why}") from None
-        for number, line in enumerate(text.split("\n"), 1):
-            try:
+        number, is_array = 1, text.lstrip().startswith("[")
+        try:
+            lines = map(dump_json, load_json(text.encode())) if is_array else text.encode().split(b"\n")
+            for number, line in enumerate(lines, 1):
                 if line.strip():
                     labels.append(LabelLine(parse_label(line), f"{Path(path).name}:{number}"))
-            except ValueError as error:
-                raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None
+        except ValueError as error:
+            raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None
         if len(labels) == before:
             raise ConfigError(f"{option}{path}: holds no label")
     return labels

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from shlex import join
 from typing import Literal, NamedTuple
@@ -166,21 +167,28 @@ NOT_NAMED: NamedSides = (None, None)
 
 
 def end_comparison(
-    run: Run, versions: Sequence[str], named: NamedSides, width: int, most: int = MOST_CONVERSATIONS
+    run: Run,
+    versions: Sequence[str],
+    named: NamedSides,
+    width: int,
+    most: int = MOST_CONVERSATIONS,
+    plugins: Sequence[str] = (),
 ) -> EndComparison:
     """Compares the first and the last version of a run, or with a baseline: a version of it, or another run.
 
     `versions` are the app versions of the run, whose tables can be read ("": not stated). The baseline that
     is named is one of them or the output directory of another run, the candidate one of them. At the `most`
-    so many conversations of both sides are compared. Raises ConfigError if a file of the run cannot be read.
+    so many conversations of both sides are compared. `plugins` are options of the command that it names.
+    Raises ConfigError if a file of the run cannot be read.
     """
+    start = ["turnwise", "compare", *plugins]
+    again = partial(end_comparison, run, versions, width=width, most=most, plugins=plugins)
     stated = [version for version in versions if version]
     baseline, candidate = named
     try:
         runs, of_runs = compared_runs(run, list(versions), named)
     except ConfigError as error:
-        rest = None, candidate
-        of_run = end_comparison(run, versions, rest, width, most) if len(stated) > 1 else EndComparison()
+        of_run = again((None, candidate)) if len(stated) > 1 else EndComparison()
         if may_name_version(baseline or ""):  # a problem of the run says it
             return of_run
         return of_run._replace(refused=_refused(str(error), where=" with the baseline").refused)
@@ -190,18 +198,18 @@ def end_comparison(
                 return EndComparison()
             sides = _options((NO_VERSION, stated[0]))
             why = f"some conversations state no app version, the others {stated[0]}"
-            return _refused(why, join(["turnwise", "compare", run.directory, *sides]))
-        command = join(["turnwise", "compare", run.directory, *_options(named)])
+            return _refused(why, join([*start, run.directory, *sides]))
+        command = join([*start, run.directory, *_options(named)])
         return _ended(runs, named, command, width, most)
-    command = join(["turnwise", "compare", runs[0].directory, run.directory, *_options(of_runs)])
+    command = join([*start, runs[0].directory, run.directory, *_options(of_runs)])
     if is_store_url(baseline or ""):
         url, _, name = (baseline or "").rpartition("#")
         in_store = [name.rsplit("/", 1)[-1], run.document.run_id]
-        command = join(["turnwise", "compare", "--store", shown_url(url), *_options(in_store)])
+        command = join([*start, "--store", shown_url(url), *_options(in_store)])
     if len(versions) > 1 and candidate is None:
         shown = listed([v or NO_VERSION for v in sorted(versions, key=natural_order)], VERSIONS_SHOWN)
         why = f"the run holds {len(versions)} app versions ({shown}); --candidate names one"
-        of_run = end_comparison(run, versions, NOT_NAMED, width, most)
+        of_run = again(NOT_NAMED)
         refused = _refused(why, f"{command} --candidate VERSION", f" with the baseline {baseline}").refused
         return of_run._replace(refused=refused)
     return _ended(runs, of_runs, command, width, most)

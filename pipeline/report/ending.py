@@ -121,18 +121,17 @@ def end_run(
 def report(settings: RunSettings, rows: terminal.MetricRows, document: JsonObject) -> int:
     """Prints the report of a finished run, of which `document` is `run.json`; returns its exit status."""
     say(report_text(settings, rows, document, written_run(settings.output, document)))
-    width, counts = terminal_width(terminal.WIDTH), document["counts"]
+    width, counts, plugins = terminal_width(terminal.WIDTH), document["counts"], settings.plugin_options
     if settings.eval_cases and "match: UnknownCaseError" in counts["failures"]:
         read, rejected = counts["cases"], counts["rejected_cases"]
         places = names_text([*map(shown_place, settings.eval_cases)])
         number = "" if read is None else f": {read} read, {rejected} rejected"
         say("\n".join(wrapped(f"eval cases were looked for in {places}{number}", width)))
     if document["guessed_tools"] and not (settings.is_streaming or settings.config.redact):
-        command = join(["turnwise", "tools", *map(shown_place, settings.input)])
+        command = join(["turnwise", "tools", *plugins, *map(shown_place, settings.input)])
         say(f"list the tools: {printable(command)}")
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say("\n".join(wrapped(f"files: {printable(settings.output)}{tables}", width)))
-    plugins = [f"--plugin={plugin}" for plugin in settings.plugins]  # one may have written the tables
     say(f"read them: {printable(join(['turnwise', 'report', *plugins, settings.output]))}")
     if settings.store:
         count, replaced = document["replaced_in_store"], ""
@@ -162,7 +161,8 @@ def report_text(settings: RunSettings, rows: terminal.MetricRows, document: Json
     may_compare = counts["results"] or not settings.is_streaming
     if may_compare and (len(versions) > 1 or settings.baseline or settings.candidate):
         try:
-            ended = end_comparison(run, versions, (settings.baseline, settings.candidate), width)
+            named = settings.baseline, settings.candidate
+            ended = end_comparison(run, versions, named, width, plugins=settings.plugin_options)
         except (ConfigError, OSError) as error:
             ended = terminal.EndComparison(refused=[printable(f"not compared: {error}")])
     if may_compare and ended.page is None and versions:

@@ -18,7 +18,7 @@ from turnwise.schemas.config import DEFAULT_CRITERIA, STATUS
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject, counted
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.run import PROGRESS, redacted_text
+from turnwise.schemas.run import PROGRESS, RUN_FILE, redacted_text
 from turnwise.transforms.criteria.base import CRITERIA, QUANTILE_UNITS, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions import first_page
 from turnwise.transforms.decisions.comparison.words import LONGEST_NAME as LONGEST_VERSION
@@ -548,7 +548,8 @@ def gate_problems(settings: RunSettings, counts: RunCounts, rows: MetricRows) ->
         problems.append(f"{what}, more than --max_failure_ratio {limit:g}")
     elif limit is None and counts["results"] and rejected > total / 2:
         option = "; --max_failure_ratio SHARE allows more" if settings.output else ""
-        problems.append(f"{what}, more than half: {see}{option}")
+        where = see if rejected > unread else f"see unread in {RUN_FILE}"
+        problems.append(f"{what}, more than half: {where}{option}")
     if files := counts.get("unread_files", 0):
         problems.append(f"{counted(files, 'named file')} could not be read at all; {see}")
     if broken := cut_inputs(counts):

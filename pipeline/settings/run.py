@@ -95,6 +95,11 @@ class RunSettings(CommonOptions, frozen=True, kw_only=True):
         return tuple(SinkPlace(url, *rest, self.is_streaming, option=option) for url, option in given)
 
     @property
+    def plugin_options(self) -> list[str]:
+        """Options of later commands: a plugin may read the input, and have written the tables."""
+        return [f"--plugin={plugin}" for plugin in self.plugins]
+
+    @property
     def criteria_names(self) -> list[str]:
         """Names of all criteria that may be scored; those of CES cases last."""
         return [criterion.name for criterion in (*self.criteria, *self.selection.of_dialects)]

@@ -145,7 +145,8 @@ def test_a_queue_is_the_same_again_and_its_random_part_corrects(run, calibrated,
 def test_labels_of_several_people_become_one_file(run, calibrated, tmp_path, capsys):
     lines = queue(run, tmp_path / "queue.jsonl", "--size", "40", "--random", "40")
     given = [one | {"label": "PASS" if place % 4 else "FAIL"} for place, one in enumerate(lines)]
-    ana = write(tmp_path / "ana.jsonl", *given)
+    ana = tmp_path / "ana.json"
+    ana.write_text(json.dumps(given, indent=1))
     # Bo labels half of them, without ids, and differs about the first.
     plain = [{key: one[key] for key in ("conversation_id", "criterion")} for one in lines[:20]]
     told = [one | {"label": own["label"]} for one, own in zip(plain, given[:20], strict=True)]

@@ -56,7 +56,9 @@ def test_many_conversations_are_left_to_the_command(run):
     command = f"turnwise compare {output}"
     why = "6 conversations are more than the 5 that the end of a run compares"
     assert refused == [f"not compared: {why}", f"compare: {command}"]
-    assert "difference" in end_comparison(open_run(str(output)), ["v1", "v2"], (None, None), 110, most=6).text
+    with_plugin = 110, 6, ["--plugin=own.py"]
+    text = end_comparison(open_run(str(output)), ["v1", "v2"], (None, None), *with_plugin).text
+    assert "difference" in text and text.endswith(f"more: turnwise compare --plugin=own.py {output}")
 
 
 @pytest.mark.parametrize("width", [40, 110])
