@@ -146,7 +146,7 @@ _DIGEST_BYTES = 8
 def _content(case: EvalCase) -> tuple[Any, ...]:
     turns = []
     for turn in case.turns:
-        stated = (
+        stated: tuple[Any, ...] = (
             turn.response,
             turn.tool_calls and [(c.name, c.args, c.resource, c.compare_args) for c in turn.tool_calls],
             turn.intermediate_responses,
