@@ -146,9 +146,9 @@ _DIGEST_BYTES = 8
 def _content(case: EvalCase) -> tuple[Any, ...]:
     turns = []
     for turn in case.turns:
-        stated = (
+        stated: tuple[Any, ...] = (
             turn.response,
-            None if turn.tool_calls is None else _calls(turn.tool_calls),
+            turn.tool_calls and [(c.name, c.args, c.resource, c.compare_args) for c in turn.tool_calls],
             turn.intermediate_responses,
             turn.scripted_transfers,
             turn.expectations and _stated(turn.expectations),
@@ -160,7 +160,7 @@ def _content(case: EvalCase) -> tuple[Any, ...]:
             turns.append(stated)
     return (
         turns,
-        None if case.actions is None else _calls(case.actions),
+        case.actions and _calls(case.actions),
         case.user_actions and _calls(case.user_actions),
         case.outputs,
         case.final_session_state,

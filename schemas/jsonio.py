@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -160,8 +161,8 @@ def unique_pairs(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     """Returns the object of pairs, for `object_pairs_hook`; raises ValueError if a key stands in it twice."""
     unique = dict(pairs)
     if len(unique) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"duplicate key {next(key for key in counts if counts[key] > 1)!r}")
     return unique
 
 

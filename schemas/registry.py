@@ -238,6 +238,7 @@ def load_plugins(plugins: Sequence[str]) -> None:
             # What was imported before adds nothing now.
             home = f"{_PARENT}.{Path(plugin).stem}" if is_file(plugin) else module.partition(".")[0]
             is_known = any(f"{name}.".startswith(f"{home}.") for name in _modules())
+            is_known = is_known or module in os.environ.get(PLUGINS, "").split(os.pathsep)
             if not is_known and before == sum(registry.changes for registry in REGISTRIES):
                 raise TypeError("it adds no criterion, format, sink or judge; name the module that does")
     os.environ[PLUGINS] = os.pathsep.join(whole)

@@ -169,7 +169,11 @@ def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: 
     file.seek(info.header_offset)
     header = file.read(_LOCAL_HEADER)
     file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), io.SEEK_CUR)
-    return zstandard.ZstdDecompressor().decompressobj().decompress(file.read(info.compress_size))
+    packed = zstandard.ZstdDecompressor().stream_reader(file.read(info.compress_size))
+    content: bytes = packed.read(info.file_size + 1)  # no more than that, however much is packed
+    if len(content) != info.file_size:
+        raise ValueError(f"{info.filename} in the archive does not have the size that the archive states")
+    return content
 
 
 _MOST_ALIASED = 100_000

@@ -494,35 +494,28 @@ class JsonLinesWriter:
     """Rows as JSON Lines, in blocks; a row of the results table is the CES EvaluationResult itself."""
 
     def __init__(self, file: BinaryIO, table: str) -> None:
-        self._file, self._lines = file, _LINES.get(table, _row_lines)
+        self._file, self._table = file, table
         self._waiting, self._size = list[bytes](), 0
 
     def write(self, rows: Sequence[Any]) -> None:
-        lines = self._lines(rows)
-        self._waiting.append(lines)
-        self._size += len(lines)
+        if self._table == "scores":
+            lines = [score_lines(rows)]
+        else:
+            lines = []
+            for row in rows:
+                value = row["result"] if self._table == _RESULTS else row
+                try:
+                    lines.append(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+                except TypeError:
+                    lines.append(jsonio.dump_json(value) + b"\n")
+        self._waiting += lines
+        self._size += sum(map(len, lines))
         if self._size >= _BLOCK:
             self.finish()
 
     def finish(self) -> None:
         self._file.write(b"".join(self._waiting))
         self._waiting, self._size = [], 0
-
-
-def _row_lines(rows: Sequence[JsonObject]) -> bytes:
-    lines: list[bytes] = []
-    for row in rows:
-        try:
-            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        except TypeError:
-            lines.append(jsonio.dump_json(row) + b"\n")
-    return b"".join(lines)
-
-
-_LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {
-    _RESULTS: lambda rows: _row_lines([row["result"] for row in rows]),
-    "scores": score_lines,
-}
 
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:

@@ -19,7 +19,7 @@ from turnwise.pipeline.service.computed_fields import (
 )
 from turnwise.pipeline.service.runs import Service, find_run, run_summaries
 from turnwise.pipeline.service.serve import ServiceError, checked, invalid
-from turnwise.pipeline.store.database import EVALUATIONS
+from turnwise.pipeline.store.database import EVALUATIONS, evaluation_name
 from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
 from turnwise.pipeline.store.summaries import filter_fields, keep_summaries
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
@@ -64,14 +64,18 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
             meant = versions_named(named, known)
             if len(meant) != 1:
                 what = "several versions are called" if meant else "no result of version"
-                reason = f"{what} {named or NO_VERSION!r}; versions with results: "
+                of = "" if compared is None else " of the evaluations that evaluationFilter chooses"
+                reason = f"{what} {named or NO_VERSION!r}; versions with results{of}: "
                 names = [version or NO_VERSION for version in known[:20]]
                 raise ServiceError("NOT_FOUND", reason + (", ".join(names) or "none"))
             version = meant[0] or ""
             totals = {name: of.versions[version] for name, of in figures.items() if version in of.versions}
             verdicts.append({name: (total.passes, total.fails) for name, total in totals.items()})
-            no_verdict = sum(figure.no_verdict.get(version, 0) for figure in figures.values())
-            messages.append(_version_summary(version, totals.values(), no_verdict))
+            no_verdict = {name: figures[name].no_verdict.get(version, 0) for name in totals}
+            # A conversation without a case is one of its own, as in the metrics of a run.
+            loose = evaluation_name(app, None)
+            cases = sum(sum(verdicts[-1][n]) + no_verdict[n] if n == loose else 1 for n in totals)
+            messages.append(_version_summary(version, totals.values(), sum(no_verdict.values()), cases))
         return messages, verdicts, figures
 
     return _comparison(service, request, "version", versions, tell)
@@ -141,7 +145,9 @@ def _comparison(
     return {"baseline": baseline, "candidate": candidate, "verdict": version_verdict(sides), **page}
 
 
-def _version_summary(version: str, of_version: Collection[VersionSums], no_verdict: int) -> JsonObject:
+def _version_summary(
+    version: str, of_version: Collection[VersionSums], no_verdict: int, cases: int
+) -> JsonObject:
     sums: Sums = {}
     for evaluation in of_version:
         add_sums(sums, evaluation.sums)
@@ -149,7 +155,7 @@ def _version_summary(version: str, of_version: Collection[VersionSums], no_verdi
     decided = passes + fails
     message: JsonObject = {"appVersionId": version or NO_VERSION, "evaluationCount": len(of_version)}
     message |= stated({"passCount": passes, "failCount": fails, "noVerdictCount": no_verdict})
-    trials = independent_trials(decided, len(of_version), decided + no_verdict)
+    trials = independent_trials(decided, cases, decided + no_verdict)
     if interval := wilson_interval(passes * trials / decided, trials) if decided else None:
         message |= {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}
     metrics = aggregated_metrics({version: VersionSums(passes, fails, sums)})

@@ -26,7 +26,7 @@ from turnwise.pipeline.store import rows
 from turnwise.pipeline.store.database import EVALUATIONS, FAILURES, RESULTS, ConflictError, key_text
 from turnwise.pipeline.store.summaries import filter_fields
 from turnwise.schemas.ces import tools
-from turnwise.schemas.ces.names import ANY, app_of, is_id
+from turnwise.schemas.ces.names import ANY, UNASSIGNED, app_of, is_id
 from turnwise.schemas.jsonio import JsonObject, shown
 from turnwise.schemas.proto.masks import updated_content, written_fields
 from turnwise.schemas.proto.scalars import nanos_timestamp
@@ -98,6 +98,8 @@ def create_evaluation(service: Service, request: tools.CreateEvaluationRequest) 
     checked("app", request.parent)
     if request.evaluation_id and not is_id(request.evaluation_id):
         raise invalid("evaluationId", "must have at most 100 letters, digits and . _ ~ -")
+    if request.evaluation_id == UNASSIGNED:
+        raise invalid("evaluationId", f"{UNASSIGNED} is that of results without an evaluation")
     if request.evaluation is None:
         raise invalid("evaluation", "is required")
     name = f"{request.parent}/evaluations/{request.evaluation_id or uuid4()}"

@@ -22,7 +22,16 @@ from turnwise.pipeline.service.computed_fields import (
 from turnwise.pipeline.service.serve import ServiceError, checked, invalid, not_found
 from turnwise.pipeline.store import rows as stored_rows
 from turnwise.pipeline.store import runs as stored_runs
-from turnwise.pipeline.store.database import LOCAL_APP, RESULTS, RUNS, Store, key_text, run_name
+from turnwise.pipeline.store.database import (
+    CONVERSATIONS,
+    FAILURES,
+    LOCAL_APP,
+    RESULTS,
+    RUNS,
+    Store,
+    key_text,
+    run_name,
+)
 from turnwise.pipeline.store.summaries import filter_fields
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces import tools
@@ -264,8 +273,10 @@ def _check_measured(connection: Connection, app: str, criterion: str, version: s
             raise _unknown("criterion", criterion, known)
     if version is not None:
         versions = stored_rows.measured_names(connection, app, "version_id")
-        has_results = exists().where(RESULTS.c.app == app, RESULTS.c.version_id == version)
-        if version not in versions and not connection.execute(select(has_results)).scalar():
+        is_its = [(table, table.c.version_id == version) for table in (RESULTS, CONVERSATIONS)]
+        is_its.append((FAILURES, FAILURES.c.app_version.in_((version, f"{app}/versions/{version}"))))
+        has = (exists().where(table.c.app == app, is_it) for table, is_it in is_its)
+        if version not in versions and not connection.execute(select(or_(*has))).scalar():
             raise _unknown("app version", version, versions)
 
 
@@ -353,6 +364,8 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
         run = _named_or_last_run(connection, app, request.evaluation_run)
         version = version_key(request.app_version) if request.app_version else None
         counts = stored_rows.verdict_counts(connection, run, version)
+        if not counts:
+            _check_measured(connection, app, "", version)
         rejected = stored_runs.rejected_of_runs(connection, app, [run], version).total()
         if not counts and not rejected:
             raise not_found(f"a conversation of {run}" if version else run)

@@ -223,8 +223,8 @@ def _section(runs: Sequence[JsonObject], criterion: str, level: str) -> JsonObje
 
 MOST_CONVERSATIONS = 10_000
 _LEFT_OUT = (
-    "The runs hold more conversations: those of other app versions, and those that were measured again "
-    "later, are left out here."
+    "the runs counted more conversations: those of other app versions, that were measured again later, or "
+    "that were deleted are left out here"
 )
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
 from turnwise.pipeline.store.urls import StoreError, driver_url
-from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
+from turnwise.schemas.ces.names import UNASSIGNED, app_in, evaluation_id, id_of, is_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, added_columns, columns
@@ -349,6 +349,13 @@ def plain_text(value: str) -> str:
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
+def ends(column: sa.ColumnElement[str], name: str) -> sa.ColumnElement[bool]:
+    """Returns that a text is a name, or a resource name that ends so: in SQLite, LIKE would ignore case."""
+    end = f"/{key_text(name)}"
+    start = sa.func.length(column) - len(end) + 1
+    return sa.or_(column == key_text(name), sa.and_(start > 0, sa.func.substr(column, start) == end))
+
+
 def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
     """Inserts rows or replaces those of the same key; the last of several with one name counts."""
     by_name = {row["name"]: row for row in rows}
@@ -597,9 +604,6 @@ def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
 
 LOCAL_APP = "projects/local/locations/local/apps/default"
 """Default app of results and failures that name none."""
-
-UNASSIGNED = "unassigned"
-"""Evaluation id in the names of results without an evaluation."""
 
 
 def run_name(app: str, run_id: str) -> str:

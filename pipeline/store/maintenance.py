@@ -77,7 +77,7 @@ def find_run(connection: Connection, run: str, app: str) -> list[str]:
 
     Raises ConfigError if several runs, of an app or ("") any, have that id.
     """
-    is_it = or_(_ends(db.EXECUTIONS.c.name, run), db.EXECUTIONS.c.run_id == db.key_text(run))
+    is_it = or_(db.ends(db.EXECUTIONS.c.name, run), db.EXECUTIONS.c.run_id == db.key_text(run))
     query = select(db.EXECUTIONS.c.home).where(is_it, *([db.EXECUTIONS.c.app == app] if app else []))
     homes = sorted(set(connection.execute(query).scalars()))
     if len(homes) > 1:
@@ -166,7 +166,7 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
     for tables in ((db.CONVERSATION_ROWS,), _HOLDING):
         keys = []
         for table in tables:
-            query = select(table.c.app, table.c.conversation_id).where(_ends(table.c.conversation_id, name))
+            query = select(table.c.app, table.c.conversation_id).where(db.ends(table.c.conversation_id, name))
             keys += [ConversationKey(*row) for row in connection.execute(query) if app in ("", row.app)]
         if keys:
             break
@@ -176,11 +176,6 @@ def find_conversation(connection: Connection, name: str, app: str) -> Subject:
         many = f"{len(apps)} apps have a conversation {name}"
         raise ConfigError(f"{many}: name one by --app: {', '.join(apps)}")
     return _subject(connection, [ConversationKey(apps[0], id_) for id_ in ids] if apps else [], [name])
-
-
-def _ends(column: ColumnElement[str], name: str) -> ColumnElement[bool]:
-    """Returns the condition that a column is a name, or a resource name whose end it is."""
-    return or_(column == db.key_text(name), column.endswith(f"/{db.key_text(name)}", autoescape=True))
 
 
 def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
@@ -195,7 +190,7 @@ def _nearest(ids: set[str], name: str, kind: str) -> list[str]:
 def find_user(connection: Connection, user: str) -> Subject:
     """Returns a user in all apps, also by its markers in redacted runs; ConfigError: several end so."""
     user_id = db.CONVERSATION_ROWS.c.user_id
-    known = connection.execute(select(user_id).where(_ends(user_id, user)).distinct()).scalars()
+    known = connection.execute(select(user_id).where(db.ends(user_id, user)).distinct()).scalars()
     redactors = Redactor(RedactConfig()), Redactor(RedactConfig(paths=("user_id",)))
     redactors[1].learn([{"user_id": user}])
     markers = (redactor.identity(user) for redactor in redactors)

@@ -137,9 +137,13 @@ def find_conversation(connection: Connection, name: str) -> ConversationRow | No
 
 
 def names_of(connection: Connection, app: str, conversation_id: str, run: str | None) -> Sequence[str]:
-    """Returns the names of a conversation in one run or (None) in all runs of an app, the newest first."""
+    """Returns the names of a conversation in one run or (None) in all runs of an app, the newest first.
+
+    An id that is a resource name is given by its last part, too.
+    """
     held = db.CONVERSATIONS.c
-    query = select(held.name).where(held.app == app, held.conversation_id == db.key_text(conversation_id))
+    ids = [db.key_text(text) for text in (conversation_id, f"{app}/conversations/{conversation_id}")]
+    query = select(held.name).where(held.app == app, held.conversation_id.in_(ids))
     query = query if run is None else query.where(held.evaluation_run == run)
     newest = query.order_by(held.update_nanos.desc(), held.name)
     return connection.execute(newest).scalars().all()

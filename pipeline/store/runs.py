@@ -21,6 +21,7 @@ from turnwise.pipeline.store.database import (
     RESULT_ROWS,
     RESULTS,
     RUNS,
+    SCORE_ROWS,
     Store,
     insert_new,
     key_text,
@@ -134,10 +135,10 @@ def unread_runs(
 
 
 def is_empty() -> ColumnElement[bool]:
-    """Returns the condition that no execution of a run has results or conversations, in any app."""
+    """Returns the condition that no execution of a run has results, conversations or scores, in any app."""
     names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home == RUNS.c.home).correlate(RUNS)
-    has = (sa.exists().where(table.c.evaluation_run.in_(names)) for table in (RESULT_ROWS, CONVERSATION_ROWS))
-    return ~sa.or_(*has)
+    tables = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS)
+    return ~sa.or_(*(sa.exists().where(table.c.evaluation_run.in_(names)) for table in tables))
 
 
 # Each execution of a run writes rows of its own. The first one is read at once; a later one when it is

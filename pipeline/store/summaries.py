@@ -20,7 +20,7 @@ from turnwise.pipeline.store import database as db
 from turnwise.pipeline.store.rows import ResultGroup, result_groups
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.urls import COMPLETED, STATES, StoreError
-from turnwise.schemas.ces.names import id_of
+from turnwise.schemas.ces.names import UNASSIGNED, id_of
 from turnwise.schemas.ces.result import EvaluationOutcome, ExecutionState
 from turnwise.schemas.jsonio import JsonObject, shown
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction, Operator
@@ -232,7 +232,7 @@ def _records(connection: Connection, app: str, run: str) -> list[_Record]:
     for key, name, nanos, evaluation, status, state in _rows(connection, db.RESULTS, columns, app, run):
         evaluations.setdefault(key, []).append(evaluation)
         if state == COMPLETED:
-            case_id = "" if evaluation.rsplit("/", 1)[-1] == db.UNASSIGNED else evaluation
+            case_id = "" if evaluation.rsplit("/", 1)[-1] == UNASSIGNED else evaluation
             record = _Record(name, nanos, _summary(key, case_id, status), evaluation, is_result=True)
             results.setdefault(key, []).append(record)
     records = []
@@ -385,6 +385,13 @@ def _text(columns: Sequence[sa.Column[str]], operator: Operator, value: str) -> 
     return _equal_or_not(operator, sa.or_(*(matches(column, value) for column in columns)))
 
 
+def _id(column: sa.Column[str], prefix: str, operator: Operator, value: str) -> Sql:
+    """Returns that a column is an id, which may be a resource name: that is given by its last part, too."""
+    if operator not in ("=", "!=") or "*" in value:
+        return _text([column], operator, value)
+    return _equal_or_not(operator, column.in_([db.key_text(value), db.key_text(f"{prefix}/{value}")]))
+
+
 def _name(column: sa.Column[str], prefix: str, operator: Operator, value: str) -> Sql:
     """Returns that a column is a resource name, given in full or by its last part.
 
@@ -433,7 +440,7 @@ def filter_fields(app: str) -> dict[str, dict[str, Field]]:
     results, runs, evaluations = db.RESULTS.c, f"{app}/evaluationRuns", f"{app}/evaluations"
     run_of_result = partial(_name, results.evaluation_run, runs)
     version_of_result = partial(_text, [results.app_version, results.version_id])
-    names = ("update_time", "stage", "error_type", "conversation_id", "criterion", "app_version", "source")
+    failures, names = db.FAILURES.c, ("update_time", "stage", "error_type", "criterion", "source")
     return {
         "evaluations": {
             "name": partial(_name, db.EVALUATIONS.c.name, evaluations),
@@ -462,11 +469,13 @@ def filter_fields(app: str) -> dict[str, dict[str, Field]]:
             "evaluation_run": run_of_result,
             "app_version": version_of_result,
             **_columns(db.RESULTS, "app_version_display_name", "initiated_by"),
-            "conversation": partial(_text, [results.conversation_id]),
+            "conversation": partial(_id, results.conversation_id, f"{app}/conversations"),
             **_columns(db.RESULTS, "create_time", "update_time"),
         },
         "failures": {
-            "evaluation_run": partial(_name, db.FAILURES.c.evaluation_run, runs),
+            "evaluation_run": partial(_name, failures.evaluation_run, runs),
             **_columns(db.FAILURES, *names),
+            "conversation_id": partial(_id, failures.conversation_id, f"{app}/conversations"),
+            "app_version": partial(_id, failures.app_version, f"{app}/versions"),
         },
     }

@@ -8,6 +8,9 @@ from turnwise.schemas.jsonio import shown
 ANY = "-"
 """Wildcard for all evaluations in the parent of a list."""
 
+UNASSIGNED = "unassigned"
+"""Evaluation id in the names of results without an evaluation."""
+
 _ID = r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}"
 _APP = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}/apps/{_ID}"
 _KINDS = {

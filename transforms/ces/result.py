@@ -5,14 +5,16 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from turnwise.schemas.case import CaseThresholds
+from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.ces.names import evaluation_id
 from turnwise.schemas.conversation import (
     Expectation,
+    ExpectedTurn,
     GroundedAnswer,
     TimedSpan,
     ToolCall,
     ToolResponse,
+    Turn,
     turn_name,
 )
 from turnwise.schemas.jsonio import JsonObject
@@ -144,12 +146,17 @@ def _statements(judgements: Judgements) -> list[JsonObject]:
 
 
 def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements | None) -> JsonObject:
-    sample = scored.sample
+    sample, case, turns = scored.sample, scored.sample.eval_case, []
     engine = engine_scores(scored) if sample.has_answers else ()
-    turns = []
+    conversation_id = sample.conversation.conversation_id
+    plain = None if case is None or case.dialect == "ces" or judgements or sample.has_gaps else case
     for number, pair in enumerate(sample.pairs):
-        message: JsonObject = {"conversation": sample.conversation.conversation_id}
-        if pair.expected is not None or pair.label:
+        message: JsonObject = {"conversation": conversation_id}
+        expected, actual = pair.expected, pair.actual
+        paired = sample.calls(pair) if plain and expected and not expected.expectations else None
+        if plain and expected and actual and paired and paired.are_equal:
+            _add_equal(message, plain, expected, actual, paired.made)
+        elif expected is not None or pair.label:
             replay = sample.replay(pair)
             outcomes = judgements.golden_outcomes(sample, pair) if judgements else replay.outcomes
             if outcomes:
@@ -159,10 +166,10 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
                 message |= tool_scores(replay.tool_score, ordered, replay.tool_outcome)
         if pair.label:
             message["errorInfo"] = {"errorMessage": why_unpaired(pair)}
-        if pair.actual is not None and pair.actual.latency_ms is not None:
-            message["turnLatency"] = nanos_duration(round(pair.actual.latency_ms / 1000 * 1e9))
-        if pair.actual is not None and pair.actual.spans:
-            add_spans(message, pair.actual.spans)
+        if actual is not None and actual.latency_ms is not None:
+            message["turnLatency"] = nanos_duration(round(actual.latency_ms / 1000 * 1e9))
+        if actual is not None and actual.spans:
+            add_spans(message, actual.spans)
         if judgements or engine:
             similarity = judgements.similarity(sample, pair) if judgements else None
             if similarity is not None:
@@ -185,6 +192,36 @@ def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Jud
         if statements:
             result["evaluationExpectationResults"] = statements
     return result
+
+
+def _add_equal(
+    message: JsonObject, case: EvalCase, expected: ExpectedTurn, actual: Turn, made: Sequence[ToolCall]
+) -> None:
+    """Adds what most turns are, as `replay_turn` has it: the calls are the expected ones, in order.
+
+    No CES form is stated, no judge was asked, and the log has no gap. A share of 1 reaches every gate.
+    """
+    outcomes: list[JsonObject] = []
+    for want, call in zip(expected.tool_calls or (), made, strict=True):
+        outcomes.append({
+            "expectation": {"toolCall": tool_call(want)}, "observedToolCall": tool_call(call),
+            "toolInvocationResult": _met_result(len(want.args or ())), "outcome": "PASS",
+        })  # fmt: skip
+    share = tool_scores(1.0, 1.0, "PASS" if case.tool_correctness_enabled else None) if outcomes else {}
+    if wanted := expected.response:
+        outcome: JsonObject = {"expectation": {"agentResponse": agent_message(wanted)}}
+        texts = actual.agent_messages or ([actual.agent] if actual.agent else [])
+        if texts:
+            outcome["observedAgentResponse"] = agent_message(wanted if wanted in texts else texts[0])
+        if wanted in texts or not (texts and case.similarity_enabled):
+            failed = "FAIL" if case.similarity_enabled else "SKIPPED"
+            outcome["outcome"] = "PASS" if wanted in texts else failed
+        outcomes.append(outcome)
+    if actual.payloads:
+        outcomes += [{"observedPayload": payload, "outcome": "SKIPPED"} for payload in actual.payloads]
+    if outcomes:
+        message["expectationOutcome"] = outcomes
+        message |= share
 
 
 def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[int, str]]:
@@ -465,6 +502,12 @@ def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_c
     return message | {"explanation": f"{text}."}
 
 
+@lru_cache(maxsize=1024)
+def _met_result(count: int) -> JsonObject:
+    """Returns the ToolInvocationResult of a call whose parameters all match."""
+    return _parameter_result(ParameterScore(count, count), "PASS", True)
+
+
 @lru_cache(maxsize=4096)
 def tool_scores(share: float, ordered: float, outcome: Outcome | None) -> JsonObject:
     """Returns the fields of a TurnReplayResult about its tools: shares called, and called in order."""
@@ -566,17 +609,22 @@ def result_parts(result: JsonObject) -> list[SumPart]:
         return parts
     for index, turn in enumerate(result["goldenResult"].get("turnReplayResults", ())):
         for outcome in turn.get("expectationOutcome", ()):
-            expectation, state = outcome.get("expectation"), outcome.get("outcome")
+            state = outcome.get("outcome")
+            if state not in ("PASS", "FAIL"):
+                continue
+            expectation = outcome.get("expectation")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
-            if call is not None and state in ("PASS", "FAIL"):
-                toolset, tool = call.get("toolsetTool"), str(call.get("tool", ""))
+            if call is not None:
+                tool, toolset = call.get("tool", ""), call.get("toolsetTool")
                 if toolset is not None:
                     tool = f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
-                parts.append(((index, "tool", tool), int(state == "PASS"), int(state == "FAIL")))
+                has_passed = state == "PASS"
+                parts.append(((index, "tool", tool), 1 if has_passed else 0, 0 if has_passed else 1))
         for kind, key in (("semantic", "semanticSimilarityResult"), ("hallucination", "hallucinationResult")):
             if key in turn and turn[key].get("score", -1) >= 0:
                 parts.append(((index, kind, ""), 1, turn[key]["score"]))
-        _add_latencies(parts, index, turn)
+        if "toolCallLatencies" in turn:
+            _add_latencies(parts, index, turn)
         if "turnLatency" in turn:
             parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
     return parts

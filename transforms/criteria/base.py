@@ -148,6 +148,7 @@ class Criterion(Settings, ABC):
     needs_answers: ClassVar[bool] = True
     applies_always: ClassVar[bool] = False
     _is_built_in: ClassVar[bool] = False
+    _is_judged: ClassVar[bool] = False  # pydantic's isinstance costs more than to add up a score
 
     threshold: float | None = Field(default=None)
 
@@ -350,6 +351,7 @@ class JudgedCriterion(Criterion):
     True
     """
 
+    _is_judged: ClassVar[bool] = True
     default_samples: ClassVar[int] = 1
     """Default number of samples."""
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import product
 from typing import Final
 
 from msgspec import Struct, field
@@ -78,15 +79,16 @@ class ToolCatalog:
 
         Where the effect of the tool is inferred, the arguments may state the one of the call.
         """
-        may_state = may_state_effect(call.args) if call.args else False
-        if not may_state and (effect := self._whatever_args.get(call.name or "")):
-            return effect
+        known, args = self._whatever_args.get(call.name or ""), call.args
+        may_state = args and (known is None or known.source == GUESS) and may_state_effect(args)
+        if known is not None and not may_state:
+            return known
         name = called_tool(call)
         tool = self.effect(name)
         if tool.is_guess and (may_state or _reads_arguments(name)):
-            effect = effect_of_call(name, inferred := self._inferred(name), call.args or {})
+            effect = effect_of_call(name, inferred := self._inferred(name), args or {})
             return tool if effect is inferred else self._stated(name, effect)
-        if not may_state and not calls_tools(call.name or ""):
+        if not calls_tools(call.name or ""):
             self._whatever_args[name] = tool
         return tool
 
@@ -144,9 +146,7 @@ def called_tool(call: ToolCall) -> str:
     tool (`tool_name`, `action`), if there is one; else the name of the call.
     """
     name = call.name or ""
-    if not calls_tools(name):
-        return name
-    for key, value in (call.args or {}).items():
+    for key, value in (call.args or {}).items() if calls_tools(name) else ():
         words = words_of(key)
         names_tool = not _TOOL_WORDS.isdisjoint(words) and words[-1] in (*_TOOL_WORDS, "name", "id")
         is_word = isinstance(value, str) and len(value.split()) == 1 and value == value.strip()
@@ -193,12 +193,19 @@ _STORES_OF_QUERIES = word_set("""bigquery clickhouse cypher database databases d
 _NOT_CODE = re.compile(
     r"```(?:\w+(?=\s))?|--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|\"[^\"]*\"", re.DOTALL
 )
-_may_be_query = re.compile(
-    r"[\s(;]*(?:--|/\*|```|db\.|\{|(?:alter|attach|begin|call|comment|commit|copy|create|delete|desc|describe|drop|exec|execute|explain"
-    r"|flush|fragment|grant|insert|load|match|merge|mutation|optional|pragma|query|rename|replace|revoke|rollback|select"
-    r"|set|show|start|subscription|table|truncate|update|upsert|use|vacuum|values|with)\b)"
-).match
+_QUERYING = (
+    "alter|attach|begin|call|comment|commit|copy|create|delete|desc|describe|drop|exec|execute|explain|flush"
+    "|fragment|grant|insert|load|match|merge|mutation|optional|pragma|query|rename|replace|revoke|rollback"
+    "|select|set|show|start|subscription|table|truncate|update|upsert|use|vacuum|values|with"
+)
+_may_be_query = re.compile(rf"[\s(;]*(?:--|/\*|```|db\.|\{{|(?:{_QUERYING})\b)").match
 """Of texts in lower case: without regard to case it takes four times as long."""
+_QUERY_STARTS = frozenset(
+    "".join(letters)
+    for word in _QUERYING.split("|")
+    for letters in product(*[(letter, letter.upper()) for letter in word[:3]])
+)
+"""The first three letters of queries, in any case."""
 _IN_CAPITALS = re.compile(
     r"(?:SELECT\s[^;]*?\b(?:FROM|INTO)|WITH\s[^;]*?\bAS|INSERT\s[^;]*?\bINTO|UPDATE\s[^;]*?\bSET|DELETE\s[^;]*?\bFROM"
     r"|(?:DROP|TRUNCATE|ALTER|CREATE)\s[^;]*?\b(?:COLUMN|DATABASE|INDEX|ROLE|SCHEMA|TABLE|USER|VIEW)"
@@ -235,14 +242,19 @@ _EXPLAINING = re.compile(r"explain\b(?!.*\banaly[sz]e\b)", re.DOTALL)
 _COUNTING = re.compile(r"\bset\b.*?=[^,=]*?\w\s*[-+*/|]")
 _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
+_SCALARS = frozenset((int, float, bool, type(None)))
 _may_be_action = lru_cache(4096)(lambda key: last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH)
 
 
 def may_state_effect(args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
     for key, value in args.items():
+        if value.__class__ in _SCALARS:
+            continue
         if isinstance(value, str):
-            if _may_be_action(key) or _may_be_query(value.lower()):
+            start = value[:3]  # three letters tell most texts from queries, at less cost than the pattern
+            is_query = (start in _QUERY_STARTS or not start.isalnum()) and _may_be_query(value.lower())
+            if is_query or _may_be_action(key):
                 return True
         elif isinstance(value, dict):
             if may_state_effect(value):
@@ -411,19 +423,20 @@ class MadeCalls(Struct):
         if not calls:
             return
         self.number += len(calls)
-        for call, response in zip(calls, pair_responses(calls, responses), strict=True):
-            effect, tool = catalog.effect_of(call), called_tool(call)
-            is_guess = effect.source == GUESS
+        answers = pair_responses(calls, responses)
+        for index, call in enumerate(calls):
+            response, tool = answers[index], called_tool(call)
+            effect, _, is_destructive, source = catalog.effect_of(call)
             error: bool | str | None = None
-            if is_guess:
+            if source == GUESS:
                 self.guessed.add(tool)
             if response is not None and has_failed(response, tool, call.args):
                 error = response.error or True
                 self.errors += 1
-            elif effect.destructive:
+            elif is_destructive:
                 self.destructive += 1
                 changing.append(call)
-            elif is_guess and effect.effect in ("write", UNKNOWN):
+            elif source == GUESS and effect in ("write", UNKNOWN):
                 changing.append(call)
             seconds = None
             for span in spans:
@@ -436,7 +449,7 @@ class MadeCalls(Struct):
                 "args": call.args,
                 "result": None if response is None else response.response,
                 "error": error,
-                "effect": DESTRUCTIVE if effect.destructive else effect.effect,
+                "effect": DESTRUCTIVE if is_destructive else effect,
                 "seconds": seconds,
             }
             if call.inside:
@@ -456,4 +469,5 @@ def agent_calls(turns: Iterable[Turn], catalog: ToolCatalog) -> MadeCalls:
 
 def tool_names(tools: Iterable[str]) -> list[str]:
     """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
-    return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]
+    cut = {tool if len(tool) <= _LONGEST_NAME else tool[:_LONGEST_NAME] for tool in tools}
+    return sorted(cut)[:_MOST_TOOLS]

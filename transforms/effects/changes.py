@@ -13,7 +13,6 @@ from turnwise.schemas import jsonio
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, grouped
 from turnwise.transforms.effects.call_effects import ToolCatalog, called_tool
-from turnwise.transforms.effects.call_values import leaves
 from turnwise.transforms.effects.catalog import SETTING, TOGGLING, deciding_verb, words_of
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
 from turnwise.transforms.effects.failures import admits_failure, changed_nothing, has_failed
@@ -226,8 +225,14 @@ def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
 
 def comparison_cost(call: ToolCall) -> int:
     """Returns the nodes of the arguments of a call, and more for texts, which take longer to compare."""
-    texts = [str(leaf.value) for leaf in leaves(call.args) if may_be_reworded(leaf.value)]
-    return nodes(call.args or {}) + sum(_TEXT_COST + len(text) // _TEXT_LENGTH for text in texts)
+    values: list[JsonValue] = [call.args]
+    cost = nodes(call.args or {})
+    for value in values:  # and those inside, which are added behind it
+        if isinstance(value, (dict, list)):
+            values += value.values() if isinstance(value, dict) else value
+        elif may_be_reworded(value):
+            cost += _TEXT_COST + len(value) // _TEXT_LENGTH
+    return cost
 
 
 def _take(

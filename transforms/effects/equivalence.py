@@ -97,7 +97,7 @@ def equivalent(
         if not (may_be_reworded(left) or may_be_reworded(right)):
             return False
         return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
-    if isinstance(left, dict | list) or isinstance(right, dict | list):
+    if isinstance(left, (dict, list)) or isinstance(right, (dict, list)):
         return _structures_equivalent(left, right, prose, name, further)
     is_exact = False
     if isinstance(left, str) and isinstance(right, str) and prose in ("ignored", "free"):
@@ -208,8 +208,10 @@ def pair_equivalent(
 
 def nodes(value: JsonValue) -> int:
     """Returns the number of nodes of a value; comparing two values costs at most their product."""
-    if isinstance(value, dict | list):
-        return 1 + sum(map(nodes, value.values() if isinstance(value, dict) else value))
+    if isinstance(value, dict):
+        return 1 + sum(map(nodes, value.values()))
+    if isinstance(value, list):
+        return 1 + sum(map(nodes, value))
     is_structure = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
     return 1 + len(str(value)) // _NODE_LENGTH if is_structure else 1
 
@@ -566,7 +568,7 @@ def _compare_rows(wanted: JsonObject, given: JsonObject, prose: Prose) -> tuple[
     """
 
     def size(value: JsonValue) -> int:
-        is_list = isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
+        is_list = isinstance(value, list) and not any(isinstance(item, (dict, list)) for item in value)
         return len(value) if is_list else -1
 
     differences: list[Difference] = []

@@ -3,7 +3,10 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turnwise.schemas.conversation import UNKNOWN, ToolResponse
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
@@ -13,12 +16,9 @@ from turnwise.transforms.text.words import word_set
 _DEEPEST = 4
 _MOST_PARTS = 20
 _LONGEST_TEXT = 500
-_HOLDING_KEYS = (
-    *("result", "data", "output", "response", "content", "body", "structuredcontent", "text"),
-    *("message", "detail", "msg", "nachricht", "meldung", "mensaje", "mensagem", "messaggio", "bericht"),
-    *("ergebnis", "resultado", "résultat", "risultato", "resultaat", "antwort", "respuesta", "réponse"),
-    *("resposta", "risposta", "antwoord", "メッセージ", "結果", "消息", "信息", "结果", "메시지", "결과"),
-)
+_HOLDING_KEYS = word_set("""result data output response content body structuredcontent text message detail
+    msg nachricht meldung mensaje mensagem messaggio bericht ergebnis resultado résultat risultato resultaat
+    antwort respuesta réponse resposta risposta antwoord メッセージ 結果 消息 信息 结果 메시지 결과""")
 _TELLING_OF_WRITES = ("info", "answer", "warning", "reply")
 _STATUS = frozenset(("status", "state", "outcome"))
 _OPENING = re.compile(
@@ -234,7 +234,7 @@ _ROOT = 4
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)|[。！？]")
 
 
-class _Call(NamedTuple):
+class _Call(Struct, frozen=True):
     """What a call is about, by which an answer that seems to state a failure may state none."""
 
     words: tuple[str, ...]
@@ -252,22 +252,22 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
     status or state such as `failed`, at the top or inside `result`, `content` and similar keys. None (not
     recorded) counts as success.
 
-    The name of the tool says what its answer speaks of. The answer of a write is a failure, too, if it says
-    that it was not done (`{"cancelled": false}` of `cancel_order`, `{"rows_affected": 0}`, `false`). A record
-    that a read returns may have a bad state (`{"payment_id": 7, "status": "declined"}`). For a tool that
-    denies, "denied" is a success; what a tool has just made may not be cancellable; and `failed` is no
-    failure of a call whose arguments set this status.
+    The answer of a write is a failure, too, if it says that it was not done (`{"cancelled": false}` of
+    `cancel_order`, `{"rows_affected": 0}`, `false`). A record that a read returns may have a bad state
+    (`{"payment_id": 7, "status": "declined"}`). For a tool that denies, "denied" is a success; what a tool
+    has just made may not be cancellable; `failed` is no failure of a call whose arguments set this status.
     """
     if response is None:
         return False
     if response.error:
         return True
-    call = _call_of(tool)
-    if not _says_failure(response.response, _DEEPEST, call):
+    call, answer = _call_of(tool), response.response
+    says_failure = _object_says_failure if isinstance(answer, dict) else _says_failure
+    if not says_failure(answer, _DEEPEST, call):
         return False
     denied = frozenset(_DENIED[word] for word in call.words if word in _DENIED)
-    call = call._replace(texts=denied | _texts(args or {}))
-    return not call.texts or _says_failure(response.response, _DEEPEST, call)
+    call = replace(call, texts=denied | _texts(args or {}))
+    return not call.texts or says_failure(answer, _DEEPEST, call)
 
 
 # Verb of a tool -> the status of what it did.
@@ -420,23 +420,22 @@ def _says_no_failure(clause: str, match: re.Match[str], call: _Call) -> bool:
 
 
 def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
-    marked = states_failure(answer, call.texts, is_lookup=call.effect == "read")
+    marks, is_record, holding, telling, meta = _read_keys(tuple(answer))
+    marked = _marks_failure(answer, marks, call.texts, is_record and call.effect == "read")
+    if meta is not None and isinstance(held := answer[meta], dict):
+        marked = states_failure({k: v for k, v in held.items() if "exit" in k.lower()}) or marked
     if marked:
         return True
-    holding, further, meta = _holding_keys(tuple(answer))
-    held = None if meta is None else answer[meta]
-    if isinstance(held, dict) and states_failure({k: v for k, v in held.items() if "exit" in k.lower()}):
-        return True
     if marked is False:  # a server that answered with the failure of what it was asked for
-        for value in map(answer.__getitem__, holding):
-            inner = json_structure(value) if isinstance(value, str) else value
+        for key in holding:
+            inner = json_structure(answer[key]) if isinstance(answer[key], str) else answer[key]
             if isinstance(inner, dict) and states_failure(inner, call.texts):
                 return True
         return False
     if call.effect == "write":
         if _says_not_done(answer, depth, call):
             return True
-        holding = [*holding, *further]
+        holding = [*holding, *telling]
     return bool(holding) and any(_says_failure(answer[key], depth - 1, call) for key in holding)
 
 
@@ -480,15 +479,6 @@ def _says_done(key: str, words: tuple[str, ...]) -> bool:
     return any(map(done.startswith, starts)) and _PARTICIPLE.search(done) is not None
 
 
-@lru_cache(maxsize=4096)
-def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str], str | None]:
-    """Returns the keys under which any call states a failure, under which only a write, and of metadata."""
-    plain = {plain_key(key): key for key in keys}  # of equal ones the last counts
-    meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
-    holding = [plain[name] for name in _HOLDING_KEYS if name in plain]
-    return holding, [plain[name] for name in _TELLING_OF_WRITES if name in plain], meta
-
-
 # Reads the marks by which logs and tools say that a call failed, as `isError` or `"status": "failed"`.
 
 _ERROR_KEYS = word_set("""error errors exception errormessage errorcode errortype iserror errcode errno errmsg
@@ -501,9 +491,10 @@ _STATUS_KEYS = word_set("""status state outcome statuscode statustext httpstatus
     zustand 状態 状态 상태""")
 _EXIT_KEYS = word_set("exitcode exitstatus returncode retcode rc grpcstatus grpcstatuscode")
 _FLAG_KEYS = word_set("failed isfailed hasfailed haserror haserrors")
-_MARK_KEYS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS | _EXIT_KEYS | _FLAG_KEYS
-TELLING_KEYS = _MARK_KEYS | word_set("""message msg detail details reason description text title code type
-    timestamp requestid traceid hint""")
+_KINDS = (_ERROR_KEYS, _FLAG_KEYS, _EXIT_KEYS, _SUCCESS_KEYS, _STATUS_KEYS)
+_MARKS = {name: kind for kind in _KINDS for name in kind}
+TELLING_KEYS = frozenset(_MARKS) | word_set("""message msg detail details reason description text title code
+    type timestamp requestid traceid hint""")
 """Keys that speak of the call. An object with another one is a record of something."""
 _NO_ERROR = frozenset(
     ("", "0", "-", "none", "null", "false", "no", "ok", "n/a", "no error", "no errors", "none found",
@@ -551,40 +542,53 @@ def is_bad_status(text: str) -> bool:
     return _BAD_STATUS.fullmatch(text.strip().casefold()) is not None
 
 
-def states_failure(
-    held: JsonObject, given: frozenset[str] = frozenset(), *, is_lookup: bool = False
-) -> bool | None:
+def states_failure(held: JsonObject, given: frozenset[str] = frozenset()) -> bool | None:
     """Returns whether the marks of an object state a failure; None: it has no mark that tells.
 
-    Texts `given` in lower case are no failure as a status, because the call was about them. If the object
-    answers a call that reads, a record's state (a payment that was declined) is what was asked for. Without a
-    mark, an object may be an error by its type or its code, such as an HTTP status with a message beside it.
+    Texts `given` in lower case are no failure as a status, because the call was about them. Without a mark,
+    an object may be an error by its type or its code, such as an HTTP status with a message beside it.
     """
-    mark_keys, is_record = _marks_of(tuple(held))
-    is_record = is_record and is_lookup
-    marks: list[bool | None] = []
-    for plain, key in mark_keys:
-        value = held[key]
-        if plain in _STATUS_KEYS:
+    return _marks_failure(held, _read_keys(tuple(held))[0], given, False)
+
+
+_Marked: TypeAlias = Sequence[tuple[frozenset[str], str]]
+
+
+@lru_cache(maxsize=4096)
+def _read_keys(keys: tuple[str, ...]) -> tuple[_Marked, bool, Sequence[str], Sequence[str], str | None]:
+    """Returns marks, whether it is a record, and keys of inner answers, those of writes, of metadata."""
+    plain = {plain_key(key): key for key in keys}  # of equal ones the last counts
+    marks = [(_MARKS[name], key) for name, key in plain.items() if name in _MARKS]
+    meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
+    holding = [key for name, key in plain.items() if name in _HOLDING_KEYS]
+    telling = [key for name, key in plain.items() if name in _TELLING_OF_WRITES]
+    return marks, not plain.keys() <= TELLING_KEYS, holding, telling, meta
+
+
+def _marks_failure(held: JsonObject, marks: _Marked, given: frozenset[str], is_record: bool) -> bool | None:
+    """Does so for the marks of `_read_keys`; the state of a record (a payment declined) is no mark."""
+    has_failed: bool | None = None  # one mark of failure outweighs those of success
+    for kind, key in marks:
+        value, mark = held[key], None
+        if kind is _STATUS_KEYS:
             mark = True if isinstance(value, str) and value in _GOOD_STATUS else _status(value)
             if mark is False and isinstance(value, str):
                 text = value.strip().casefold()
                 mark = None if text in given or (is_record and _BAD_STATE.fullmatch(text)) else False
-        elif plain in _SUCCESS_KEYS:
+        elif kind is _SUCCESS_KEYS:
             mark = _is_true(value)
             mark = _status(value) if mark is None else mark
-        elif plain in _EXIT_KEYS:
+        elif kind is _EXIT_KEYS:
             is_number = not isinstance(value, bool) and re.fullmatch(r"-?\d{1,10}", str(value))
             mark = str(value) == "0" if is_number else None
-        elif plain in _FLAG_KEYS:
+        elif kind is _FLAG_KEYS:
             mark = False if _is_true(value) is True and not is_record else None
         elif value.strip().lower() not in _NO_ERROR if isinstance(value, str) else value:
             return True
-        else:
-            continue
-        marks.append(mark)
-    if False in marks or True in marks:
-        return False in marks
+        if mark is not None:
+            has_failed = has_failed or not mark
+    if has_failed is not None:
+        return has_failed
     code, of_type = held.get("code"), held.get("__type", held.get("type"))
     if isinstance(of_type, str) and _BAD_TYPE.fullmatch(of_type) and of_type.lower() not in given:
         return True
@@ -593,14 +597,6 @@ def states_failure(
     is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
     texts = map(held.get, ("message", "detail", "msg", "reason"))
     return (is_status and any(isinstance(text, str) for text in texts)) or None
-
-
-@lru_cache(maxsize=4096)
-def _marks_of(keys: tuple[str, ...]) -> tuple[Sequence[tuple[str, str]], bool]:
-    """Returns the keys of an object that are marks, by their plain form, and whether it has other keys."""
-    plain = [plain_key(key) for key in keys]  # of equal ones the last counts
-    marks = {name: key for name, key in zip(plain, keys, strict=True) if name in _MARK_KEYS}
-    return [*marks.items()], not all(name in TELLING_KEYS for name in plain)
 
 
 def _is_true(value: JsonValue) -> bool | None:

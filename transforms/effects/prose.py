@@ -72,7 +72,7 @@ def may_be_reworded(value: object) -> bool:
     without spaces, eight characters. `round trip` and `Main Street 5` are names, which are compared as they
     are.
     """
-    if not isinstance(value, str) or len(value) < _PHRASE_WORDS:
+    if not isinstance(value, str) or (value.isascii() and len(value.split()) < _PHRASE_WORDS):
         return False
     if is_prose(value) or (not value.isascii() and _LONG_RUN.search(value)):
         return True

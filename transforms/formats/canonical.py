@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from typing import Annotated, Any
@@ -54,13 +54,6 @@ _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation)
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
 
 
-def looks_canonical(data: bytes) -> bool:
-    """Returns by a few keys whether a record is probably a canonical conversation; a hint, not a check."""
-    is_near = b'"conversation_id"' in data and b'"turns"' in data and b'"messages"' not in data
-    # Turns with roles are messages.
-    return is_near and b'"role"' not in data[:1000]
-
-
 def read_conversation(data: bytes) -> Conversation:
     """Parses a record; turns are numbered by their position.
 
@@ -73,27 +66,37 @@ def read_conversation(data: bytes) -> Conversation:
     something is named in `unread`. Raises ValueError, one line with the path of the first problem, if it is
     still no conversation, a key of its expectations is misspelt, or an object states one key twice.
     """
+    return _read(data, *(_decoded(data) or (_repaired(data), False)))
+
+
+def _decoded(data: bytes) -> tuple[Conversation, bool] | None:
+    """Returns the conversation of a valid record, and whether that surely states no key twice."""
     try:
         conversation = _DECODER.decode(data)
         states_once = _states_once(data, conversation)
-        if _is_spelt_otherwise(conversation, b"" if states_once else data):
-            conversation = _repaired(data)
     except (ValueError, RecursionError):
-        conversation, states_once = _repaired(data), False
+        return None
+    is_spelt_otherwise = _is_spelt_otherwise(conversation, b"" if states_once else data)
+    return None if is_spelt_otherwise else (conversation, states_once)
+
+
+def _read(data: bytes, conversation: Conversation, states_once: bool) -> Conversation:
+    """Checks the conversation of a record, and numbers its turns."""
     if not states_once:
         try:
             is_deep = data.count(b"{") + data.count(b"[") > _DEEPEST
-            stated = from_json(data) if is_deep else orjson.loads(data)
+            value = from_json(data) if is_deep else orjson.loads(data)
         except orjson.JSONDecodeError:
-            stated = from_json(data)
-        check_keys(data, stated)
+            value = from_json(data)
+        check_keys(data, value)
     # Turns are numbered by their position; where the record numbers them, a leap is a finding of its turn.
-    are_stated, before = False, -1
-    for turn in conversation.turns:
-        are_stated = are_stated or turn.turn_index != 0
+    before, are_numbered = -1, None
     for i, turn in enumerate(conversation.turns):
-        index, turn.turn_index = turn.turn_index, i
-        if are_stated and index != before + 1:
+        index = turn.turn_index
+        if index != before + 1 and are_numbered is None:
+            are_numbered = any(other.turn_index for other in conversation.turns)
+        turn.turn_index = i
+        if index != before + 1 and are_numbered:
             add_leap(turn, before, index)
         before = index
         if turn.spans and len(turn.tool_calls) > 1:
@@ -127,47 +130,54 @@ _REACT_CALL = re.compile(rf"^[^\w\n]*Action[^\w\n]*:.*\n\W*{_REACT}[^\w\n]*:", r
 """How a call is spelt in the style of ReAct; a trace may hold it both so and as a call."""
 
 
-def check_calls(turns: Iterable[Turn]) -> None:
+def check_calls(turns: Sequence[Turn]) -> None:
     """Adds problems of calls to turns.
 
     They name no tool, or are written out in words; or there is a result whose call is nowhere before it. A
     result that answers the call of an earlier turn is moved to it.
     """
     earlier: dict[str | None, Turn] = {}
-    for turn in turns:
-        for text in filter(None, (turn.user, turn.agent, *turn.agent_messages)):
-            # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
-            is_react = not turn.tool_calls and _REACT in text
-            if not (is_react or "<" in text or "[" in text or "{" in text or "```" in text):
-                continue
-            spelt = _SPELT_CALL.search(text) or (is_react and _REACT_CALL.search(text))
-            if spelt or (text.lstrip().startswith(("{", "[")) and _SPELT_KEY.search(text)):
-                gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
-                break
+    noted = 0
+    for number, turn in enumerate(turns):
         calls, responses = turn.tool_calls, turn.tool_responses
+        for text in (turn.user, turn.agent, *turn.agent_messages):
+            # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
+            if text and (
+                "<" in text or "[" in text or "{" in text or "`" in text or (not calls and _REACT in text)
+            ):
+                spelt = _SPELT_CALL.search(text) or (not calls and _REACT_CALL.search(text))
+                if spelt or (text.lstrip().startswith(("{", "[")) and _SPELT_KEY.search(text)):
+                    gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+                    break
+        if len(responses) == len(calls):
+            for call, response in zip(calls, responses, strict=True):
+                if call.id != response.id or not call.name or (not call.id and call.name != response.name):
+                    break
+            else:  # each call has a name, and its result
+                continue
         without = without_call(calls, responses) if responses else []
+        if without:
+            for before in turns[noted:number]:
+                earlier.update((call.id or call.name, before) for call in before.tool_calls)
+            noted = number
         if without and (late := [r for r in without if (r.id or r.name) in earlier]):
             moved = set(map(id, late))
             without = [response for response in without if id(response) not in moved]
             turn.tool_responses = [response for response in responses if id(response) not in moved]
             for response in late:
                 called = earlier[response.id or response.name]
-                before = [r for r in called.tool_responses if response.id is None or r.id != response.id]
-                called.tool_responses = [*before, response]
-        are_named = True
-        for call in calls:
-            earlier[call.id or call.name] = turn
-            are_named = are_named and bool(call.name)
-        if without or not are_named:
-            unread = Unread()
-            for number, call in enumerate(calls, 1):
-                if not call.name:
-                    unread.add("CallWithoutName", f"call {number} names no tool", calls=True)
-            for response in without:
-                name = (response.id or response.name or "")[:LONGEST_NAME]
-                message = f"the log holds the result {name!r} without its call"
-                unread.add("ResultWithoutCall", message, calls=True)
-            unread.add_to(turn, adk_ignores=True)
+                others = [r for r in called.tool_responses if response.id is None or r.id != response.id]
+                called.tool_responses = [*others, response]
+        unnamed = [i for i, call in enumerate(calls, 1) if not call.name]
+        if not (without or unnamed):
+            continue
+        unread = Unread()
+        for i in unnamed:
+            unread.add("CallWithoutName", f"call {i} names no tool", calls=True)
+        for response in without:
+            name = (response.id or response.name or "")[:LONGEST_NAME]
+            unread.add("ResultWithoutCall", f"the log holds the result {name!r} without its call", calls=True)
+        unread.add_to(turn, adk_ignores=True)
 
 
 _TOGETHER = 0.05
@@ -206,6 +216,8 @@ _OF_AGENTS = word_set("assign check contact create delete fetch find get list lo
 _DEEPEST = 200
 _ENCODER = msgspec.json.Encoder()
 _NUMBERED = b'"turn_index"'
+_NUMBERED_FROM_0 = re.compile(rb'\s*\{[^{]*"turns"\s*:\s*\[\s*\{[^{}]*?"turn_index"\s*:\s*0\s*[,}]')
+"""How most numbered records begin: the first object in them is the first turn."""
 _TOKEN_SPELLINGS = [f'"{name}"'.encode() for name in endings.TOKEN_PARTS if name not in TOKEN_COUNTS]
 
 
@@ -215,20 +227,33 @@ def _states_once(data: bytes, decoded: Conversation | EvalCase) -> bool:
     Written without defaults, what was decoded has as many colons: every key of the record is one of its own.
     The numbers of turns do not count, because 0 is a default that logs state.
     """
-    if data.count(b"{") + data.count(b"[") > _DEEPEST:
+    # What is replaced is found faster than it is counted: `count` looks at every byte by itself.
+    bare = data.replace(b"{", b"").replace(b"[", b"")
+    if len(data) - len(bare) > _DEEPEST:
         return False
-    again = bytearray(len(data))  # room for what is encoded, which need not grow then
     try:
-        _ENCODER.encode_into(decoded, again)
+        again = _ENCODER.encode(decoded)
     except OverflowError:  # an integer of more than 64 bits
         return False
-    colons = data.count(b":") - again.count(b":")
-    return colons == data.count(_NUMBERED) - again.count(_NUMBERED)
+    colons = len(bare) - len(bare.replace(b":", b"")) - len(again) + len(again.replace(b":", b""))
+    if colons == 1 and isinstance(decoded, Conversation) and _NUMBERED_FROM_0.match(data):
+        return decoded.turns[0].turn_index == 0
+    return not colons or colons == data.count(_NUMBERED) - again.count(_NUMBERED)
 
 
-def _read_recording(data: bytes) -> Conversation:
-    """Parses a record as `read_conversation` does, and rejects one that holds only expectations."""
-    conversation = read_conversation(data)
+def _read_unparsed(data: bytes) -> Conversation | None:
+    """Returns the conversation that a record is, or probably is by a few keys; None: it is to be parsed."""
+    if b'"conversation_id"' not in data or b'"turns"' not in data:
+        return None
+    decoded = _decoded(data)
+    # Turns with roles are messages.
+    if decoded is None and (b'"messages"' in data or b'"role"' in data[:1000]):
+        return None
+    return _recording(_read(data, *(decoded or (_repaired(data), False))))
+
+
+def _recording(conversation: Conversation) -> Conversation:
+    """Returns a conversation; raises CaseInLogsError if it holds only expectations."""
     for turn in conversation.turns:
         if turn.agent is not None or turn.tool_calls or turn.agent_messages:
             return conversation
@@ -452,7 +477,8 @@ def _joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> 
             faults.append(f"an event names turn {index}, and none holds it")
     if faults and not turns:
         raise ValueError(faults[0])
-    conversation = _read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
+    record = dump_json({**fields, "conversation_id": conversation_id, "turns": turns})
+    conversation = _recording(read_conversation(record))
     gaps(MISSING, faults).add_to_all(conversation.turns)
     return conversation
 
@@ -480,9 +506,9 @@ def _is_recording(record: JsonObject) -> bool:
 # For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
 registry.register_built_in(
     "turnwise", 10, "turnwise's own canonical JSON", _is_recording, ("conversation_id", "turns"),
-    has_rubrics=True, places=(("", Paths(app_version=("app_version",))),), looks_right=looks_canonical,
+    has_rubrics=True, places=(("", Paths(app_version=("app_version",))),), read_unparsed=_read_unparsed,
     recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
-    read_text=_read_recording, read_case_text=read_plain_case,
+    read_text=lambda data: _recording(read_conversation(data)), read_case_text=read_plain_case,
     read_cases=lambda value, record, settings: [read_case(record.data)],
 )  # fmt: skip
 # For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}

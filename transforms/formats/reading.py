@@ -83,8 +83,12 @@ class LogReader:
         return None if self.input_format == AUTO else FORMATS[self.input_format]
 
     @cached_property
-    def _first(self) -> Format:
-        return formats_in_order()[0]
+    def _quick(self) -> Format:
+        return self._chosen or formats_in_order()[0]
+
+    @cached_property
+    def _read_quickly(self) -> Callable[[bytes], Conversation | None] | None:
+        return self._quick.read_text if self._chosen else self._quick.read_unparsed
 
     def read(self, record: Record) -> Sequence[_ReadItem]:
         """Returns what a record holds, an error in place of what is bad; raises ValueError, one line."""
@@ -104,17 +108,15 @@ class LogReader:
             raise _unforeseen(error, record, self._chosen, self._read) from error
 
     def _read(self, record: Record) -> Sequence[_ReadItem]:
-        chosen = self._chosen
-        quick = chosen or self._first
-        if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
-            conversation = quick.read_text(record.data)
+        chosen, read_quickly = self._chosen, self._read_quickly
+        if read_quickly and (conversation := read_quickly(record.data)) is not None:
             # Most records need nothing else: no path of a config, and no labels that may name a version.
             is_blank = conversation.app_version is not None and not conversation.app_version.strip()
             may_say_more = self._has_paths or conversation.labels or conversation.state or conversation.meta
             if conversation.turns and conversation.conversation_id and not (may_say_more or is_blank):
                 return [conversation]
             if conversation.turns or chosen:
-                return [self._of_text(conversation, quick, record)]
+                return [self._of_text(conversation, self._quick, record)]
         value, record = _parsed(record)
         if page := _page(value, chosen):
             items = [*self._read_rows(page, record), *_next_page(value)]

@@ -218,8 +218,8 @@ class Format(Struct, frozen=True, kw_only=True):
         places: Where its records state app version, eval case and set.
         source: Start of the sources of its conversations; "": its name.
         recognises_last: Recognises a record that no other format does.
-        looks_right: Returns, before parsing, whether `read_text` is to be tried.
         read_text: Reads a record's text without general parsing; what it returns needs no check.
+        read_unparsed: Does so where the text seems to be such a record; None: it is to be parsed first.
         read_case_text: Returns the eval case that a record's text surely is; None: it is to be parsed first.
         from_array: Returns the record that an array of at most 20 elements spells, as named tuples are
             dumped; None: it spells none.
@@ -252,8 +252,8 @@ class Format(Struct, frozen=True, kw_only=True):
     places: Places = OF_ANY
     source: str = ""
     recognises_last: Test | None = None
-    looks_right: Callable[[bytes], bool] | None = None
     read_text: Callable[[bytes], Conversation] | None = None
+    read_unparsed: Callable[[bytes], Conversation | None] | None = None
     read_case_text: Callable[[bytes], EvalCase | None] | None = None
     from_array: Callable[[list[JsonValue]], JsonObject | None] | None = None
     is_in_text: bool = False

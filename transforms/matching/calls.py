@@ -5,7 +5,6 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
 import orjson
@@ -237,12 +236,6 @@ def without_call(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -
 
     Those that are left over, and, where every call has an id, those whose id no call has.
     """
-    if len(responses) == len(calls):
-        for call, response in zip(calls, responses, strict=True):
-            if call.id != response.id or (call.id is None and call.name != response.name):
-                break
-        else:
-            return []
     used = {id(response) for response in pair_responses(calls, responses)}
     ids = {call.id for call in calls}
     are_named = None not in ids
@@ -451,13 +444,6 @@ class ParameterScore(NamedTuple):
 def reaches(value: float, threshold: float) -> bool:
     """Returns whether a share passes a CES gate; the API's scores and thresholds are float32."""
     return value >= threshold or float32(value) >= float32(threshold)
-
-
-@lru_cache(maxsize=1024)
-def met_parameters(count: int, threshold: float) -> tuple[ParameterScore, Outcome | None]:
-    """Returns the score of a call whose parameters all match, and its outcome."""
-    score = ParameterScore(count, count)
-    return score, parameter_outcome(score, threshold)
 
 
 def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> ParameterScore:

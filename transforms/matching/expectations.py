@@ -19,7 +19,6 @@ from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.calls import (
     PairedCalls,
     ParameterScore,
-    met_parameters,
     ordered_share,
     parameter_outcome,
     parameter_score,
@@ -97,11 +96,9 @@ class TurnChecker:
             outcome: Outcome = "FAIL" if is_checked else "SKIPPED"
             return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=gate)
         call = self.made[partner]
-        if self.are_met:
-            parameters, gate = met_parameters(len(wanted or ()), threshold)
-        else:
-            parameters = parameter_score(wanted, call.args)
-            gate = parameter_outcome(parameters, threshold)
+        count = len(wanted or ())
+        parameters = ParameterScore(count, count) if self.are_met else parameter_score(wanted, call.args)
+        gate = parameter_outcome(parameters, threshold)
         made = gate if self.case.step_tool_correctness_enabled else "PASS"
         return ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate)
 
@@ -223,9 +220,6 @@ def replay_turn(
     Nothing is observed of a turn that is missing (None); `updates` are the variables that the agent updated.
     """
     turn, is_ces = actual or _NO_TURN, case.dialect == "ces"
-    is_plain = not expected.expectations and not is_ces
-    if is_plain and paired.are_equal and not (turn.unknown_calls or turn.unknown_words):
-        return _replay_of_equal(case, expected, turn, paired.made)
     checker = TurnChecker(case, expected, turn, updates, paired)
     outcomes = checker.outcomes()
     replay = TurnReplay(outcomes)
@@ -251,36 +245,6 @@ def replay_turn(
         if not any(e.kind == "agent_response" for e in checker.expectations):
             spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
             outcomes += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
-    outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
-    return replay
-
-
-def _replay_of_equal(
-    case: EvalCase, expected: ExpectedTurn, turn: Turn, calls: Sequence[ToolCall]
-) -> TurnReplay:
-    """Replays what most turns are: the calls are the expected ones, in order, and no CES form is stated."""
-    replay = TurnReplay([])
-    outcomes, threshold = replay.outcomes, case.thresholds.parameter
-    for want, call in zip(expected.tool_calls or (), calls, strict=True):
-        parameters, gate = met_parameters(len(want.args or ()), threshold)
-        made = gate if case.step_tool_correctness_enabled else "PASS"
-        expectation = Expectation("tool_call", want)
-        outcomes.append(ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate))
-    if outcomes:
-        replay.tool_score = replay.ordered_score = 1.0
-        if expected.thresholds is None and case.thresholds.tool_invocation <= 1.0:
-            replay.tool_outcome = "PASS" if case.tool_correctness_enabled else None
-        else:
-            replay.tool_outcome = tool_outcome(case, expected, 1.0)
-    if expected.response:
-        expectation = Expectation("agent_response", text=expected.response)
-        if expected.response in (texts := turn_texts(turn)):
-            outcomes.append(ExpectationOutcome(expectation, "PASS", expected.response, "text"))
-        elif texts:
-            is_off: Outcome | None = None if case.similarity_enabled else "SKIPPED"
-            outcomes.append(ExpectationOutcome(expectation, is_off, texts[0], "text"))
-        else:
-            outcomes.append(ExpectationOutcome(expectation, "FAIL" if case.similarity_enabled else "SKIPPED"))
     outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
     return replay
 

@@ -129,7 +129,7 @@ class Sample:
                     self.has_gaps = True
         has_spoken = bool(turns)
         for turn in turns:
-            if not turn.agent or turn.agent.isspace():
+            if not (agent := turn.agent) or agent.isspace():
                 has_spoken = False
             if turn.grounded is not None:
                 self.has_answers = self.has_findings = True
@@ -152,8 +152,8 @@ class Sample:
             self.unit = self.run_of = case.key.text
             return
         asked = [turn.user for turn in turns]
-        if case.digest is not None:
-            self.unit = f"\0{case.digest}\0{asked!r}"
+        if (digest := case.digest) is not None:
+            self.unit = f"\0{digest}\0{asked!r}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""
@@ -220,9 +220,7 @@ def stated_case(conversation: Conversation) -> str | None:
     Without `eval_id`, a trial (`meta.trial`) belongs to its task: `meta.task_id`, after `meta.domain` if
     given.
     """
-    if "trial" not in conversation.meta:
-        return conversation.eval_id
-    return stated_task(conversation)
+    return stated_task(conversation) if "trial" in conversation.meta else conversation.eval_id
 
 
 def stated_task(conversation: Conversation) -> str | None:
@@ -255,7 +253,7 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     if len(expected) == len(actual) and (
         len(actual) == 1 or expected[0].user == actual[0].user or not any([turn.user for turn in expected])
     ):
-        return [TurnPair(i, expected[i], turn) for i, turn in enumerate(actual)]
+        return list(map(TurnPair, range(len(actual)), expected, actual))
     greetings, recorded = _greetings(expected), _greetings(actual)
     missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)
     rest, asked = expected[missing:], actual[extra:]

@@ -257,7 +257,7 @@ class Tally(Struct):
         if value is None:
             self.no_score += 1
             return
-        whole = int(value * _FLOAT_ONE) if -LARGEST_VALUE < value < LARGEST_VALUE else _whole(value)
+        whole = int(value * _FLOAT_ONE) if abs(value) < LARGEST_VALUE else _whole(value)
         self.scored += 1
         self.total += whole
         self.squares += whole * whole
@@ -360,9 +360,12 @@ SumPart = tuple[SumKey, int, int]
 def add_parts(sums: Sums, parts: Iterable[SumPart]) -> None:
     """Adds observations to sums, in place."""
     for key, first, second in parts:
-        pair = sums.setdefault(key, [0, 0])
-        pair[0] += first
-        pair[1] += second
+        pair = sums.get(key)
+        if pair is None:
+            sums[key] = [first, second]
+        else:
+            pair[0] += first
+            pair[1] += second
 
 
 def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
@@ -417,10 +420,17 @@ class Units(Struct):
 
         It is the count times the share of units in the conversations, at least 1 for any score.
         """
-        return independent_trials(count, len(self.kept), sum(self.kept.values()))
+        units, recordings = len(self.kept), sum(self.kept.values())
+        if not self.level or not units:
+            return independent_trials(count, units, recordings)
+        # Whether the sample holds one of a few cases that were recorded very often is chance, so that its
+        # share counts only as far as the number of units that it stands for may be.
+        about, spread = units << self.level, 2 / sqrt(units)
+        estimated = min(max(units * self.total / recordings, about * (1 - spread)), about * (1 + spread))
+        return independent_trials(count, estimated, self.total)
 
 
-def independent_trials(count: int, units: int, recordings: int) -> float:
+def independent_trials(count: int, units: float, recordings: int) -> float:
     """Returns how many independent trials a count of scores is, of the conversations of some cases."""
     return count if not count or recordings <= units else max(1.0, count * units / recordings)
 
@@ -453,7 +463,7 @@ class MetricsState(Struct):
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
         self._add_part(scored, verdict, None)
         for entry in scored.scores:
-            if isinstance(entry.criterion, JudgedCriterion):
+            if entry.criterion._is_judged:
                 add_panel(self.panels, entry)
         if parts:
             add_parts(self.ces, parts)
@@ -472,33 +482,33 @@ class MetricsState(Struct):
         self.turns += len(sample.conversation.turns) if turns is None else len(turns)
         self.passes += verdict.status == "PASS"
         self.fails += verdict.status == "FAIL"
-        for entry in scored.scores:
-            self._add_scores(entry, turns)
         if scored.sampled_out:
             self.sampled_out.update(scored.sampled_out)
-
-    def _add_scores(self, entry: CriterionScores, turns: frozenset[int] | None) -> None:
-        criterion = entry.criterion
-        with_quantiles, is_judged = criterion.unit in QUANTILE_UNITS, isinstance(criterion, JudgedCriterion)
-        scores: list[tuple[int | None, Score]] = [*entry.turns]
-        overall = entry.overall
-        if turns is not None and entry.turns:  # what was scored as a whole stays whole
-            scores = [(turn, score) for turn, score in scores if turn in turns]
-            overall = criterion.overall([score for _, score in scores])
-        if overall is not None:
-            scores.append((None, overall))
-        name, tallies = criterion.name, self.tallies
-        for turn, score in scores:
-            if not is_judged or criterion.counts(score):
-                tally = tallies.setdefault((name, turn), Tally())
-                tally.add(score.value, score.outcome, with_quantiles)
-            if score.judge is not None and score.judge.voted:  # also of a score that enters no mean
-                tally = tallies.setdefault((name, turn), Tally())
-                tally.voted += score.judge.voted
-                tally.flipped += score.judge.flipped or 0
-        for errored in entry.errors:
-            if turns is None or errored is None or errored in turns:
-                tallies.setdefault((name, errored), Tally()).errors += 1
+        tallies = self.tallies
+        for entry in scored.scores:
+            criterion, overall = entry.criterion, entry.overall
+            name, is_judged = criterion.name, criterion._is_judged
+            with_quantiles = criterion.unit in QUANTILE_UNITS
+            scores: list[tuple[int | None, Score]] = [*entry.turns]
+            if turns is not None and entry.turns:  # what was scored as a whole stays whole
+                scores = [(turn, score) for turn, score in scores if turn in turns]
+                overall = criterion.overall([score for _, score in scores])
+            if overall is not None:
+                scores.append((None, overall))
+            for turn, score in scores:
+                key, judge = (name, turn), score.judge
+                if not is_judged or criterion.counts(score):
+                    tally = tallies.get(key)
+                    if tally is None:
+                        tally = tallies[key] = Tally()
+                    tally.add(score.value, score.outcome, with_quantiles)
+                if judge is not None and judge.voted:  # also of a score that enters no mean
+                    tally = tallies.setdefault(key, Tally())
+                    tally.voted += judge.voted
+                    tally.flipped += judge.flipped or 0
+            for errored in entry.errors:
+                if turns is None or errored is None or errored in turns:
+                    tallies.setdefault((name, errored), Tally()).errors += 1
 
     def merge(self, other: "MetricsState", sign: int = 1) -> None:
         """Adds the sums of other conversations, or takes them back (`sign` -1).

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, groupby
 from math import prod
 from typing import NamedTuple
@@ -81,10 +82,11 @@ def problems_of(
     for entry in scored.scores:
         criterion, overall = entry.criterion, entry.overall
         if overall is not None and overall.outcome == "FAIL":
-            failed = [(turn, score) for turn, score in entry.turns if score.outcome == "FAIL"]
             # The failed turn with the largest gap, of equal ones the first; else the whole.
-            gaps = [gap_of(criterion, score) for _, score in failed]
-            turn, score = failed[gaps.index(max(gaps))] if failed else (None, overall)
+            failed = [(turn, score) for turn, score in entry.turns if score.outcome == "FAIL"]
+            turn, score = failed[0] if failed else (None, overall)
+            if len(failed) > 1:
+                turn, score = max(failed, key=lambda failure: gap_of(criterion, failure[1]))
             term, gap = criterion.severity_reason, gap_of(criterion, overall)
             of_calls = criterion.needs_expected_calls
             problems.append(ReviewProblem(term, gap, criterion.name, turn, score, compares_calls=of_calls))
@@ -92,7 +94,9 @@ def problems_of(
         problems += _destructive(scored, effects)
     if not problems and verdict.status == "FAIL":
         return [_unmet(scored, verdict)]
-    return sorted(problems, key=lambda problem: (SEVERITY_REASONS.index(problem.term), -problem.gap))
+    if len(problems) > 1:
+        problems.sort(key=lambda problem: (SEVERITY_REASONS.index(problem.term), -problem.gap))
+    return problems
 
 
 def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
@@ -194,18 +198,19 @@ def unclear_tools(sample: Sample, made: MadeCalls, effects: ToolCatalog, criteri
     Of destructive calls, those that were held against no expected calls. Of calls whose effect is unknown or
     guessed from the name of the tool to be a write, all that were not expected: the guess may be wrong.
     """
-    case, unclear = sample.eval_case, list[ToolCall]()
+    case = sample.eval_case
+    unclear: list[ToolCall] = []
     if case is None or conversation_gap(criterion, sample):
         unclear += chain.from_iterable(made.changing)
     elif case.actions is not None:
         wanted = [*case.actions, *chain.from_iterable(map(_wanted, case.turns))]
         unclear += _not_wanted(chain.from_iterable(made.changing), wanted, effects)
     else:
-        recorded = [pair for pair in sample.pairs if pair.actual is not None]
-        for pair, calls in zip(recorded, made.changing, strict=True):
-            if calls:
+        of_turns = iter(made.changing)
+        for pair in sample.pairs:
+            if pair.actual is not None and (calls := next(of_turns)):
                 unclear += _not_wanted_of_turn(sample, pair, calls, effects)
-    return tool_names(map(called_tool, unclear))
+    return tool_names(map(called_tool, unclear)) if unclear else []
 
 
 def _not_wanted_of_turn(
@@ -236,15 +241,18 @@ def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
 def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: ToolCatalog) -> list[ToolCall]:
     """Returns writes that were not expected; a destructive call is compared by the criterion."""
     writes = [call for call in made if not effects.effect_of(call).destructive]
+    if not writes:
+        return []
     has_resources = any([call.resource for call in (*writes, *wanted)])
     left: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
     for want in wanted:
         left[None if has_resources else want.name].append(want)
-    extra, tried = list[ToolCall](), 0
+    extra: list[ToolCall] = []
+    tried = 0
     for number, call in enumerate(writes):
         same = left[None if has_resources else call.name]
         is_first = equal_calls(same[:1], [call])  # as most are; it costs less than to weigh the call
-        tried += len(same) * (1 if is_first else comparison_cost(call) ** 2)
+        tried += len(same) * (1 if is_first or not same else comparison_cost(call) ** 2)
         if tried > _MOST_COMPARED:
             return [*extra, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
         alike = (same_tool(want, call) and not _COMPARE.differences(want, call) for want in same)
@@ -369,10 +377,14 @@ def why_of(problem: ReviewProblem, sample: Sample) -> tuple[str, str, str]:
     if problem.turn is not None and not text.lower().startswith(name := turn_name(problem.turn)):
         text = f"{name}: {text}"
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
-    shown = " ".join(part for part in (kind, tool) if part)
+    return one_line(text, MOST_WHY), *_problem_type(criterion, kind, tool)
+
+
+@lru_cache(maxsize=1024)
+def _problem_type(criterion: str, kind: str, tool: str) -> tuple[str, str]:
     problem_type = "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool))
-    label = f"{criterion}: {shown}" if shown else criterion
-    return one_line(text, MOST_WHY), problem_type, one_line(label, MOST_WHY)
+    shown = " ".join(part for part in (kind, tool) if part)
+    return problem_type, one_line(f"{criterion}: {shown}" if shown else criterion, MOST_WHY)
 
 
 def _described(problem: ReviewProblem, sample: Sample) -> CallProblem:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import zip_longest
 from math import isfinite
 from typing import Any, NamedTuple, cast
 
@@ -146,7 +145,7 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     for entry in scored.scores:
         name, digest = entry.criterion.name, entry.criterion.digest
         if isinstance(entry.criterion, JudgedCriterion):
-            digest = _judged_key(digest, run.judge)
+            digest = _digest((digest, run.judge), _CRITERION_BYTES)
         # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
         before, number = f"{key}-{digest}-", 0
         last: int | None = -1
@@ -176,12 +175,6 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
 _CONVERSATION_BYTES = 8
 _CRITERION_BYTES = 4
 _WHOLE = "all"
-
-
-@lru_cache(maxsize=1024)
-def _judged_key(criterion: str, judge: str) -> str:
-    """Returns the second part of the keys, the same for equal parameters and an equal judge."""
-    return _digest((criterion, judge), _CRITERION_BYTES)
 
 
 def _digest(texts: tuple[str | None, ...], size: int) -> str:
@@ -298,7 +291,7 @@ def _figures(conversation: Conversation) -> tuple[float | None, int | None, int 
 _NO_TURN = Turn()
 _encode = msgspec.msgpack.Encoder().encode
 _DOUBLE = b"\xcb"
-_NOT_FINITE = (b"\x7f", b"\xff")
+_NOT_FINITE = b"\x7f\xff"
 """First bytes of doubles whose exponent has all bits set; great numbers start so too."""
 _SURELY_FITS = MOST_BYTES // 6
 """Bytes of MessagePack whose JSON fits: one byte is at most six in JSON (a control character)."""
@@ -314,7 +307,10 @@ def transcript_of(
     transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
     try:  # MessagePack costs less than to look at every part for a number that JSON does not have
         data = _encode(transcript)
-        is_finite = not any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:])
+        at = data.find(_DOUBLE)
+        while at >= 0 and data[at + 1] not in _NOT_FINITE:
+            at = data.find(_DOUBLE, at + 1)
+        is_finite = at < 0  # the last byte is that of `left_out`
     except (ValueError, OverflowError, TypeError):  # it has no room for a value
         data, is_finite = None, False
     if not is_finite:
@@ -399,7 +395,8 @@ def expected_calls(
 ) -> list[ExpectedCall]:
     """Returns expected calls with their effects; equal calls that were made have the same."""
     rows: list[ExpectedCall] = []
-    for want, row in zip_longest(calls, made[: len(calls)]):
+    for index, want in enumerate(calls):
+        row = made[index] if index < len(made) else None
         if row is not None and row["name"] == want.name and row["args"] == want.args:
             effect = row["effect"]
         else:

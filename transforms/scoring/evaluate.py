@@ -384,25 +384,23 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
 
 def criteria_verdict(scores: Sequence[CriterionScores]) -> Verdict:
     """FAIL if a gate was missed; PASS if all that apply were scored and passed; else none."""
-    outcomes: set[Outcome | None] = set()
+    has_passed = False
     reasons: list[str] = []
     for result in scores:
         overall = result.overall
         if result.criterion.threshold is None:
             continue
-        if overall is not None:
-            outcomes.add(overall.outcome)
+        if overall is not None and overall.outcome == "FAIL":
+            return Verdict("FAIL")
+        if overall is not None and overall.outcome == "PASS":
+            has_passed = True
         if result.errors:
             reasons.append(f"{result.criterion.name}: raised an error")
         elif overall is not None and overall.outcome is None:
             reasons.append(f"{result.criterion.name}: {overall.reason or 'no score'}")
-    if "FAIL" in outcomes:
-        return Verdict("FAIL")
-    if reasons:
-        return Verdict(None, tuple(reasons))
-    if "PASS" in outcomes:
+    if has_passed and not reasons:
         return Verdict("PASS")
-    return Verdict(None, ("no criterion with a threshold applies",))
+    return Verdict(None, tuple(reasons) or ("no criterion with a threshold applies",))
 
 
 # Counts the tools whose effect was guessed, so that a run can say how much rests on guesses.

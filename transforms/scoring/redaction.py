@@ -116,6 +116,8 @@ class Redactor:
         self._raw: dict[str, str] = {}
         self._spelled: dict[str, str] = {}
         self._literals: dict[str, str] = {}
+        self._ranks: dict[str, int] = {}
+        self._sizes: set[int] = set()
         self._repeated: set[str] = set()
         self._phones: set[str] = set()
         self._kept: set[str] = set()
@@ -219,6 +221,8 @@ class Redactor:
     def _add_literal(self, text: str, marker: str) -> None:
         """Replaces a text from now on wherever it stands."""
         self._literals[text] = marker
+        self._ranks.setdefault(text, len(self._ranks))
+        self._sizes.add(len(text))
         self._texts.clear()
         self._names.clear()
 
@@ -317,6 +321,8 @@ class Redactor:
         for match in reversed(list(_CUT.finditer(text))[:20] if is_cut else []):
             before, after = text[: match.start()], text[match.end() :]
             for raw, marker in self._spelled.items():
+                if raw[:_SHORTEST_PIECE] not in before:
+                    continue
                 sizes = range(len(raw), _SHORTEST_PIECE - 1, -1)
                 if size := next((n for n in sizes if before.endswith(raw[:n])), 0):
                     text = f"{before[:-size]}{marker}{match[0]}{after}"
@@ -335,9 +341,14 @@ class Redactor:
         for match in _MARKER.finditer(text) if "<" in text else ():
             taken[match.start() : match.end()] = b"\1" * len(match[0])
         kept = [span for value in self._kept for span in _places(text, value)]
-        for literal, marker in self._literals.items():
+        known: Iterable[str] = self._literals
+        if len(text) * len(self._sizes) < len(self._ranks):  # one look at each of its pieces takes less
+            pieces = {text[at : at + size] for size in self._sizes for at in range(len(text) - size + 1)}
+            known = sorted(pieces & self._ranks.keys(), key=self._ranks.__getitem__)
+        for literal in known:
             if literal not in text:
                 continue
+            marker = self._literals[literal]
             is_word = literal in self._repeated
             if is_id:
                 if not self._is_value(literal):

@@ -9,7 +9,7 @@ all of the time.
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import chain, compress, pairwise
+from itertools import compress, pairwise, zip_longest
 from operator import ne
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -73,10 +73,11 @@ def stem(word: str) -> str:
     return _stemmer().stem(word)
 
 
-def _token(word: str) -> str:
+def _token(word: bytes) -> str:
     """Returns the token of rouge-score; a word with a non-ASCII character is its own token."""
     # The stemmer leaves a word that ends with a digit as it is; numbers are many, and it takes 8 us.
-    return tokenize(word, _stemmer())[0] if word.isascii() and not word[-1].isdigit() else word
+    is_plain = word.isascii() and not word[-1:].isdigit()
+    return tokenize(word.decode(), _stemmer())[0] if is_plain else word.decode()
 
 
 def _separated(char: str) -> str:
@@ -101,14 +102,14 @@ def rouge_tokens(text: str) -> list[str]:
     Myanmar letter starts a token; other letters, digits and marks form words. ASCII words are rouge-score's
     tokens: those of more than three letters are Porter stems (NLTK's variant).
     """
-    return [*map(_TOKENS.__getitem__, _words(text))]
+    return [*map(_TOKENS.__getitem__, _spaced(text).split())]
 
 
-def _words(text: str) -> list[str]:
-    """Splits a text into what each makes one token; equal words make equal tokens."""
+def _spaced(text: str) -> bytes:
+    """Returns the words of a text with blanks between them; equal words make equal tokens."""
     if text.isascii():  # bytes are translated several times faster than characters
-        return text.encode().translate(_ASCII_SEPARATED).decode().split()
-    return unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).split()
+        return text.encode().translate(_ASCII_SEPARATED)
+    return unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).encode()
 
 
 def rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
@@ -121,7 +122,7 @@ def rouge_score(matches: int, reference_size: int, candidate_size: int) -> Rouge
 
 def has_tokens(text: str) -> bool:
     """Returns whether a text has any token."""
-    return bool(_words(text))
+    return bool(_spaced(text).strip())
 
 
 def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
@@ -140,12 +141,27 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     if rouge_type == "rouge2":
         pairs = [*pairwise(rouge_tokens(reference))], [*pairwise(rouge_tokens(candidate))]
         return rouge_score(_matches(*pairs), *map(len, pairs))
-    words, others = _words(reference), _words(candidate)
-    # Equal words at equal places match as they are, and cost nearly nothing; the others need their stems.
-    differ = [*map(ne, words, others)]
-    rest = (map(_TOKENS.__getitem__, chain(compress(t, differ), t[len(differ) :])) for t in (words, others))
-    matches = len(differ) - sum(differ) + _matches(*rest)
-    return rouge_score(matches, len(words), len(others))
+    matches, wanted, spoken = 0, list[str](), list[str]()
+    # Clauses, and words in them, that are equal at equal places match without a look at their tokens.
+    clauses = (_spaced(text).split(b"  ") for text in (reference, candidate))
+    for clause, other in zip_longest(*clauses, fillvalue=b""):
+        if clause == other:
+            matches += clause.strip().count(b" ") + 1 if clause.strip() else 0
+            continue
+        words, others = clause.split(), other.split()
+        if len(words) != len(others):
+            wanted += map(_TOKENS.__getitem__, words)
+            spoken += map(_TOKENS.__getitem__, others)
+            continue
+        matches += len(words)
+        for word, spoken_word in compress(zip(words, others, strict=True), map(ne, words, others)):
+            token, other_token = _TOKENS[word], _TOKENS[spoken_word]
+            if token != other_token:
+                matches -= 1
+                wanted.append(token)
+                spoken.append(other_token)
+    total = matches + _matches(wanted, spoken)
+    return rouge_score(total, matches + len(wanted), matches + len(spoken))
 
 
 def _matches(wanted: Iterable[Gram], spoken: Iterable[Gram]) -> int:

@@ -117,8 +117,12 @@ def test_an_inspect_archive_of_zstd(tmp_path):
         archive.writestr("samples/a_epoch_2.json", json.dumps(SAMPLE), zipfile.ZIP_STORED)
     plain = read_file(path).conversations
     raw = bytearray(path.read_bytes())
-    packed = zstandard.compress(json.dumps(SAMPLE).encode())
-    _store(raw, b"samples/a_epoch_2.json", json.dumps(SAMPLE).encode(), packed)
+    content, name = json.dumps(SAMPLE).encode(), b"samples/a_epoch_2.json"
+    bomb = bytearray(raw)
+    _store(bomb, name, content, zstandard.compress(content + b" " * 1_000_000))
+    path.write_bytes(bomb)
+    assert "does not have the size that the archive states" in read_file(path).failures[0].message
+    _store(raw, name, content, zstandard.compress(content))
     path.write_bytes(raw)
     [conversation] = read_file(path).conversations
     assert [conversation] == plain

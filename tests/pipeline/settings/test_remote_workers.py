@@ -156,7 +156,10 @@ def test_requirements_that_beam_cannot_download_are_refused_in_one_line(requirem
 
 
 def test_a_plugin_file_is_refused(turnwise, tmp_path, unchanged):
-    (tmp_path / "mine.py").write_text("")
+    (tmp_path / "mine.py").write_text(
+        "from turnwise import MeasuredCriterion\nclass Mine(MeasuredCriterion):\n    name = 'mine'\n"
+        "    def score(self, sample, pair): return None\n"
+    )
     done = turnwise("run", *DATAFLOW, *PLACES, IMAGE, "--plugin", tmp_path / "mine.py")
     assert (done.status, done.err.count("\n")) == (2, 1)
     assert f"--plugin {tmp_path}/mine.py: is a file of this machine" in done.err

@@ -112,3 +112,9 @@ def test_the_number_of_trials_is_that_of_the_cases(cases, runs):
     assert found.independent(cases * runs) == pytest.approx(cases, rel=0.01)
     assert len(found.kept) <= 500
     assert found.independent(1) >= 1 and found.independent(0) == 0
+
+
+def test_a_few_cases_that_were_recorded_often_count_once_each():
+    for draw in range(9):
+        found = summed([*(f"{draw} e{n % 7}" for n in range(8_000)), *(f"{draw} f{n}" for n in range(1_000))])
+        assert found.independent(9_000) == pytest.approx(1_007, rel=0.25)
