@@ -146,9 +146,9 @@ _DIGEST_BYTES = 8
 def _content(case: EvalCase) -> tuple[Any, ...]:
     turns = []
     for turn in case.turns:
-        stated: tuple[Any, ...] = (
+        stated = (
             turn.response,
-            turn.tool_calls and [(c.name, c.args, c.resource, c.compare_args) for c in turn.tool_calls],
+            turn.tool_calls and _calls(turn.tool_calls),
             turn.intermediate_responses,
             turn.scripted_transfers,
             turn.expectations and _stated(turn.expectations),

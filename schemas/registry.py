@@ -231,16 +231,17 @@ def load_plugins(plugins: Sequence[str]) -> None:
     for registry in REGISTRIES:
         registry.load()  # all other names are there first, so that one that is taken is the plugin's fault
     whole = [str(Path(plugin).resolve()) if is_file(plugin) else plugin for plugin in plugins]
+    earlier = os.environ.get(PLUGINS, "").split(os.pathsep)
     for plugin, module in zip(plugins, whole, strict=True):
+        before = sum(registry.changes for registry in REGISTRIES)
         with hook_errors(f"--plugin {plugin}", (), [module]):
-            before = sum(registry.changes for registry in REGISTRIES)
             import_plugin(module)
-            # What was imported before adds nothing now.
-            home = f"{_PARENT}.{Path(plugin).stem}" if is_file(plugin) else module.partition(".")[0]
-            is_known = any(f"{name}.".startswith(f"{home}.") for name in _modules())
-            is_known = is_known or module in os.environ.get(PLUGINS, "").split(os.pathsep)
-            if not is_known and before == sum(registry.changes for registry in REGISTRIES):
-                raise TypeError("it adds no criterion, format, sink or judge; name the module that does")
+        # What was imported before adds nothing now.
+        home = f"{_PARENT}.{Path(plugin).stem}" if is_file(plugin) else module.partition(".")[0]
+        is_known = module in earlier or any(f"{name}.".startswith(f"{home}.") for name in _modules())
+        if not is_known and before == sum(registry.changes for registry in REGISTRIES):
+            what = "it adds no criterion, format, sink or judge; name the module that does"
+            raise ConfigError(f"--plugin {plugin}: {what}")
     os.environ[PLUGINS] = os.pathsep.join(whole)
 
 
