@@ -3,12 +3,11 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 from hashlib import blake2b
 from inspect import isawaitable, iscoroutine
 from math import inf, isclose, isfinite, isnan
 from numbers import Real
-from operator import add
 from sys import float_info
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 from unicodedata import normalize
@@ -213,7 +212,10 @@ class Criterion(Settings, ABC):
 
     def mean(self, values: Sequence[float]) -> float:
         """Returns the mean of a conversation's values, added from left to right."""
-        return reduce(add, values, 0.0) / len(values)
+        total = 0.0
+        for value in values:
+            total += value  # `sum` rounds in another way since Python 3.12
+        return total / len(values)
 
     def counts(self, score: Score) -> bool:
         """Returns whether a score enters means; a value below the scale (CES's -1: no claim) does not."""
@@ -514,10 +516,11 @@ def check_score(criterion: Criterion, score: Score) -> None:
     ValueError for a value outside the criterion's scale, or an impossible outcome.
     """
     value: Any = score.value
-    is_plain = value.__class__ is float and score.outcome is None and criterion._is_built_in
-    if is_plain and (criterion.scale is None or criterion.scale[0] <= value <= criterion.scale[1]):
+    scale, is_built_in = criterion.scale, criterion._is_built_in
+    is_plain = is_built_in and value.__class__ is float and score.outcome is None
+    if is_plain and (scale is None or scale[0] <= value <= scale[1]):
         return
-    if not criterion._is_built_in:
+    if not is_built_in:
         score.details = None if score.details is None else _json_object(score.details)
         for name, kind, needed in _PARTS_OF_SCORE:
             part: Any = getattr(score, name)
@@ -537,8 +540,7 @@ def check_score(criterion: Criterion, score: Score) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"the value is {_kind_of(value)}; it must be a number or None")
-    number, scale = float(value), criterion.scale
-    score.value = number
+    score.value = number = float(value)
     if scale is not None and not scale[0] <= number <= scale[1]:
         near = any(isclose(number, end, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for end in scale)
         if isfinite(number) and not near and number not in criterion.special_values:
@@ -654,11 +656,11 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
     if not failed:
         return None
     calls: dict[str, list[tuple[int, str]]] = {"missing": [], "extra": []}
-    for kind, entries in calls.items():
-        for turn, score in turns:
+    for turn, score in turns:
+        for kind, entries in calls.items() if score.details else ():
             texts: JsonValue = (score.details or {}).get(kind)
-            texts = texts if isinstance(texts, list) else []
-            entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
+            if texts and isinstance(texts, list):
+                entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
     made = grouped((call, turn) for turn, call in calls["extra"])
     moved = [
         f"{call} is expected in {turn_name(turn)} and made in {turn_name(made[call].pop(0))}."
