@@ -464,19 +464,18 @@ _OBSERVED: dict[str, tuple[str, Any]] = {
 
 def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
     """Returns GoldenExpectationOutcomes."""
-    messages = []
+    messages: list[JsonObject] = []
     for outcome in outcomes:
         message: JsonObject = {}
-        expectation, parameters, observed = outcome.expectation, outcome.parameters, outcome.observed
+        expectation, parameters, observed_as = outcome.expectation, outcome.parameters, outcome.observed_as
         if expectation is not None:
             message["expectation"] = golden_expectation(expectation)
-        if outcome.observed_as is not None:
-            key, convert = _OBSERVED[outcome.observed_as]
-            message[key] = convert(observed)
+        if observed_as is not None:
+            key, convert = _OBSERVED[observed_as]
+            message[key] = convert(outcome.observed)
         if parameters is not None:
-            is_called = observed is not None
-            result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
-            if is_called and expectation is not None and expectation.wire is None:
+            result = _parameter_result(parameters, outcome.parameter_outcome, observed_as is not None)
+            if observed_as is not None and expectation is not None and expectation.wire is None:
                 # The order of the keys is that of results written so far.
                 message["toolInvocationResult"] = result
         if outcome.outcome:
