@@ -220,7 +220,7 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
         "user_id": conversation.user_id,
         "eval_id": case.eval_id if case else None,
         "eval_set_id": case.eval_set_id if case else None,
-        "case_digest": case.digest if case else None,
+        "case_digest": sample.case_digest,
         "task": stated_task(conversation) if conversation.meta else conversation.eval_id,
         "app_version": conversation.app_version,
         "language": conversation.language,
