@@ -38,8 +38,7 @@ def comparison_text(comparison: Comparison, width: int) -> str:
     lines = first_page_lines(comparison.page, width) if comparison.page else []
     lines += first.split("\n") if first else []
     sides = f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"
-    for part in (*sides, pairing_text(comparison)):
-        lines += wrapped(printable(part), width)
+    lines += [line for part in (*sides, pairing_text(comparison)) for line in wrapped(printable(part), width)]
     lines += ["", *criteria_table(comparison, width), ""]
     parts = [f"{result.criterion}: {result.sentence}" for result in comparison.criteria]
     parts += [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
@@ -280,8 +279,7 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
         unmeasured.append(f"{number} of {a.name} {lack}")
     if pairing.changed:
         names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
-        count = counted(pairing.changed, "case")
-        unmeasured.append(f"{count} left out, whose expectation differs: {names}")
+        unmeasured.append(f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}")
     problems = []
     for result in comparison.criteria:
         is_open = result.overall.difference is None or result.overall.word not in allowed
@@ -330,8 +328,8 @@ def versions_text(stated: Sequence[_Version]) -> str:
 
 def no_baseline(baseline: str, stated: Sequence[_Version]) -> str:
     """Returns why a name is no baseline, with the app versions that there are."""
-    versions = versions_text(stated)
-    return f"--baseline {baseline}: is neither an app version of this run ({versions}) nor a directory"
+    neither = f"is neither an app version of this run ({versions_text(stated)}) nor a directory"
+    return f"--baseline {baseline}: {neither}"
 
 
 def compared_runs(run: Run, stated: Sequence[_Version], named: NamedSides) -> tuple[list[Run], NamedSides]:
