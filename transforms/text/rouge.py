@@ -9,8 +9,7 @@ all of the time.
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import compress, pairwise, zip_longest
-from operator import ne
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from rouge_score.tokenize import tokenize
@@ -73,11 +72,11 @@ def stem(word: str) -> str:
     return _stemmer().stem(word)
 
 
-def _token(word: bytes) -> str:
+def _token(word: str) -> str:
     """Returns the token of rouge-score; a word with a non-ASCII character is its own token."""
     # The stemmer leaves a word that ends with a digit as it is; numbers are many, and it takes 8 us.
     is_plain = word.isascii() and not word[-1:].isdigit()
-    return tokenize(word.decode(), _stemmer())[0] if is_plain else word.decode()
+    return tokenize(word, _stemmer())[0] if is_plain else word
 
 
 def _separated(char: str) -> str:
@@ -105,11 +104,11 @@ def rouge_tokens(text: str) -> list[str]:
     return [*map(_TOKENS.__getitem__, _spaced(text).split())]
 
 
-def _spaced(text: str) -> bytes:
+def _spaced(text: str) -> str:
     """Returns the words of a text with blanks between them; equal words make equal tokens."""
     if text.isascii():  # bytes are translated several times faster than characters
-        return text.encode().translate(_ASCII_SEPARATED)
-    return unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).encode()
+        return text.encode().translate(_ASCII_SEPARATED).decode()
+    return unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED)
 
 
 def rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
@@ -141,27 +140,27 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     if rouge_type == "rouge2":
         pairs = [*pairwise(rouge_tokens(reference))], [*pairwise(rouge_tokens(candidate))]
         return rouge_score(_matches(*pairs), *map(len, pairs))
-    matches, wanted, spoken = 0, list[str](), list[str]()
+    matches = 0
+    wanted, spoken = [], []
     # Clauses, and words in them, that are equal at equal places match without a look at their tokens.
-    clauses = (_spaced(text).split(b"  ") for text in (reference, candidate))
-    for clause, other in zip_longest(*clauses, fillvalue=b""):
+    clauses = _spaced(reference).split("  "), _spaced(candidate).split("  ")
+    for clause, other in zip_longest(*clauses, fillvalue=""):
         if clause == other:
-            matches += clause.strip().count(b" ") + 1 if clause.strip() else 0
+            matches += clause.strip().count(" ") + 1 if clause.strip() else 0
             continue
         words, others = clause.split(), other.split()
         if len(words) != len(others):
-            wanted += map(_TOKENS.__getitem__, words)
-            spoken += map(_TOKENS.__getitem__, others)
+            wanted += words
+            spoken += others
             continue
         matches += len(words)
-        for word, spoken_word in compress(zip(words, others, strict=True), map(ne, words, others)):
-            token, other_token = _TOKENS[word], _TOKENS[spoken_word]
-            if token != other_token:
+        for word, spoken_word in zip(words, others, strict=True):
+            if word != spoken_word:
                 matches -= 1
-                wanted.append(token)
-                spoken.append(other_token)
-    total = matches + _matches(wanted, spoken)
-    return rouge_score(total, matches + len(wanted), matches + len(spoken))
+                wanted.append(word)
+                spoken.append(spoken_word)
+    tokens = map(_TOKENS.__getitem__, wanted), map(_TOKENS.__getitem__, spoken)
+    return rouge_score(matches + _matches(*tokens), matches + len(wanted), matches + len(spoken))
 
 
 def _matches(wanted: Iterable[Gram], spoken: Iterable[Gram]) -> int:
