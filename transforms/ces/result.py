@@ -614,7 +614,7 @@ def result_parts(result: JsonObject) -> list[SumPart]:
             expectation = outcome.get("expectation")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
             if call is not None:
-                tool, toolset = call.get("tool", ""), call.get("toolsetTool")
+                tool, toolset = str(call.get("tool", "")), call.get("toolsetTool")
                 if toolset is not None:
                     tool = f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
                 has_passed = state == "PASS"

@@ -213,8 +213,8 @@ class Criterion(Settings, ABC):
     def mean(self, values: Sequence[float]) -> float:
         """Returns the mean of a conversation's values, added from left to right."""
         total = 0.0
-        for value in values:  # not `sum`, which rounds otherwise from Python 3.12 on
-            total += value
+        for value in values:
+            total += value  # `sum` rounds in another way since Python 3.12
         return total / len(values)
 
     def counts(self, score: Score) -> bool:
@@ -659,10 +659,10 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
         return None
     calls: dict[str, list[tuple[int, str]]] = {"missing": [], "extra": []}
     for turn, score in turns:
-        for kind in calls if score.details else ():
-            texts: JsonValue = score.details and score.details.get(kind)
+        for kind, entries in calls.items() if score.details else ():
+            texts: JsonValue = (score.details or {}).get(kind)
             if texts and isinstance(texts, list):
-                calls[kind] += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
+                entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
     made = grouped((call, turn) for turn, call in calls["extra"])
     moved = [
         f"{call} is expected in {turn_name(turn)} and made in {turn_name(made[call].pop(0))}."
