@@ -232,7 +232,6 @@ _OF_AGENTS = word_set("assign check contact create delete fetch find get list lo
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
 _ENCODER = msgspec.json.Encoder()
-_NUMBERED = b'"turn_index"'
 _NUMBERED_FROM_0 = re.compile(rb'\s*\{[^{]*"turns"\s*:\s*\[\s*\{[^{}]*?"turn_index"\s*:\s*0\s*[,}]')
 """How most numbered records begin: the first object in them is the first turn."""
 _TOKEN_SPELLINGS = [f'"{name}"'.encode() for name in endings.TOKEN_PARTS if name not in TOKEN_COUNTS]
@@ -242,22 +241,28 @@ def _states_once(data: bytes, decoded: Conversation | EvalCase) -> bool:
     """Returns whether a record surely states no key twice, by what it was decoded into; False: it may.
 
     Written without defaults, what was decoded has as many colons: every key of the record is one of its own.
-    The numbers of turns do not count, because 0 is a default that logs state.
+    The number of the first turn does not count, because 0 is a default that logs state.
     """
     # What is replaced is found faster than it is counted: `count` looks at every byte by itself.
     size = len(data)
     colons, lists = size - len(data.replace(b":", b"")), size - len(data.replace(b"[", b""))
-    # An object states a key of each container in it, so that colons and lists may show that none is deep.
-    if colons + lists >= _DEEPEST and size - len(data.replace(b"{", b"")) + lists > _DEEPEST:
-        return False
     try:
-        again = _ENCODER.encode(decoded)
+        # An object states a key of each container in it, so that these and lists may show that none is deep.
+        if colons + lists < _DEEPEST or size - len(data.replace(b"{", b"")) + lists <= _DEEPEST:
+            again = _ENCODER.encode(decoded)
+        else:  # the brackets of each turn may show it
+            parts = [msgspec.structs.replace(decoded, turns=[]), *decoded.turns]
+            texts = list(map(_ENCODER.encode, parts))
+            brackets = [len(text) - len(text.replace(b"{", b"").replace(b"[", b"")) for text in texts]
+            if max(brackets) > _DEEPEST - 2:
+                return False
+            again = b"".join(texts) + (b'"turns":' if decoded.turns else b"")
     except OverflowError:  # an integer of more than 64 bits
         return False
     colons -= len(again) - len(again.replace(b":", b""))
     if colons == 1 and isinstance(decoded, Conversation) and _NUMBERED_FROM_0.match(data):
         return decoded.turns[0].turn_index == 0
-    return not colons or colons == data.count(_NUMBERED) - again.count(_NUMBERED)
+    return not colons
 
 
 def _read_unparsed(data: bytes) -> Conversation | None:
@@ -296,9 +301,8 @@ def read_case(data: bytes) -> EvalCase:
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
-        raise registry.LogInCasesError(
-            f"conversation {conversation.conversation_id} expects nothing: no eval case"
-        )
+        what = f"conversation {conversation.conversation_id}"
+        raise registry.LogInCasesError(f"{what} expects nothing: no eval case")
     return case
 
 

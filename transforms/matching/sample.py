@@ -333,14 +333,10 @@ def recorded_case(conversation: Conversation) -> EvalCase:
         answer, texts = (None, []) if turn.unknown_words else (turn.agent or None, turn.agent_messages[:-1])
         made = [call for call in turn.tool_calls if call.inside is None]
         calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in made]
-        expected = ExpectedTurn(
-            user=turn.user,
-            response=answer,
-            adk_text=turn.adk_text if answer else None,
-            tool_calls=None if turn.unknown_calls else calls,
-            intermediate_responses=[text for text in texts if text],
-            scripted_transfers=list(turn.transfers),
-        )
+        expected = ExpectedTurn(user=turn.user, response=answer, scripted_transfers=list(turn.transfers))
+        expected.adk_text = turn.adk_text if answer else None
+        expected.tool_calls = None if turn.unknown_calls else calls
+        expected.intermediate_responses = [text for text in texts if text]
         turns.append(expected)
     return EvalCase(
         eval_id=stated_case(conversation) or conversation.conversation_id,
