@@ -476,17 +476,18 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
-    texts = value_text(first), value_text(second)
-    heads = [text[: _LONGEST_VALUE - 1] for text in texts]  # without the mark of a clipped text
-    are_apart = heads[0] != heads[1] and all(map(str.isascii, heads))
-    if "" not in texts and (are_apart or _look(texts[0]) != _look(texts[1])):
-        return texts
+    left, other = value_text(first), value_text(second)
+    most = _LONGEST_VALUE - 1  # without the mark of a clipped text
+    head, other_head = left[:most], other[:most]
+    are_apart = head != other_head and head.isascii() and other_head.isascii()
+    if left and other and (are_apart or _look(left) != _look(other)):
+        return left, other
     spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
     start = _common(*spelt)
     rest = [text[start:] for text in spelt]
     end = _common(rest[0][::-1], rest[1][::-1])
     if rest == ["", ""]:
-        return texts
+        return left, other
     head = spelt[0][:start]
     head = head if start <= _LONGEST_HEAD else f"…{head[-_LONGEST_HEAD:]}"
     middles = [text[: len(text) - end] for text in rest]
