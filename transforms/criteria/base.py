@@ -517,8 +517,7 @@ def check_score(criterion: Criterion, score: Score) -> None:
     """
     value: Any = score.value
     scale, is_built_in = criterion.scale, criterion._is_built_in
-    is_plain = is_built_in and value.__class__ is float and score.outcome is None
-    if is_plain and (scale is None or scale[0] <= value <= scale[1]):
+    if is_built_in and value.__class__ is float and (scale is None or scale[0] <= value <= scale[1]):
         return
     if not is_built_in:
         score.details = None if score.details is None else _json_object(score.details)
@@ -604,6 +603,12 @@ class CustomMetric(MeasuredCriterion):
 
 _MOST_CALLS = 5
 _MOST_MOVED = 3
+_CALL_FORMS: tuple[Callable[[ToolCall], str], ...] = (
+    lambda call: value_text(call_text(call)),
+    lambda call: clipped_value(f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=repr)})"),
+    lambda call: clipped_value(f"{call.name}({json.dumps(call.args, default=repr)})"),
+)
+"""The texts of a call; each next one tells more calls apart."""
 
 
 def calls_text(calls: Sequence[ToolCall], texts: Sequence[str] | None = None) -> str:
@@ -615,14 +620,11 @@ def calls_text(calls: Sequence[ToolCall], texts: Sequence[str] | None = None) ->
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
     """Returns the texts of two lists of calls; arguments are JSON where two calls would look alike."""
-
-    def in_json(is_ascii: bool) -> Callable[[ToolCall], str]:
-        return lambda call: f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})"
-
-    forms = ((call_text, value_text), (in_json(False), clipped_value), (in_json(True), clipped_value))
-    for form, cut in forms:
-        texts, others = ([cut(form(call)) for call in calls[:_MOST_CALLS]] for calls in (first, second))
-        if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
+    for form in _CALL_FORMS:
+        texts = [form(call) for call in first[:_MOST_CALLS]]
+        others = [form(call) for call in second[:_MOST_CALLS]]
+        looks = {text if text.isascii() else normalize("NFKC", text) for text in texts}
+        if looks.isdisjoint([text if text.isascii() else normalize("NFKC", text) for text in others]):
             return calls_text(first, texts), calls_text(second, others)
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
             left, other = told_apart(first[0].args, second[0].args)

@@ -476,18 +476,18 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
-    left, other = value_text(first), value_text(second)
-    most = _LONGEST_VALUE - 1  # without the mark of a clipped text
-    head, other_head = left[:most], other[:most]
-    are_apart = head != other_head and head.isascii() and other_head.isascii()
-    if left and other and (are_apart or _look(left) != _look(other)):
-        return left, other
+    texts = value_text(first), value_text(second)
+    if "" not in texts and texts[0] != texts[1]:
+        # Without the mark of a clipped text.
+        left, other = texts[0][: _LONGEST_VALUE - 1], texts[1][: _LONGEST_VALUE - 1]
+        if (left != other and left.isascii() and other.isascii()) or _look(texts[0]) != _look(texts[1]):
+            return texts
     spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
     start = _common(*spelt)
     rest = [text[start:] for text in spelt]
     end = _common(rest[0][::-1], rest[1][::-1])
     if rest == ["", ""]:
-        return left, other
+        return texts
     head = spelt[0][:start]
     head = head if start <= _LONGEST_HEAD else f"…{head[-_LONGEST_HEAD:]}"
     middles = [text[: len(text) - end] for text in rest]
@@ -502,17 +502,24 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
 
 def _common(first: str, second: str) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+    """Returns how many characters two texts begin with in common, by halves."""
+    known, most = 0, min(len(first), len(second))
+    while known < most:
+        middle = (known + most + 1) // 2
+        if first[known:middle] == second[known:middle]:
+            known = middle
+        else:
+            most = middle - 1
+    return known
 
 
 def _look(text: str) -> str:
-    return " ".join(normalize("NFKC", text).split())
+    return " ".join((text if text.isascii() else normalize("NFKC", text)).split())
 
 
 def call_text(call: ToolCall) -> str:
     """Returns a call as `tool(parameter: value, ...)`."""
-    arguments = (f"{name}: {value_text(value)}" for name, value in (call.args or {}).items())
+    arguments = [f"{name}: {value_text(value)}" for name, value in (call.args or {}).items()]
     return f"{call.name}({', '.join(arguments)})"
 
 
