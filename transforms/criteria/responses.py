@@ -69,9 +69,10 @@ class ResponseMatch(ComparesTurns):
             return why
         is_all = self.include_intermediate_responses_in_final
         expected, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
-        if expected.strip() and answer.strip():
-            expected, answer = told_apart(expected, answer)
-        return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
+        if not expected.strip() or not answer.strip():
+            return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
+        expected, answer = told_apart(expected, answer)
+        return f"{why} Expected: “{expected}”; said: “{answer}”."
 
 
 class MatchReply(ReasonedReply):
