@@ -7,8 +7,8 @@ from pydantic import Field, StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.base import ComparesTurns, JudgedCriterion, turn_mismatch, words_text
-from turnwise.transforms.effects.changes import told_apart
+from turnwise.transforms.criteria.base import ComparesTurns, JudgedCriterion, turn_mismatch
+from turnwise.transforms.effects.changes import look_apart, told_apart, value_text
 from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote_each
 from turnwise.transforms.judging.prompts import (
     JudgedSection,
@@ -68,10 +68,12 @@ class ResponseMatch(ComparesTurns):
         if pair is None or pair.expected is None or pair.actual is None:
             return why
         is_all = self.include_intermediate_responses_in_final
-        expected, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
-        if expected.strip() and answer.strip():
-            expected, answer = told_apart(expected, answer)
-        return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
+        wanted, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
+        left, other = value_text(wanted), value_text(answer)
+        if left and other and not look_apart(left, other):
+            left, other = map(value_text, told_apart(wanted, answer))
+        left, other = (f"“{text}”" if text else "nothing" for text in (left, other))
+        return f"{why} Expected: {left}; said: {other}."
 
 
 class MatchReply(ReasonedReply):
