@@ -17,10 +17,10 @@ from turnwise.pipeline.service.computed_fields import (
     read_paging,
     stated,
 )
-from turnwise.pipeline.service.runs import Service, find_run, run_summaries
+from turnwise.pipeline.service.runs import Service, find_run, named_run, run_summaries
 from turnwise.pipeline.service.serve import ServiceError, checked, invalid
-from turnwise.pipeline.store.database import EVALUATIONS, evaluation_name
-from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
+from turnwise.pipeline.store.database import EVALUATIONS, evaluation_name, key_text
+from turnwise.pipeline.store.runs import RunState, count_by_evaluation
 from turnwise.pipeline.store.summaries import filter_fields, keep_summaries
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareEvaluationRunsRequest
 from turnwise.schemas.comparison import NO_VERSION, CriterionComparison, Side
@@ -89,11 +89,7 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
     for field, text in given.items():
         if not text:
             raise invalid(field, "is required: the name or id of a run")
-        if "/" in text:
-            checked("run", text, field)
-            if not text.startswith(f"{app}/evaluationRuns/"):
-                raise invalid(field, f"is no run of {app}")
-        names.append(run_key(app, text.rsplit("/", 1)[-1]))  # as the store has it
+        names.append(key_text(named_run(app, text, field)))  # as the store has it
 
     def tell(connection: Connection, compared: Collection[str] | None) -> _SidesTold:
         rows, verdicts = [find_run(connection, name) for name in names], list[_Verdicts]()

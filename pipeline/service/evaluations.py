@@ -60,7 +60,7 @@ def list_evaluations(
     for condition in read_filter("evaluationRunFilter", of_run, fields["runs_of_results"]):
         conditions.append(exists().where(RESULTS.c.evaluation == EVALUATIONS.c.name, condition))
     conditions += read_filter("evaluationFilter", given, fields["evaluations"])
-    listing = Listing(EVALUATIONS, rows.COLUMNS, conditions, read_order(request.order_by))
+    listing = Listing(app, EVALUATIONS, rows.COLUMNS, conditions, read_order(request.order_by))
     wanted = {*computed, LAST_TEN} if request.last_ten_results else computed
 
     def entries(connection: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
@@ -249,7 +249,7 @@ def list_evaluation_results(service: Service, request: tools.ListEvaluationResul
     is_all = parent.endswith(f"/{ANY}")
     conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
     conditions += read_filter("filter", request.filter, filter_fields(app_of(parent))["results"])
-    listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
+    listing = Listing(app_of(parent), RESULTS, ("content",), conditions, read_order(request.order_by))
 
     def entries(connection: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
         has_results = page or is_all or rows.has_results(connection, parent)
@@ -267,7 +267,7 @@ def get_failures(service: Service, request: tools.GetFailuresRequest) -> JsonObj
     order = read_order(request.order_by, ("name", "update_time"))
     conditions = [FAILURES.c.app == app]
     conditions += read_filter("filter", request.filter, filter_fields(app)["failures"])
-    listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
+    listing = Listing(app, FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
 
     def entries(_: Connection, page: Sequence[Row[Any]]) -> list[JsonObject]:
         failures = []
@@ -286,7 +286,6 @@ def list_evaluation_revisions(service: Service, request: tools.ListEvaluationRev
     name = checked("evaluation", request.name, "name")
     paging = read_paging(request.page_size, request.page_token, "revisions", name)
     before = paging.after.nanos if paging.after else None
-
     read = partial(rows.read_revisions, name=name, before=before, size=paging.size + 1)
     stored = service.store.read(read)
     if not stored and before is None:

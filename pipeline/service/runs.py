@@ -86,7 +86,7 @@ def list_evaluation_runs(
     """Returns a page of the runs of an app: without the names of their results, or as turnwise tells them."""
     app, tell = checked("app", request.parent), run_summaries if as_summaries else _run_values
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, filter_fields(app)["runs"])]
-    listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
+    listing = Listing(app, RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
     identity = ("runs", app, request.filter, request.order_by)
 
     def runs(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
@@ -101,6 +101,7 @@ _TIMES = {"create_time": "create_nanos", "update_time": "update_nanos"}
 class Listing(NamedTuple):
     """A query: columns, beside those of the order, of the rows of a table that meet all conditions."""
 
+    app: str
     table: Table
     columns: Sequence[str]
     conditions: Sequence[ColumnElement[bool]]
@@ -134,6 +135,9 @@ def listed(
 
     def work(connection: Connection) -> JsonObject:
         rows, end = connection.execute(query.limit(paging.size + 1)).all(), None
+        is_empty = all(getattr(row, "app", listing.app) != listing.app for row in rows)
+        if is_empty and (problem := stored_runs.unknown_app(connection, listing.app)):
+            raise ServiceError("NOT_FOUND", problem)
         if len(rows) > paging.size:
             rows = rows[: paging.size]
             end = Position(0 if time is None else getattr(rows[-1], time.name), rows[-1].name)
@@ -237,7 +241,7 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
     criterion = key_text(request.criterion)
     is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & stored_runs.is_empty())
     conditions = [is_own, *read_filter("filter", request.filter, filter_fields(app)["runs"])]
-    listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
+    listing = Listing(app, RUNS, RUN_COLUMNS, conditions, "create_time")
 
     def entries(connection: Connection, rows: Sequence[Row[Any]]) -> list[JsonObject]:
         _check_measured(connection, app, criterion, version)
@@ -265,8 +269,7 @@ def get_criterion_trend(service: Service, request: tools.GetCriterionTrendReques
 def _check_measured(connection: Connection, app: str, criterion: str, version: str | None) -> None:
     """Raises ServiceError if no run measured a criterion ("": all), or has an app version (None: all)."""
     if criterion:
-        query = select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()
-        texts = connection.execute(query).scalars()
+        texts = connection.execute(select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()).scalars()
         configured = {name for text in texts for name in json.loads(text or "[]")}
         known = {*stored_rows.measured_names(connection, app, "criterion"), *configured}
         if criterion not in known:
@@ -346,10 +349,7 @@ def _point(metric: stored_rows.VersionMetric) -> JsonObject:
 
 # Reads conversations of runs: which to read first, and a whole one.
 
-_MOST_LISTED = 50
-_MOST_SCORES = 200
-_MOST_NAMES = 20
-_MOST_TEXT = 1_000
+_MOST_LISTED, _MOST_SCORES, _MOST_NAMES, _MOST_TEXT = 50, 200, 20, 1_000
 _OUTCOMES = ("FAIL", None, "SKIPPED", "PASS")
 
 
@@ -374,20 +374,16 @@ def list_conversations_to_read(service: Service, request: tools.ListConversation
             columns = {k: v for k, v in row.items() if k in tools.ConversationBrief.model_fields}
             brief = columns | {"name": name, "problem_type_size": problem_type_size}
             briefs.append(tools.ConversationBrief.from_value(brief).to_value())
-        unread = list[str]()
+        # Rejected records may name no app.
+        names = [stored_runs.run_key(of_app, run.rsplit("/", 1)[-1]) for of_app in (app, LOCAL_APP)]
+        all_states, unread = stored_runs.run_states(connection, {app, LOCAL_APP}), list[str]()
+        states = [all_states[name] for name in names if name in all_states]
         if not request.evaluation_run:  # executions that wrote later, and have not ended or broke off
-            names = [stored_runs.run_key(of_app, run.rsplit("/", 1)[-1]) for of_app in (app, LOCAL_APP)]
-            all_states = stored_runs.run_states(connection, {app, LOCAL_APP})
-            last = max((all_states[name].update_nanos for name in names if name in all_states), default=0)
+            last = max((state.update_nanos for state in states), default=0)
             later = stored_runs.unread_runs(connection, app, None, None, and_unknown=True)
             others = (state for state in later if state.is_counted or state.name not in names)
             unread = [state.sentence() for state in others if state.unread_nanos > last]
-        # Rejected records may name no app.
-        keys = key_text(run), stored_runs.run_key(LOCAL_APP, run.rsplit("/", 1)[-1])
-        rows = connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(keys)))
-        states: dict[str, str] = dict(rows.all())
-        state = next((states[key] for key in keys if key in states), "")
-        return {"evaluationRun": run, "runState": state} | stated(
+        return {"evaluationRun": run, "runState": states[0].state if states else ""} | stated(
             {
                 "unreadRuns": unread,
                 "conversations": briefs,
@@ -444,10 +440,17 @@ def get_conversation(service: Service, request: tools.GetConversationRequest) ->
     return service.store.read(work)
 
 
+def named_run(app: str, run: str, field: str) -> str:
+    """Returns the name of a run by its name or id; raises ServiceError if it is of another app."""
+    if "/" in run and not checked("run", run, field).startswith(f"{app}/evaluationRuns/"):
+        raise invalid(field, f"is no run of {app}")
+    return run_name(app, run.rsplit("/", 1)[-1])
+
+
 def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
     """Returns the name of a run; raises ServiceError if none is named and there is none."""
     if named:
-        return run_name(app, named.rsplit("/", 1)[-1])
+        return named_run(app, named, "evaluationRun")
     run = stored_runs.last_run(connection, app)
     if run is None:
         raise not_found(f"a run with conversations in {app}")

@@ -23,7 +23,7 @@ from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, ListEvaluationRunsRequest
 from turnwise.schemas.comparison import NO_VERSION, Comparison
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, listed
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.comparison.collect import version_order
 from turnwise.transforms.decisions.first_page import NAMED, two_versions
 from turnwise.transforms.decisions.report.figures import Compared, VersionKey, run_names, short_names
@@ -54,7 +54,7 @@ def _given(query: QueryParams, *names: str) -> list[str]:
 
 _PAGES: dict[str, _Page] = {
     "": lambda service, query: first_page(service),
-    "/apps": lambda service, query: _page("apps", "Apps", apps=_apps(service)),
+    "/apps": lambda service, query: _page("apps", "Apps", apps=service.store.read(_apps)),
     "/runs": lambda service, query: runs_page(service, *_given(query, "app", "page_token")),
     "/trend": lambda service, query: trend_page(
         service, *_given(query, "app", "criterion", "app_version", "page_token")
@@ -91,36 +91,25 @@ _MOST_RUNS = 5
 
 def first_page(service: Service) -> Response:
     """Returns the runs of the only app, or the page of the apps."""
-    apps = _apps(service)
+    apps = service.store.read(_apps)
     if len(apps) == 1:
         return runs_page(service, str(apps[0]["name"]), "")
     return _page("apps", "Apps", apps=apps)
 
 
-def _apps(service: Service) -> list[JsonObject]:
-    def work(connection: Connection) -> list[JsonObject]:
-        runs = select(RUNS.c.app, func.count(), func.max(RUNS.c.day)).group_by(RUNS.c.app)
-        apps = {app: {"name": app, "runs": 0, "last": None}
-                for app in connection.execute(select(EVALUATIONS.c.app).distinct()).scalars()}  # fmt: skip
-        apps |= {app: {"name": app, "runs": number, "last": day}
-                 for app, number, day in connection.execute(runs)}  # fmt: skip
-        return [app for _, app in sorted(apps.items())]
-
-    return service.store.read(work)
-
-
-def _check_held(service: Service, app: str) -> None:
-    """Raises ServiceError, which names the apps of the store, if none of them is this one."""
-    held = [str(row["name"]) for row in _apps(service)]
-    if app not in held:
-        raise ServiceError("NOT_FOUND", f"{app} was not found; apps of the store: {listed(held) or 'none'}")
+def _apps(connection: Connection) -> list[JsonObject]:
+    runs = select(RUNS.c.app, func.count(), func.max(RUNS.c.day)).group_by(RUNS.c.app)
+    apps = {app: {"name": app, "runs": 0, "last": None}
+            for app in connection.execute(select(EVALUATIONS.c.app).distinct()).scalars()}  # fmt: skip
+    apps |= {app: {"name": app, "runs": number, "last": day}
+             for app, number, day in connection.execute(runs)}  # fmt: skip
+    return [app for _, app in sorted(apps.items())]
 
 
 def runs_page(service: Service, app: str, page_token: str) -> Response:
     """Returns a page of the runs of an app, the newest first; raises ServiceError."""
     wanted = {"parent": app, "orderBy": "create_time", "pageSize": _LISTED_RUNS, "pageToken": page_token}
     answer = list_evaluation_runs(service, ListEvaluationRunsRequest.from_value(wanted), as_summaries=True)
-    _check_held(service, app)
     return _page(
         "runs",
         f"Runs of {app.rsplit('/', 1)[-1]}",
@@ -153,7 +142,6 @@ def trend_page(
     wanted = {"parent": app, "criterion": criterion, "appVersion": app_version}
     paging = {"pageSize": _TREND_RUNS, "pageToken": page_token}
     trend = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
-    _check_held(service, app)
     runs = list(reversed(trend.get("runs", [])))
     # The order is that of the newest run; what was not measured has no level.
     levels_of: dict[str, set[str]] = {}

@@ -400,12 +400,14 @@ class ListedRun(NamedTuple):
 
 
 def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
-    """Returns the runs of an app ("": of all apps), by app, the newest first."""
+    """Returns runs by app, the newest first, of one app or ("") all; raises ConfigError: it is unknown."""
     query = select(db.RUNS).order_by(db.RUNS.c.app, db.RUNS.c.create_nanos.desc(), db.RUNS.c.name)
     query = query.where(db.RUNS.c.app == app) if app else query
     stated = ("name", "app", "run_id", "state", "day", "cost", "exit_status", "error")
-    listed = []
-    for app_name, of_app in groupby(connection.execute(query).mappings().all(), lambda row: row["app"]):
+    rows, listed = connection.execute(query).mappings().all(), []
+    if app and not rows and (problem := stored_runs.unknown_app(connection, app)):
+        raise ConfigError(f"--app: {problem}")
+    for app_name, of_app in groupby(rows, lambda row: row["app"]):
         for row, counts, rejected in stored_runs.counts_of_runs(connection, app_name, list(of_app)):
             run = ListedRun(
                 **{name: row[name] for name in stated},

@@ -13,9 +13,11 @@ from turnwise.pipeline.store.database import (
     CONVERSATIONS,
     CURRENT,
     DELETED_TABLES,
+    EVALUATIONS,
     EXECUTIONS,
     FAILURE_ROWS,
     FAILURES,
+    HISTORY,
     LOCAL_APP,
     METRIC_ROWS,
     RESULT_ROWS,
@@ -31,7 +33,7 @@ from turnwise.pipeline.store.database import (
 )
 from turnwise.pipeline.store.urls import COMPLETED, RUNNING, Broken, StoreError
 from turnwise.schemas.ces.names import version_id
-from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json, listed
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import scoring_settings, settings_digest
 from turnwise.schemas.score import IncompleteReadError
@@ -101,6 +103,15 @@ def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunSt
     columns = (RUNS.c[name] for name in RunState._fields)
     query = select(*columns).where(RUNS.c.app.in_(list(apps))).order_by(RUNS.c.name)
     return {row.name: RunState(*row) for row in connection.execute(query)}
+
+
+def unknown_app(connection: Connection, app: str) -> str | None:
+    """Returns that a store holds nothing of an app, but of others, which are named; None: it is not so."""
+    held = sorted(connection.execute(sa.union(select(RUNS.c.app), select(EVALUATIONS.c.app))).scalars())
+    is_case = sa.func.substr(HISTORY.c.evaluation, 1, len(app) + 1) == f"{app}/"  # all may be deleted
+    if not held or app in held or connection.execute(select(sa.exists().where(is_case))).scalar():
+        return None
+    return f"{app} was not found; apps of the store: {listed(held)}"
 
 
 def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from pydantic import Field, StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.base import ComparesTurns, JudgedCriterion, turn_mismatch
-from turnwise.transforms.effects.changes import look_apart, told_apart, value_text
+from turnwise.transforms.criteria.base import ComparesTurns, JudgedCriterion, turn_mismatch, words_text
+from turnwise.transforms.effects.changes import told_apart
 from turnwise.transforms.judging.ask import Ask, Prompt, Question, ask_all, vote_each
 from turnwise.transforms.judging.prompts import (
     JudgedSection,
@@ -58,22 +58,21 @@ class ResponseMatch(ComparesTurns):
         if self.adk_compat:
             expected = pair.expected.adk_text or pair.expected.response or ""
             answer = pair.actual.adk_text or pair.actual.agent or ""
-        scores = rouge(expected, answer, self.rouge_type)
-        if not scores.fmeasure and not self.adk_compat and not has_tokens(expected):
+        precision, recall, fmeasure = rouge(expected, answer, self.rouge_type)
+        if not fmeasure and not self.adk_compat and not has_tokens(expected):
             return Score(float(expected.strip() == answer.strip()), label="NO_WORDS")
-        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+        return Score(fmeasure, details={"precision": precision, "recall": recall})
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
         why = super().why_failed(sample, pair, score)
         if pair is None or pair.expected is None or pair.actual is None:
             return why
         is_all = self.include_intermediate_responses_in_final
-        wanted, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
-        left, other = value_text(wanted), value_text(answer)
-        if left and other and not look_apart(left, other):
-            left, other = map(value_text, told_apart(wanted, answer))
-        left, other = (f"“{text}”" if text else "nothing" for text in (left, other))
-        return f"{why} Expected: {left}; said: {other}."
+        expected, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
+        if not expected.strip() or not answer.strip():
+            return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
+        expected, answer = told_apart(expected, answer)
+        return f"{why} Expected: “{expected}”; said: “{answer}”."
 
 
 class MatchReply(ReasonedReply):

@@ -481,7 +481,9 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    if "" not in texts and look_apart(*texts):
+    left, other = texts[0][: _LONGEST_VALUE - 1], texts[1][: _LONGEST_VALUE - 1]  # no mark of a clipped text
+    are_plain = left != other and left.isascii() and other.isascii()
+    if "" not in texts and texts[0] != texts[1] and (are_plain or _look(texts[0]) != _look(texts[1])):
         return texts
     spelt = [_encode_any(first), _encode_any(second)]
     start = _common(*spelt)
@@ -500,13 +502,6 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
         for middle, text in zip(middles, rest, strict=True)
     )
     return left, other
-
-
-def look_apart(first: str, second: str) -> bool:
-    """Returns whether two texts of `value_text` look different."""
-    end = _LONGEST_VALUE - 1  # what follows may be the mark of a clipped text
-    are_plain = first[:end].isascii() and second[:end].isascii()
-    return first != second and ((are_plain and first[:end] != second[:end]) or _look(first) != _look(second))
 
 
 def _common(first: str, second: str) -> int:

@@ -73,18 +73,21 @@ class PairedCalls:
             self._partners = partners = [*range(len(expected))]
             return partners
         # Only where no call has a resource does the name identify a tool.
-        has_resources = any([call.resource for call in (*expected, *made)])
-        wanted, called = ([None if has_resources else c.name for c in calls] for calls in (expected, made))
-        places = {tool: j for j, tool in enumerate(called)}
-        self._partners = partners = [places.get(tool) for tool in wanted]
-        if not has_resources and len(places) == len(called) and len({*wanted}) == len(wanted):
-            return partners  # every tool once, as in most turns
-        groups: dict[str | None, tuple[list[int], list[int]]] = {}
-        for side, tools in enumerate((wanted, called)):
-            for index, tool in enumerate(tools):
-                groups.setdefault(tool, ([], []))[side].append(index)
-        for rows, columns in groups.values():
-            if len(rows) * len(columns) > 1 or has_resources:
+        has_resources = False
+        columns_of: dict[str | None, list[int]] = {}
+        rows_of: dict[str | None, list[int]] = {}
+        for indexes, calls in ((columns_of, made), (rows_of, expected)):
+            for index, call in enumerate(calls):
+                has_resources = has_resources or bool(call.resource)
+                indexes.setdefault(call.name, []).append(index)
+        if has_resources:
+            rows_of, columns_of = {None: [*range(len(expected))]}, {None: [*range(len(made))]}
+        self._partners = partners = [None] * len(expected)
+        for tool, rows in rows_of.items():
+            columns = columns_of.get(tool, ())
+            if len(rows) == len(columns) == 1 and not has_resources:
+                partners[rows[0]] = columns[0]
+            elif columns:
                 pairs = _pair_group([expected[i] for i in rows], [made[j] for j in columns])
                 for i, column in zip(rows, pairs, strict=True):
                     partners[i] = None if column is None else columns[column]
@@ -120,8 +123,6 @@ def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> boo
 
 
 def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
-    if not actual:
-        return [None] * len(expected)
     if equal_calls(expected, actual):
         return [*range(len(expected))]
     if len(expected) > _FEW and (partners := _equal_partners(expected, actual)):
@@ -177,10 +178,12 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
         if want.resource:
             with_resource |= bit
             of_resource[want.resource] = of_resource.get(want.resource, 0) | bit
-    places = [of_name.get(call.name, 0) for call in actual]
-    for j, call in enumerate(actual):
+    places: list[int] = []
+    for call in actual:
+        mask = of_name.get(call.name, 0)
         if call.resource:
-            places[j] = places[j] & ~with_resource | of_resource.get(call.resource, 0)
+            mask = mask & ~with_resource | of_resource.get(call.resource, 0)
+        places.append(mask)
     return common_subsequence(places, len(expected)) / len(expected)
 
 
@@ -194,7 +197,8 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     if not responses:
         return [None] * len(calls)
     if len(calls) == len(responses):
-        for call, response in zip(calls, responses, strict=True):
+        for index, call in enumerate(calls):
+            response = responses[index]
             if call.id != response.id or call.name != response.name:
                 break
         else:
@@ -320,7 +324,9 @@ def plain_text(value: JsonValue) -> str:
 
 def same_value(expected: JsonValue, actual: JsonValue) -> bool:
     """Compares two values of a Struct: numbers by value, and true and false are no numbers."""
-    return bool(expected == actual) and _same_kinds(expected, actual)
+    if expected != actual:
+        return False
+    return _same_kinds(expected, actual)
 
 
 def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:
@@ -466,7 +472,9 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
         total += 1
         verdict: bool | None = False
         if name in given:
-            verdict = value == given[name] if kind is str else value_matches(value, given[name])
+            made = given[name]
+            is_plain = kind is type(made) and kind not in (dict, list)
+            verdict = value == made if is_plain else value_matches(value, made)
         if verdict is None:
             unclear += 1
         elif verdict:
@@ -481,4 +489,5 @@ def parameter_outcome(score: ParameterScore, threshold: float) -> Outcome | None
     total = score.total
     if not total or score.matched / total >= threshold or reaches(score.matched / total, threshold):
         return "PASS"
-    return None if reaches((score.matched + score.unclear) / score.total, threshold) else "FAIL"
+    is_open = score.unclear and reaches((score.matched + score.unclear) / total, threshold)
+    return None if is_open else "FAIL"

@@ -108,11 +108,14 @@ def replay_turn(
     are_met, partners, has_skipped = paired.are_equal, paired.partners, False
     for wanted in expected.expectations:
         has_skipped = has_skipped or wanted.skip
-    if has_skipped:
-        are_met, partners = False, _partners_with_skipped(expectations, paired)
+    if has_skipped:  # skipped ones get what is left
+        calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
+        left = [j for j in range(len(made)) if j not in partners]
+        rest = PairedCalls([call for call, skip in calls if skip], [made[j] for j in left]).partners
+        of_counted, of_skipped = iter(partners), iter([None if j is None else left[j] for j in rest])
+        are_met, partners = False, [next(of_skipped if skip else of_counted) for _, skip in calls]
     # What is observed answers at most one expectation, and is taken from here then.
-    responses, transfers = [*turn.tool_responses], [*turn.transfers]
-    spoken = turn_texts(turn)
+    responses, transfers, spoken = [*turn.tool_responses], [*turn.transfers], turn_texts(turn)
     texts = [*spoken]
     outcomes: list[ExpectationOutcome] = []
     next_partner = iter(partners)
@@ -154,19 +157,8 @@ def replay_turn(
         if not any(e.kind == "agent_response" for e in expectations):
             extra = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
             outcomes += [ExpectationOutcome(None, extra, text, "text") for text in texts]
-    if turn.payloads:
-        outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
+    outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
     return replay
-
-
-def _partners_with_skipped(expectations: Sequence[Expectation], paired: PairedCalls) -> list[int | None]:
-    """Returns the partner of every expected call; skipped ones get what is left."""
-    calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
-    left = [j for j in range(len(paired.made)) if j not in paired.partners]
-    rest = PairedCalls([call for call, skip in calls if skip], [paired.made[j] for j in left])
-    of_counted = iter(paired.partners)
-    of_skipped = iter([None if j is None else left[j] for j in rest.partners])
-    return [next(of_skipped if skip else of_counted) for _, skip in calls]
 
 
 def _call_outcome(
