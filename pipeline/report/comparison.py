@@ -328,8 +328,8 @@ def versions_text(stated: Sequence[_Version]) -> str:
 
 def no_baseline(baseline: str, stated: Sequence[_Version]) -> str:
     """Returns why a name is no baseline, with the app versions that there are."""
-    neither = f"is neither an app version of this run ({versions_text(stated)}) nor a directory"
-    return f"--baseline {baseline}: {neither}"
+    versions = versions_text(stated)
+    return f"--baseline {baseline}: is neither an app version of this run ({versions}) nor a directory"
 
 
 def compared_runs(run: Run, stated: Sequence[_Version], named: NamedSides) -> tuple[list[Run], NamedSides]:
