@@ -2,6 +2,7 @@
 
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -440,12 +441,15 @@ _LONGEST_VALUE, _LONGEST_APART, _LONGEST_HEAD = 160, 70, 30
 _SHOWN = 3
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode_any = json.JSONEncoder(ensure_ascii=False, default=repr).encode
 
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters; a directive of a case in words."""
     if isinstance(value, str):
         text = value
+        if len(text) <= _LONGEST_VALUE and text.isprintable() and "  " not in text:  # as most are
+            return text.strip()
     elif isinstance(value, dict) and is_directive(value):
         text = matcher_text(value)
     elif value is None:
@@ -477,12 +481,11 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    if "" not in texts and texts[0] != texts[1]:
-        # Without the mark of a clipped text.
-        left, other = texts[0][: _LONGEST_VALUE - 1], texts[1][: _LONGEST_VALUE - 1]
-        if (left != other and left.isascii() and other.isascii()) or _look(texts[0]) != _look(texts[1]):
-            return texts
-    spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
+    left, other = texts[0][: _LONGEST_VALUE - 1], texts[1][: _LONGEST_VALUE - 1]  # no mark of a clipped text
+    are_plain = left != other and left.isascii() and other.isascii()
+    if "" not in texts and texts[0] != texts[1] and (are_plain or _look(texts[0]) != _look(texts[1])):
+        return texts
+    spelt = [_encode_any(first), _encode_any(second)]
     start = _common(*spelt)
     rest = [text[start:] for text in spelt]
     end = _common(rest[0][::-1], rest[1][::-1])
@@ -502,15 +505,8 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
 
 def _common(first: str, second: str) -> int:
-    """Returns how many characters two texts begin with in common, by halves."""
-    known, most = 0, min(len(first), len(second))
-    while known < most:
-        middle = (known + most + 1) // 2
-        if first[known:middle] == second[known:middle]:
-            known = middle
-        else:
-            most = middle - 1
-    return known
+    shorter = range(min(len(first), len(second)))
+    return bisect_left(shorter, True, key=lambda end: first[: end + 1] != second[: end + 1])
 
 
 def _look(text: str) -> str:

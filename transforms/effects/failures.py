@@ -308,7 +308,7 @@ def _says_idle(answer: JsonValue, depth: int) -> bool:
     if not isinstance(answer, str):
         return False
     plain = " ".join(answer.replace("_", " ")[:_LONGEST_TEXT].casefold().split())
-    return _SO_BEFORE.search(_CLAUSE_END.split(plain, maxsplit=1)[0]) is not None
+    return "already" in plain and _SO_BEFORE.search(_CLAUSE_END.split(plain, maxsplit=1)[0]) is not None
 
 
 def admits_failure(text: str) -> bool:

@@ -269,7 +269,7 @@ def columns(
         by_name["labels"].append(places(s["label"] for s in entry.own_scores if s.get("label")))
     turns = (figures.turns_of(entry.row) for entry in entries)
     transfers = ([name for turn in of_row for name in turn.get("transfers") or ()] for of_row in turns)
-    place_of = {version: place for place, version in enumerate(versions)}
+    place_of = {version: index for index, version in enumerate(versions)}
     conversations = report.Conversations(
         **by_name,
         version=[place_of[entry.version] for entry in entries],
