@@ -352,15 +352,11 @@ def _repaired(data: bytes) -> Conversation:
                 message = f"{key}: {str(raw[key])[:60]!r} is no number of milliseconds, 0 or more"
                 unread.add("UnreadTime", message)
                 turn.unknown_latency = message if key == "latency_ms" else turn.unknown_latency
-        wrong = endings.wrong_tokens(raw.get("usage"))
-        if wrong:
+        if wrong := endings.wrong_tokens(raw.get("usage")):
             unread.add("UnreadTokens", f"usage: {wrong[:60]} is no number of tokens, 0 or more")
         unread.add_to(turn)
     Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
-    try:
-        _add_unread_expectations(conversation, value)
-    except ValueError as error:
-        raise ValueError(f"{_CANONICAL_WHAT}: {error}") from None
+    _add_unread_expectations(conversation, value)
     return conversation
 
 
@@ -587,13 +583,14 @@ def _add_unread_expectations(conversation: Conversation, value: JsonObject) -> N
         for name in (name for name, item in raw.items() if item and name not in fields):
             unknown, spelt = UnknownField(f"{path}{name}", raw[name], (_EXPECTED,)), snake(name)
             if spelt in _EXPECTED_NAMES and spelt in fields and not raw.get(spelt):
-                raise ValueError(unknown._replace(fields=_EXPECTED_NAMES).problem(NEAR))
+                problem = unknown._replace(fields=_EXPECTED_NAMES).problem(NEAR)
+                raise ValueError(f"{_CANONICAL_WHAT}: {problem}")
             if unknown.near(NEAR) and not raw.get(_EXPECTED):
-                raise ValueError(unknown.problem(NEAR))
+                raise ValueError(f"{_CANONICAL_WHAT}: {unknown.problem(NEAR)}")
             unread += [unknown] if spelt.startswith("expect") else []
         for unknown in unknown_fields(raw.get(_EXPECTED), kind, f"{path}{_EXPECTED}.", _KNOWN):
             if unknown.near(NEAR):
-                raise ValueError(unknown.problem(NEAR))
+                raise ValueError(f"{_CANONICAL_WHAT}: {unknown.problem(NEAR)}")
             unread += [unknown] if unknown.value else []
         if unread:
             holder.expected = holder.expected or kind()

@@ -83,12 +83,8 @@ class LogReader:
         return None if self.input_format == AUTO else FORMATS[self.input_format]
 
     @cached_property
-    def _quick(self) -> Format:
-        return self._chosen or formats_in_order()[0]
-
-    @cached_property
     def _read_quickly(self) -> Callable[[bytes], Conversation | None] | None:
-        return self._quick.read_text if self._chosen else self._quick.read_unparsed
+        return self._chosen.read_text if self._chosen else formats_in_order()[0].read_unparsed
 
     def read(self, record: Record) -> Sequence[_ReadItem]:
         """Returns what a record holds, an error in place of what is bad; raises ValueError, one line."""
@@ -116,7 +112,7 @@ class LogReader:
             if conversation.turns and conversation.conversation_id and not (may_say_more or is_blank):
                 return [conversation]
             if conversation.turns or chosen:
-                return [self._of_text(conversation, self._quick, record)]
+                return [self._of_text(conversation, chosen or formats_in_order()[0], record)]
         value, record = _parsed(record)
         if page := _page(value, chosen):
             items = [*self._read_rows(page, record), *_next_page(value)]
@@ -507,10 +503,9 @@ class AnyReader:
             if kind is None:
                 value = decoded(from_json(record.data))
                 value = next(iter(_page(value)), value)
-                if self._mapping and isinstance(value, list) and takes_rows(self._mapping, value, None):
-                    kind = FORMATS[MAPPING]
-                else:
-                    kind = mapped_format(self._mapping, value)
+                mapping, is_list = self._mapping, isinstance(value, list)
+                are_rows = mapping and is_list and takes_rows(mapping, value, None)
+                kind = FORMATS[MAPPING] if are_rows else mapped_format(mapping, value)
         name = kind.name if kind else None
         if kind is not None and not kind.is_log:
             return ReadRecord(name, self._read_cases(record))

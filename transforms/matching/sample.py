@@ -472,8 +472,7 @@ def first_message(turns: Sequence[ExpectedTurn | Turn]) -> bytes:
     Messages that differ in letter case, in white space or in the width of their characters count as equal.
     """
     turn = _first_of_user(turns)
-    text = turn.user if turn else None
-    words = " ".join(unicodedata.normalize("NFKC", text or "").casefold().split())
+    words = " ".join(unicodedata.normalize("NFKC", (turn and turn.user) or "").casefold().split())
     return blake2b(words.encode("utf-8", "replace"), digest_size=16).digest() if words else b""
 
 
@@ -663,8 +662,7 @@ class CaseIndex:
         asked, turns = first_message(conversation.turns), conversation.turns
         stated = conversation.eval_set_id
         same = self._same("asked", asked) if asked else []
-        if stated:
-            same = [key for key in same if key.eval_set_id in ("", stated)]
+        same = [key for key in same if not stated or key.eval_set_id in ("", stated)]
         first = _first_of_user(turns)
         shown = repr(first.user[:_SHOWN_TEXT]) if first and first.user else None
         if len(same) > 1:
@@ -725,9 +723,8 @@ def _repeated(entries: list[tuple[Record, EvalCase]], counts: Counter[str]) -> t
     first = entries[0][1]
     name = f"eval id {first.eval_id!r}" + (f" of the set {first.eval_set_id!r}" if first.eval_set_id else "")
     are_equal = all(case == first for _, case in entries)
-    if are_equal:
-        message = f"{name} stands already at {places[0]}"
-    else:
+    message = f"{name} stands already at {places[0]}"
+    if not are_equal:
         message = f"{name} stands several times and differs, so none counts: {listed(places, 3)}"
     repeated = entries[are_equal:]
     counts["cases"] -= len(repeated)
