@@ -149,8 +149,8 @@ def _unequal_tokens(reference: str, candidate: str) -> tuple[int, list[str], lis
     Places are compared clause by clause, and word by word in two clauses of as many words.
     """
     equal = 0
-    wanted: list[bytes] = []
-    spoken: list[bytes] = []
+    wanted: list[str] = []
+    spoken: list[str] = []
     clauses, other_clauses = _spaced(reference).split(b"  "), _spaced(candidate).split(b"  ")
     for clause, other in zip_longest(clauses, other_clauses, fillvalue=b""):
         if clause == other:
@@ -159,16 +159,16 @@ def _unequal_tokens(reference: str, candidate: str) -> tuple[int, list[str], lis
             continue
         words, others = clause.split(), other.split()
         if len(words) != len(others):
-            wanted += words
-            spoken += others
+            wanted += map(_token_of, words)
+            spoken += map(_token_of, others)
             continue
         equal += len(words)
         for i, word in enumerate(words):
-            if word != others[i]:
+            if word != others[i] and (token := _token_of(word)) != (other_token := _token_of(others[i])):
                 equal -= 1
-                wanted.append(word)
-                spoken.append(others[i])
-    return equal, [*map(_token_of, wanted)], [*map(_token_of, spoken)]
+                wanted.append(token)
+                spoken.append(other_token)
+    return equal, wanted, spoken
 
 
 # Computes the longest common subsequence.
