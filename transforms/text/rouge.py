@@ -19,12 +19,10 @@ from turnwise.transforms.text.cleaning import Remembered
 if TYPE_CHECKING:
     from nltk.stem.porter import PorterStemmer
 
-
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
-
 
 _SUFFIXES: dict[str, tuple[str, ...]] = {
     "_step1a": ("s",),
