@@ -19,12 +19,10 @@ from turnwise.transforms.text.cleaning import Remembered
 if TYPE_CHECKING:
     from nltk.stem.porter import PorterStemmer
 
-
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
-
 
 _SUFFIXES: dict[str, tuple[str, ...]] = {
     "_step1a": ("s",),
@@ -149,8 +147,8 @@ def _unequal_tokens(reference: str, candidate: str) -> tuple[int, list[str], lis
     Places are compared clause by clause, and word by word in two clauses of as many words.
     """
     equal = 0
-    wanted: list[bytes] = []
-    spoken: list[bytes] = []
+    wanted: list[str] = []
+    spoken: list[str] = []
     clauses, other_clauses = _spaced(reference).split(b"  "), _spaced(candidate).split(b"  ")
     for clause, other in zip_longest(clauses, other_clauses, fillvalue=b""):
         if clause == other:
@@ -159,16 +157,16 @@ def _unequal_tokens(reference: str, candidate: str) -> tuple[int, list[str], lis
             continue
         words, others = clause.split(), other.split()
         if len(words) != len(others):
-            wanted += words
-            spoken += others
+            wanted += map(_token_of, words)
+            spoken += map(_token_of, others)
             continue
         equal += len(words)
         for i, word in enumerate(words):
-            if word != others[i]:
+            if word != others[i] and (token := _token_of(word)) != (other_token := _token_of(others[i])):
                 equal -= 1
-                wanted.append(word)
-                spoken.append(others[i])
-    return equal, [*map(_token_of, wanted)], [*map(_token_of, spoken)]
+                wanted.append(token)
+                spoken.append(other_token)
+    return equal, wanted, spoken
 
 
 # Computes the longest common subsequence.
