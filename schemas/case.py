@@ -1,7 +1,6 @@
 """The canonical eval case."""
 
 from collections.abc import Iterable
-from functools import cached_property
 from hashlib import blake2b
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -122,54 +121,55 @@ class EvalCase(conversation.CanonicalModel, dict=True):
         """Unique key of the case."""
         return CaseKey(self.eval_set_id or "", self.eval_id)
 
-    @cached_property
+    @property
     def digest(self) -> str | None:
         """16 hexadecimal digits that are the same where the same is expected, in every run; None: nothing is.
 
         Ids of cases, calls and rubrics, tags, names, and what the user is to say are no part of it, nor are
         turns of which nothing is expected.
         """
-        content = _content(self)
-        if content == _NOTHING_EXPECTED:
-            return None
-        try:
-            text = _ENCODER.encode(content)
-        except (ValueError, OverflowError, TypeError):  # numbers and letters that JSON has no room for
-            text = repr(content).encode("utf-8", "backslashreplace")
-        return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
+        # The lock of `cached_property` costs more than to look here again.
+        held: dict[str, str | None] = self.__dict__
+        if "digest" not in held:
+            held["digest"] = _digest(self)
+        return held["digest"]
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DIGEST_BYTES = 8
 
 
-def _content(case: EvalCase) -> tuple[Any, ...]:
+def _digest(case: EvalCase) -> str | None:
     turns = []
     for turn in case.turns:
         stated = (
-            turn.response,
-            turn.tool_calls and _calls(turn.tool_calls),
-            turn.intermediate_responses,
-            turn.scripted_transfers,
-            turn.expectations and _stated(turn.expectations),
-            turn.thresholds,
-            turn.rubrics and _rubrics(turn.rubrics),
-            turn.adk_text,
-        )
+            turn.response, turn.tool_calls and _calls(turn.tool_calls), turn.intermediate_responses,
+            turn.scripted_transfers, turn.expectations and _stated(turn.expectations), turn.thresholds,
+            turn.rubrics and _rubrics(turn.rubrics), turn.adk_text,
+        )  # fmt: skip
         if stated != _NO_TURN:
             turns.append(stated)
+    whole = _of_whole(case)
+    is_of_turns = whole == _NOTHING_OF_WHOLE
+    if is_of_turns and not turns:
+        return None
+    try:
+        text = b"[" + _ENCODER.encode(turns)
+        text += _REST if is_of_turns else b"," + _ENCODER.encode(whole)[1:]
+    except (ValueError, OverflowError, TypeError):  # numbers and letters that JSON has no room for
+        text = repr((turns, *whole)).encode("utf-8", "backslashreplace")
+    return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _of_whole(case: EvalCase) -> tuple[Any, ...]:
+    """Returns what is expected of the conversation as a whole, and how it is judged."""
     return (
-        turns,
-        case.actions and _calls(case.actions),
-        case.user_actions and _calls(case.user_actions),
-        case.outputs,
-        case.final_session_state,
-        case.expectations and _stated(case.expectations),
-        case.evaluation_expectations,
-        case.rubrics and _rubrics(case.rubrics),
-        *(case.kind, case.dialect, case.task, case.user_goal, case.user_goal_enabled, case.thresholds),
-        *(case.similarity_enabled, case.tool_correctness_enabled, case.step_tool_correctness_enabled),
-    )
+        case.actions and _calls(case.actions), case.user_actions and _calls(case.user_actions), case.outputs,
+        case.final_session_state, case.expectations and _stated(case.expectations),
+        case.evaluation_expectations, case.rubrics and _rubrics(case.rubrics),
+        case.kind, case.dialect, case.task, case.user_goal, case.user_goal_enabled, case.thresholds,
+        case.similarity_enabled, case.tool_correctness_enabled, case.step_tool_correctness_enabled,
+    )  # fmt: skip
 
 
 def _calls(calls: Iterable[conversation.ToolCall]) -> list[Any]:
@@ -192,4 +192,5 @@ def _stated(expectations: Iterable[conversation.Expectation]) -> list[Any]:
 
 
 _NO_TURN: tuple[Any, ...] = (None, None, [], [], [], None, [], None)
-_NOTHING_EXPECTED = _content(EvalCase(eval_id=""))
+_NOTHING_OF_WHOLE = _of_whole(EvalCase(eval_id=""))
+_REST = b"," + _ENCODER.encode(_NOTHING_OF_WHOLE)[1:]

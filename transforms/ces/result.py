@@ -1,6 +1,7 @@
 """One CES EvaluationResult for every scored conversation, as canonical proto3 JSON."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -464,19 +465,18 @@ _OBSERVED: dict[str, tuple[str, Any]] = {
 
 def golden_outcomes(outcomes: Sequence[ExpectationOutcome]) -> list[JsonObject]:
     """Returns GoldenExpectationOutcomes."""
-    messages = []
+    messages: list[JsonObject] = []
     for outcome in outcomes:
         message: JsonObject = {}
-        expectation, parameters, observed = outcome.expectation, outcome.parameters, outcome.observed
+        expectation, parameters, observed_as = outcome.expectation, outcome.parameters, outcome.observed_as
         if expectation is not None:
             message["expectation"] = golden_expectation(expectation)
-        if outcome.observed_as is not None:
-            key, convert = _OBSERVED[outcome.observed_as]
-            message[key] = convert(observed)
+        if observed_as is not None:
+            key, convert = _OBSERVED[observed_as]
+            message[key] = convert(outcome.observed)
         if parameters is not None:
-            is_called = observed is not None
-            result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
-            if is_called and expectation is not None and expectation.wire is None:
+            result = _parameter_result(parameters, outcome.parameter_outcome, observed_as is not None)
+            if observed_as is not None and expectation is not None and expectation.wire is None:
                 # The order of the keys is that of results written so far.
                 message["toolInvocationResult"] = result
         if outcome.outcome:
@@ -502,10 +502,8 @@ def _parameter_result(parameters: ParameterScore, outcome: Outcome | None, was_c
     return message | {"explanation": f"{text}."}
 
 
-@lru_cache(maxsize=1024)
-def _met_result(count: int) -> JsonObject:
-    """Returns the ToolInvocationResult of a call whose parameters all match."""
-    return _parameter_result(ParameterScore(count, count), "PASS", True)
+# The ToolInvocationResult of a call whose parameters, so many, all match.
+_met_result = lru_cache(1024)(lambda count: _parameter_result(ParameterScore(count, count), "PASS", True))
 
 
 @lru_cache(maxsize=4096)
@@ -557,24 +555,15 @@ def add_spans(message: JsonObject, spans: Sequence[TimedSpan]) -> None:
     message["spanLatencies"] = [_span_latency(span) for span in spans]
 
 
-@lru_cache(maxsize=4096)
-def _timestamp(text: str) -> str | None:
-    """Returns a log's time as a canonical Timestamp, or None if it is none."""
-    try:
-        return read_timestamp(text)
-    except ValueError:
-        return None
-
-
 def _span_times(span: TimedSpan) -> JsonObject:
     """Returns the fields that ToolCallLatency and SpanLatency share."""
     message: JsonObject = {"executionLatency": nanos_duration(round(span.seconds * 1e9))}
     if span.name:
         message["displayName"] = span.name
     for name, text in (("startTime", span.start_time), ("endTime", span.end_time)):
-        time = _timestamp(text) if text else None
-        if time:
-            message[name] = time
+        with suppress(ValueError):  # the log's text may be no time
+            if text:
+                message[name] = read_timestamp(text)
     return message
 
 
@@ -609,17 +598,14 @@ def result_parts(result: JsonObject) -> list[SumPart]:
         return parts
     for index, turn in enumerate(result["goldenResult"].get("turnReplayResults", ())):
         for outcome in turn.get("expectationOutcome", ()):
-            state = outcome.get("outcome")
-            if state not in ("PASS", "FAIL"):
-                continue
-            expectation = outcome.get("expectation")
+            expectation, state = outcome.get("expectation"), outcome.get("outcome")
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
-            if call is not None:
-                tool, toolset = call.get("tool", ""), call.get("toolsetTool")
-                if toolset is not None:
-                    tool = f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
-                has_passed = state == "PASS"
-                parts.append(((index, "tool", tool), 1 if has_passed else 0, 0 if has_passed else 1))
+            if call is None or (state != "PASS" and state != "FAIL"):
+                continue
+            tool, toolset = str(call.get("tool", "")), call.get("toolsetTool")
+            if toolset is not None:
+                tool = f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
+            parts.append(((index, "tool", tool), 1, 0) if state == "PASS" else ((index, "tool", tool), 0, 1))
         for kind, key in (("semantic", "semanticSimilarityResult"), ("hallucination", "hallucinationResult")):
             if key in turn and turn[key].get("score", -1) >= 0:
                 parts.append(((index, kind, ""), 1, turn[key]["score"]))

@@ -58,10 +58,10 @@ class ResponseMatch(ComparesTurns):
         if self.adk_compat:
             expected = pair.expected.adk_text or pair.expected.response or ""
             answer = pair.actual.adk_text or pair.actual.agent or ""
-        scores = rouge(expected, answer, self.rouge_type)
-        if not scores.fmeasure and not self.adk_compat and not has_tokens(expected):
+        precision, recall, fmeasure = rouge(expected, answer, self.rouge_type)
+        if not fmeasure and not self.adk_compat and not has_tokens(expected):
             return Score(float(expected.strip() == answer.strip()), label="NO_WORDS")
-        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+        return Score(fmeasure, details={"precision": precision, "recall": recall})
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
         why = super().why_failed(sample, pair, score)
@@ -69,9 +69,10 @@ class ResponseMatch(ComparesTurns):
             return why
         is_all = self.include_intermediate_responses_in_final
         expected, answer = expected_text(pair.expected, is_all), answer_text(pair.actual, is_all)
-        if expected.strip() and answer.strip():
-            expected, answer = told_apart(expected, answer)
-        return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
+        if not expected.strip() or not answer.strip():
+            return f"{why} Expected: {words_text(expected)}; said: {words_text(answer)}."
+        expected, answer = told_apart(expected, answer)
+        return f"{why} Expected: “{expected}”; said: “{answer}”."
 
 
 class MatchReply(ReasonedReply):

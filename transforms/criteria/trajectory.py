@@ -99,16 +99,14 @@ class ToolTrajectory(ComparesTurns):
         if score.value == 1.0 or is_adk:
             return score
         # Calls without effect that succeeded in one of these turns, or in an earlier one, do not count.
-        idle = [call for turn in turns for call, response in answered_calls(turn) if _is_idle(call, response)]
+        pairs = [pair for turn in turns for pair in answered_calls(turn)]
+        idle = [call for call, response in pairs if _is_idle(call, response)]
         if not idle:  # as in most turns
             return score
         before = takewhile(lambda turn: turn is not turns[0], sample.conversation.turns)
-        succeeded = {
-            _hashed((call.name, call.args or None))
-            for turn in (*before, *turns)
-            for call, response in answered_calls(turn)
-            if not _is_idle(call, response)
-        }
+        pairs += [pair for turn in before for pair in answered_calls(turn)]
+        done = [call for call, response in pairs if not _is_idle(call, response)]
+        succeeded = {_hashed((call.name, call.args or None)) for call in done}
         retried = [call for call in idle if _hashed((call.name, call.args or None)) in succeeded]
         if retried:
             left_out = set(map(id, retried))
@@ -141,7 +139,7 @@ class ToolTrajectory(ComparesTurns):
         return _equal_partners(self._keys(expected), self._keys(actual))
 
     def _needs_rules(self, expected: Sequence[ToolCall]) -> bool:
-        values = (value for call in expected for value in (call.args or {}).values())
+        values = [value for call in expected for value in (call.args or {}).values() if type(value) is dict]
         return bool(self.argument_matchers) or (not self.adk_compat and any(map(is_directive, values)))
 
     def _keys(self, calls: Sequence[ToolCall]) -> list[_CallKey]:
@@ -169,23 +167,23 @@ class ToolTrajectory(ComparesTurns):
         partners: list[int | None],
     ) -> Score:
         """Scores two lists of calls or their keys, compared by `same`."""
-        used = set(partners)
-        missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
+        used = {*partners}
+        missing = [expected[i] for i, j in enumerate(partners) if j is None]
         extra = [call for j, call in enumerate(actual) if j not in used]
-        matched, rest = len(partners) - len(missing), iter(made)
-        if self.match_type == "EXACT":
+        matched, rest, match_type = len(partners) - len(missing), iter(made), self.match_type
+        if match_type == "EXACT":
             is_match = len(wanted) == len(made) and all(map(same, wanted, made))
-        elif self.match_type == "IN_ORDER":
+        elif match_type == "IN_ORDER":
             is_match = all(any(same(want, call) for call in rest) for want in wanted)
         else:
-            is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
+            is_match = matched == len(made if match_type == "SUBSET" else wanted)
         details = credit(matched, len(wanted), len(made))
-        details |= {"missing": [call.name for call in missing], "extra": [call.name for call in extra]}
+        details["missing"], details["extra"] = [call.name for call in missing], [call.name for call in extra]
         if is_match:
             return Score(1.0, details=details)
-        names_extra = bool(extra) and self.match_type in ("EXACT", "SUBSET")
+        names_extra = bool(extra) and match_type in ("EXACT", "SUBSET")
         missed, others = calls_apart(missing, extra if names_extra else actual)
-        parts = [f"Missing: {missed}."] if missing and self.match_type != "SUBSET" else []
+        parts = [f"Missing: {missed}."] if missing and match_type != "SUBSET" else []
         if names_extra:
             parts.append(f"Not expected: {others}.")
         elif parts:
@@ -201,7 +199,7 @@ def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> lis
     columns = [j for j in range(len(made)) if j >= len(partners) or partners[j] is None]
     names = {made[j][0] for j in columns}
     rows = [i for i, partner in enumerate(partners) if partner is None and wanted[i][0] in names]
-    if not rows:
+    if not rows or (rows == columns and len(rows) == 1):
         return partners
     matches = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
     for i, column in zip(rows, matches, strict=True):
@@ -223,5 +221,6 @@ def credit(matched: int, expected: int, actual: int) -> JsonObject:
     recall = matched / expected if expected else 1.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
-    counts = {"matched": matched, "expected": expected, "actual": actual}
-    return {**counts, "precision": precision, "recall": recall, "f1": f1}
+    details: JsonObject = {"matched": matched, "expected": expected, "actual": actual, "precision": precision}
+    details["recall"], details["f1"] = recall, f1
+    return details

@@ -242,24 +242,22 @@ _EXPLAINING = re.compile(r"explain\b(?!.*\banaly[sz]e\b)", re.DOTALL)
 _COUNTING = re.compile(r"\bset\b.*?=[^,=]*?\w\s*[-+*/|]")
 _MUTATION = re.compile(r"(?:\A|[}\s])mutation\b[^{}]*\{\s*(?:\w+\s*:\s*)?(\w+)")
 _GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{}]*\{|\s*\{\s*\w+\s*[({\w}]")
-_SCALARS = frozenset((int, float, bool, type(None)))
 _may_be_action = lru_cache(4096)(lambda key: last_words(key)[-1] in _ACTION_KEYS or key in _CALLED_WITH)
 
 
 def may_state_effect(args: JsonObject) -> bool:
     """Returns whether the arguments of a call may state its effect: at a glance, which most do not."""
     for key, value in args.items():
-        if value.__class__ in _SCALARS:
-            continue
-        if isinstance(value, str):
+        kind = type(value)
+        if kind is str:
             start = value[:3]  # three letters tell most texts from queries, at less cost than the pattern
             is_query = (start in _QUERY_STARTS or not start.isalnum()) and _may_be_query(value.lower())
             if is_query or _may_be_action(key):
                 return True
-        elif isinstance(value, dict):
+        elif kind is dict:
             if may_state_effect(value):
                 return True
-        elif isinstance(value, list) and any([may_state_effect({key: item}) for item in value]):
+        elif kind is list and any([may_state_effect({key: item}) for item in value]):
             return True
     return False
 
@@ -425,18 +423,20 @@ class MadeCalls(Struct):
         self.number += len(calls)
         answers = pair_responses(calls, responses)
         for index, call in enumerate(calls):
-            response, tool = answers[index], called_tool(call)
+            response, args, tool = answers[index], call.args, call.name or ""
+            if calls_tools(tool):
+                tool = called_tool(call)
             effect, _, is_destructive, source = catalog.effect_of(call)
             error: bool | str | None = None
             if source == GUESS:
                 self.guessed.add(tool)
-            if response is not None and has_failed(response, tool, call.args):
+            if response is not None and has_failed(response, tool, args):
                 error = response.error or True
                 self.errors += 1
             elif is_destructive:
                 self.destructive += 1
                 changing.append(call)
-            elif source == GUESS and effect in ("write", UNKNOWN):
+            elif source == GUESS and (effect == "write" or effect == UNKNOWN):
                 changing.append(call)
             seconds = None
             for span in spans:
@@ -446,7 +446,7 @@ class MadeCalls(Struct):
                     break
             row: TranscriptCall = {
                 "name": call.name,
-                "args": call.args,
+                "args": args,
                 "result": None if response is None else response.response,
                 "error": error,
                 "effect": DESTRUCTIVE if is_destructive else effect,
@@ -469,5 +469,4 @@ def agent_calls(turns: Iterable[Turn], catalog: ToolCatalog) -> MadeCalls:
 
 def tool_names(tools: Iterable[str]) -> list[str]:
     """Returns names of tools, sorted, each once and at most 200 characters long; the first 100."""
-    cut = {tool if len(tool) <= _LONGEST_NAME else tool[:_LONGEST_NAME] for tool in tools}
-    return sorted(cut)[:_MOST_TOOLS]
+    return sorted({tool[:_LONGEST_NAME] for tool in tools})[:_MOST_TOOLS]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -440,12 +441,15 @@ _LONGEST_VALUE, _LONGEST_APART, _LONGEST_HEAD = 160, 70, 30
 _SHOWN = 3
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode_any = json.JSONEncoder(ensure_ascii=False, default=repr).encode
 
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters; a directive of a case in words."""
     if isinstance(value, str):
         text = value
+        if len(text) <= _LONGEST_VALUE and text.isprintable() and "  " not in text:  # as most are
+            return text.strip()
     elif isinstance(value, dict) and is_directive(value):
         text = matcher_text(value)
     elif value is None:
@@ -477,11 +481,11 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    heads = [text[: _LONGEST_VALUE - 1] for text in texts]  # without the mark of a clipped text
-    are_apart = heads[0] != heads[1] and all(map(str.isascii, heads))
-    if "" not in texts and (are_apart or _look(texts[0]) != _look(texts[1])):
+    left, other = texts[0][: _LONGEST_VALUE - 1], texts[1][: _LONGEST_VALUE - 1]  # no mark of a clipped text
+    are_plain = left != other and left.isascii() and other.isascii()
+    if "" not in texts and texts[0] != texts[1] and (are_plain or _look(texts[0]) != _look(texts[1])):
         return texts
-    spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
+    spelt = [_encode_any(first), _encode_any(second)]
     start = _common(*spelt)
     rest = [text[start:] for text in spelt]
     end = _common(rest[0][::-1], rest[1][::-1])
@@ -501,17 +505,17 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
 
 def _common(first: str, second: str) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+    shorter = range(min(len(first), len(second)))
+    return bisect_left(shorter, True, key=lambda end: first[: end + 1] != second[: end + 1])
 
 
 def _look(text: str) -> str:
-    return " ".join(normalize("NFKC", text).split())
+    return " ".join((text if text.isascii() else normalize("NFKC", text)).split())
 
 
 def call_text(call: ToolCall) -> str:
     """Returns a call as `tool(parameter: value, ...)`."""
-    arguments = (f"{name}: {value_text(value)}" for name, value in (call.args or {}).items())
+    arguments = [f"{name}: {value_text(value)}" for name, value in (call.args or {}).items()]
     return f"{call.name}({', '.join(arguments)})"
 
 

@@ -261,7 +261,12 @@ def has_failed(response: ToolResponse | None, tool: str = "", args: JsonObject |
         return False
     if response.error:
         return True
-    call, answer = _call_of(tool), response.response
+    answer = response.response
+    # Most answers need no look at the tool: `{"status": "ok", "order": 7}`.
+    key = _read_keys(tuple(answer))[0] if isinstance(answer, dict) else None
+    if key is not None and isinstance(answer[key], str) and answer[key] in _GOOD_STATUS:
+        return False
+    call = _call_of(tool)
     says_failure = _object_says_failure if isinstance(answer, dict) else _says_failure
     if not says_failure(answer, _DEEPEST, call):
         return False
@@ -303,7 +308,7 @@ def _says_idle(answer: JsonValue, depth: int) -> bool:
     if not isinstance(answer, str):
         return False
     plain = " ".join(answer.replace("_", " ")[:_LONGEST_TEXT].casefold().split())
-    return _SO_BEFORE.search(_CLAUSE_END.split(plain, maxsplit=1)[0]) is not None
+    return "already" in plain and _SO_BEFORE.search(_CLAUSE_END.split(plain, maxsplit=1)[0]) is not None
 
 
 def admits_failure(text: str) -> bool:
@@ -420,7 +425,7 @@ def _says_no_failure(clause: str, match: re.Match[str], call: _Call) -> bool:
 
 
 def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
-    marks, is_record, holding, telling, meta = _read_keys(tuple(answer))
+    _, marks, is_record, holding, telling, meta = _read_keys(tuple(answer))
     marked = _marks_failure(answer, marks, call.texts, is_record and call.effect == "read")
     if meta is not None and isinstance(held := answer[meta], dict):
         marked = states_failure({k: v for k, v in held.items() if "exit" in k.lower()}) or marked
@@ -548,25 +553,28 @@ def states_failure(held: JsonObject, given: frozenset[str] = frozenset()) -> boo
     Texts `given` in lower case are no failure as a status, because the call was about them. Without a mark,
     an object may be an error by its type or its code, such as an HTTP status with a message beside it.
     """
-    return _marks_failure(held, _read_keys(tuple(held))[0], given, False)
+    return _marks_failure(held, _read_keys(tuple(held))[1], given, False)
 
 
 _Marked: TypeAlias = Sequence[tuple[frozenset[str], str]]
+_ReadKeys: TypeAlias = tuple[str | None, _Marked, bool, Sequence[str], Sequence[str], str | None]
 
 
 @lru_cache(maxsize=4096)
-def _read_keys(keys: tuple[str, ...]) -> tuple[_Marked, bool, Sequence[str], Sequence[str], str | None]:
-    """Returns marks, whether it is a record, and keys of inner answers, those of writes, of metadata."""
+def _read_keys(keys: tuple[str, ...]) -> _ReadKeys:
+    """Returns a status that alone tells, marks, whether it is a record, and inner, told and metadata keys."""
     plain = {plain_key(key): key for key in keys}  # of equal ones the last counts
     marks = [(_MARKS[name], key) for name, key in plain.items() if name in _MARKS]
     meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
     holding = [key for name, key in plain.items() if name in _HOLDING_KEYS]
     telling = [key for name, key in plain.items() if name in _TELLING_OF_WRITES]
-    return marks, not plain.keys() <= TELLING_KEYS, holding, telling, meta
+    is_alone = len(marks) == 1 and marks[0][0] is _STATUS_KEYS and not holding and meta is None
+    status = marks[0][1] if is_alone else None
+    return status, marks, not plain.keys() <= TELLING_KEYS, holding, telling, meta
 
 
 def _marks_failure(held: JsonObject, marks: _Marked, given: frozenset[str], is_record: bool) -> bool | None:
-    """Does so for the marks of `_read_keys`; the state of a record (a payment declined) is no mark."""
+    """Returns what marks of `_read_keys` state; the state of a record (a payment declined) states nothing."""
     has_failed: bool | None = None  # one mark of failure outweighs those of success
     for kind, key in marks:
         value, mark = held[key], None

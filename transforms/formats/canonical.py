@@ -70,14 +70,29 @@ def read_conversation(data: bytes) -> Conversation:
 
 
 def _decoded(data: bytes) -> tuple[Conversation, bool] | None:
-    """Returns the conversation of a valid record, and whether that surely states no key twice."""
+    """Returns the conversation of a valid record, and whether that surely states no key twice.
+
+    None: it states tools, usage or end in another spelling, or is none.
+    """
     try:
         conversation = _DECODER.decode(data)
         states_once = _states_once(data, conversation)
     except (ValueError, RecursionError):
         return None
-    is_spelt_otherwise = _is_spelt_otherwise(conversation, b"" if states_once else data)
-    return None if is_spelt_otherwise else (conversation, states_once)
+    if conversation.tools and any(tool.effect is None for tool in conversation.tools):
+        return None
+    if conversation.meta and not conversation.meta.keys().isdisjoint(endings.TERMINATIONS):
+        return None
+    for turn in conversation.turns:
+        if (usage := turn.usage) is not None:
+            if usage.input_tokens is None and usage.output_tokens is None:
+                return None
+            if any((getattr(usage, name) or 0) < 0 for name in TOKEN_COUNTS):
+                return None
+            lacks = usage.cached_tokens is None or usage.reasoning_tokens is None
+            if lacks and not states_once and any(name in data for name in _TOKEN_SPELLINGS):
+                return None
+    return conversation, states_once
 
 
 def _read(data: bytes, conversation: Conversation, states_once: bool) -> Conversation:
@@ -95,7 +110,8 @@ def _read(data: bytes, conversation: Conversation, states_once: bool) -> Convers
         index = turn.turn_index
         if index != before + 1 and are_numbered is None:
             are_numbered = any(other.turn_index for other in conversation.turns)
-        turn.turn_index = i
+        if index != i:
+            turn.turn_index = i
         if index != before + 1 and are_numbered:
             add_leap(turn, before, index)
         before = index
@@ -140,7 +156,7 @@ def check_calls(turns: Sequence[Turn]) -> None:
     noted = 0
     for number, turn in enumerate(turns):
         calls, responses = turn.tool_calls, turn.tool_responses
-        for text in (turn.user, turn.agent, *turn.agent_messages):
+        for text in [turn.user, turn.agent, *turn.agent_messages]:
             # Most texts have no mark that a call is spelt with: a model's own, or JSON inside of JSON.
             if text and (
                 "<" in text or "[" in text or "{" in text or "`" in text or (not calls and _REACT in text)
@@ -150,8 +166,9 @@ def check_calls(turns: Sequence[Turn]) -> None:
                     gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
                     break
         if len(responses) == len(calls):
-            for call, response in zip(calls, responses, strict=True):
-                if call.id != response.id or not call.name or (not call.id and call.name != response.name):
+            for i, call in enumerate(calls):
+                response, name = responses[i], call.name
+                if call.id != response.id or not name or (not call.id and name != response.name):
                     break
             else:  # each call has a name, and its result
                 continue
@@ -215,7 +232,6 @@ _OF_AGENTS = word_set("assign check contact create delete fetch find get list lo
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
 _ENCODER = msgspec.json.Encoder()
-_NUMBERED = b'"turn_index"'
 _NUMBERED_FROM_0 = re.compile(rb'\s*\{[^{]*"turns"\s*:\s*\[\s*\{[^{}]*?"turn_index"\s*:\s*0\s*[,}]')
 """How most numbered records begin: the first object in them is the first turn."""
 _TOKEN_SPELLINGS = [f'"{name}"'.encode() for name in endings.TOKEN_PARTS if name not in TOKEN_COUNTS]
@@ -225,30 +241,39 @@ def _states_once(data: bytes, decoded: Conversation | EvalCase) -> bool:
     """Returns whether a record surely states no key twice, by what it was decoded into; False: it may.
 
     Written without defaults, what was decoded has as many colons: every key of the record is one of its own.
-    The numbers of turns do not count, because 0 is a default that logs state.
+    The number of the first turn does not count, because 0 is a default that logs state.
     """
     # What is replaced is found faster than it is counted: `count` looks at every byte by itself.
-    bare = data.replace(b"{", b"").replace(b"[", b"")
-    if len(data) - len(bare) > _DEEPEST:
-        return False
+    size = len(data)
+    colons, lists = size - len(data.replace(b":", b"")), size - len(data.replace(b"[", b""))
     try:
-        again = _ENCODER.encode(decoded)
+        # An object states a key of each container in it, so that these and lists may show that none is deep.
+        if colons + lists < _DEEPEST or size - len(data.replace(b"{", b"")) + lists <= _DEEPEST:
+            again = _ENCODER.encode(decoded)
+        else:  # the brackets of each turn may show it
+            parts = [msgspec.structs.replace(decoded, turns=[]), *decoded.turns]
+            texts = list(map(_ENCODER.encode, parts))
+            brackets = [len(text) - len(text.replace(b"{", b"").replace(b"[", b"")) for text in texts]
+            if max(brackets) > _DEEPEST - 2:
+                return False
+            again = b"".join(texts) + (b'"turns":' if decoded.turns else b"")
     except OverflowError:  # an integer of more than 64 bits
         return False
-    colons = len(bare) - len(bare.replace(b":", b"")) - len(again) + len(again.replace(b":", b""))
+    colons -= len(again) - len(again.replace(b":", b""))
     if colons == 1 and isinstance(decoded, Conversation) and _NUMBERED_FROM_0.match(data):
         return decoded.turns[0].turn_index == 0
-    return not colons or colons == data.count(_NUMBERED) - again.count(_NUMBERED)
+    return not colons
 
 
 def _read_unparsed(data: bytes) -> Conversation | None:
     """Returns the conversation that a record is, or probably is by a few keys; None: it is to be parsed."""
-    if b'"conversation_id"' not in data or b'"turns"' not in data:
-        return None
     decoded = _decoded(data)
-    # Turns with roles are messages.
-    if decoded is None and (b'"messages"' in data or b'"role"' in data[:1000]):
-        return None
+    if decoded is None or not decoded[0].turns:
+        if b'"conversation_id"' not in data or b'"turns"' not in data:
+            return None
+        # Turns with roles are messages.
+        if decoded is None and (b'"messages"' in data or b'"role"' in data[:1000]):
+            return None
     return _recording(_read(data, *(decoded or (_repaired(data), False))))
 
 
@@ -276,9 +301,8 @@ def read_case(data: bytes) -> EvalCase:
     conversation = read_conversation(data)
     case = contained_case(conversation)
     if case is None:
-        raise registry.LogInCasesError(
-            f"conversation {conversation.conversation_id} expects nothing: no eval case"
-        )
+        what = f"conversation {conversation.conversation_id}"
+        raise registry.LogInCasesError(f"{what} expects nothing: no eval case")
     return case
 
 
@@ -289,23 +313,6 @@ def read_plain_case(data: bytes) -> EvalCase | None:
     except (ValueError, RecursionError):
         return None
     return _valid_case(case) if case.turns and not case.tools and _states_once(data, case) else None
-
-
-def _is_spelt_otherwise(conversation: Conversation, data: bytes) -> bool:
-    """Returns whether a valid record states tools, usage (by parts in `data`) or end in another spelling."""
-    if conversation.tools and any(tool.effect is None for tool in conversation.tools):
-        return True
-    if conversation.meta and not conversation.meta.keys().isdisjoint(endings.TERMINATIONS):
-        return True
-    for usage in (turn.usage for turn in conversation.turns if turn.usage is not None):
-        if usage.input_tokens is None and usage.output_tokens is None:
-            return True
-        if any((getattr(usage, name) or 0) < 0 for name in TOKEN_COUNTS):
-            return True
-        lacks = usage.cached_tokens is None or usage.reasoning_tokens is None
-        if lacks and data and any(name in data for name in _TOKEN_SPELLINGS):
-            return True
-    return False
 
 
 def _repaired(data: bytes) -> Conversation:

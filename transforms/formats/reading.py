@@ -289,8 +289,7 @@ def _of_array(value: JsonValue) -> JsonObject | None:
 
 
 def _named(conversation: Conversation, record: Record) -> Conversation:
-    if not conversation.conversation_id:
-        conversation.conversation_id = record_place(record)
+    conversation.conversation_id = conversation.conversation_id or record_place(record)
     return conversation
 
 
@@ -457,10 +456,8 @@ def parse_case(
     """Yields the cases of a record, or the given one, each with the record, but without its (long) text."""
     cases: Sequence[EvalCase | BaseException]
     try:
-        if given:
-            cases = [fields.canonical(EvalCase, to_builtins(given), "not an eval case")]
-        else:
-            cases = reader.read(record)
+        copy = given and fields.canonical(EvalCase, to_builtins(given), "not an eval case")
+        cases = [copy] if copy else reader.read(record)
     except RAISED as error:
         cases = [_damage(record) or error]
     held = record._replace(data=b"")

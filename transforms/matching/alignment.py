@@ -195,6 +195,10 @@ def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
     if rows == 1:
         best = max(weights[0])
         return [weights[0].index(best) if best > 0 else None]
+    if rows == columns == 2:
+        crossed = weights[0][1] + weights[1][0] - 2 * _ORDER_WEIGHT
+        partner = [1, 0] if crossed > weights[0][0] + weights[1][1] else [0, 1]
+        return [j if weights[i][j] > 0 else None for i, j in enumerate(partner)]
     size = max(rows, columns)
     cost = [[0.0] * size for _ in range(size)]
     for i, row in enumerate(weights):

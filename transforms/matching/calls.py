@@ -5,9 +5,9 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
-import orjson
+from msgspec import Struct
 from pydantic import AfterValidator, Field, model_validator
 
 from turnwise.schemas.conversation import ExpectedTurn, Settings, TimedSpan, ToolCall, ToolResponse, Turn
@@ -66,24 +66,31 @@ class PairedCalls:
     @property
     def partners(self) -> list[int | None]:
         """For every expected call the index of its partner among those made, or None."""
-        if self._partners is not None:
-            return self._partners
+        expected, made, partners = self.expected, self.made, self._partners
+        if partners is not None:
+            return partners
         if self.are_equal:
-            self._partners = [*range(len(self.expected))]
-            return self._partners
-        partners: list[int | None] = [None] * len(self.expected)
+            self._partners = partners = [*range(len(expected))]
+            return partners
         # Only where no call has a resource does the name identify a tool.
-        has_resources = any([call.resource for call in (*self.expected, *self.made)])
-        groups: dict[str | None, tuple[list[int], list[int]]] = {}
-        for side, calls in enumerate((self.expected, self.made)):
+        has_resources = False
+        columns_of: dict[str | None, list[int]] = {}
+        rows_of: dict[str | None, list[int]] = {}
+        for indexes, calls in ((columns_of, made), (rows_of, expected)):
             for index, call in enumerate(calls):
-                groups.setdefault(None if has_resources else call.name, ([], []))[side].append(index)
-        for rows, columns in groups.values():
-            if rows and columns:
-                pairs = _pair_group([self.expected[i] for i in rows], [self.made[j] for j in columns])
+                has_resources = has_resources or bool(call.resource)
+                indexes.setdefault(call.name, []).append(index)
+        if has_resources:
+            rows_of, columns_of = {None: [*range(len(expected))]}, {None: [*range(len(made))]}
+        self._partners = partners = [None] * len(expected)
+        for tool, rows in rows_of.items():
+            columns = columns_of.get(tool, ())
+            if len(rows) == len(columns) == 1 and not has_resources:
+                partners[rows[0]] = columns[0]
+            elif columns:
+                pairs = _pair_group([expected[i] for i in rows], [made[j] for j in columns])
                 for i, column in zip(rows, pairs, strict=True):
                     partners[i] = None if column is None else columns[column]
-        self._partners = partners
         return partners
 
 
@@ -103,21 +110,19 @@ def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> boo
     """Returns whether the calls are equal one by one, in order; False where only one has a resource."""
     if len(expected) != len(actual):
         return False
-    wanted: list[JsonObject | None] = []
-    given: list[JsonObject | None] = []
-    for want, made in zip(expected, actual, strict=True):
+    for index, want in enumerate(expected):
+        made = actual[index]
         if want.name != made.name or want.resource != made.resource:
             return False
-        if want.args != made.args and (want.args or made.args):
+        if want.args != made.args:
+            if want.args or made.args:
+                return False
+        elif not _same_kinds(want.args, made.args):
             return False
-        wanted.append(want.args)
-        given.append(made.args)
-    return _same_kinds_of_equal(wanted, given)  # true and 1 are equal to Python
+    return True
 
 
 def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
-    if len(expected) == len(actual) == 1:
-        return [0 if same_tool(expected[0], actual[0]) else None]
     if equal_calls(expected, actual):
         return [*range(len(expected))]
     if len(expected) > _FEW and (partners := _equal_partners(expected, actual)):
@@ -163,15 +168,22 @@ def _equal_partners(expected: list[ToolCall], actual: list[ToolCall]) -> list[in
 
 def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> float:
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
-    if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
-        return 1.0
-    # Tool -> bit mask of the expected calls of it.
-    tools = {(call.name, call.resource): call for call in actual}
-    masks = {
-        tool: sum(1 << index for index, want in enumerate(expected) if same_tool(want, call))
-        for tool, call in tools.items()
-    }
-    places = (masks[call.name, call.resource] for call in actual)
+    # Bit masks of the expected calls, by what `same_tool` compares.
+    of_name: dict[str | None, int] = {}
+    of_resource: dict[str, int] = {}
+    with_resource = 0
+    for index, want in enumerate(expected):
+        bit = 1 << index
+        of_name[want.name] = of_name.get(want.name, 0) | bit
+        if want.resource:
+            with_resource |= bit
+            of_resource[want.resource] = of_resource.get(want.resource, 0) | bit
+    places: list[int] = []
+    for call in actual:
+        mask = of_name.get(call.name, 0)
+        if call.resource:
+            mask = mask & ~with_resource | of_resource.get(call.resource, 0)
+        places.append(mask)
     return common_subsequence(places, len(expected)) / len(expected)
 
 
@@ -185,7 +197,8 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     if not responses:
         return [None] * len(calls)
     if len(calls) == len(responses):
-        for call, response in zip(calls, responses, strict=True):
+        for index, call in enumerate(calls):
+            response = responses[index]
             if call.id != response.id or call.name != response.name:
                 break
         else:
@@ -311,25 +324,20 @@ def plain_text(value: JsonValue) -> str:
 
 def same_value(expected: JsonValue, actual: JsonValue) -> bool:
     """Compares two values of a Struct: numbers by value, and true and false are no numbers."""
-    return bool(expected == actual) and _same_kinds_of_equal(expected, actual)
-
-
-def _same_kinds_of_equal(expected: JsonValue, actual: JsonValue) -> bool:
-    # Most equal values are equal as JSON, which costs less than to look at every part.
-    if type(expected) in (dict, list):
-        try:
-            if orjson.dumps(expected) == orjson.dumps(actual):
-                return True
-        except TypeError:  # integers of more than 64 bits
-            pass
+    if expected != actual:
+        return False
     return _same_kinds(expected, actual)
 
 
 def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:
-    """Returns whether equal values hold true and false at the same places."""
+    """Returns whether equal values hold true and false at the same places: to Python, true is equal to 1."""
     kind = type(expected)
     if kind is dict:
-        return all(_same_kinds(value, actual[key]) for key, value in expected.items())
+        for key, value in expected.items():
+            other = actual[key]
+            if value is not other and type(value) is not str and not _same_kinds(value, other):
+                return False
+        return True
     if kind is list:
         return all(map(_same_kinds, expected, actual))
     return kind is type(actual) or not (kind is bool or type(actual) is bool)
@@ -388,7 +396,7 @@ def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
     An unknown type of a directive, which eval cases are refused for, counts as `exact`. None: only a judge
     can decide (a `semantic` directive whose wording differs).
     """
-    if not is_directive(expected):
+    if type(expected) is not dict or "$matchType" not in expected:
         return same_value(expected, actual)
     wanted, kind = expected.get("$matchValue", expected.get("value")), expected["$matchType"]
     if kind == "semantic":
@@ -425,7 +433,7 @@ def arguments_match(
     return None if None in verdicts else True
 
 
-class ParameterScore(NamedTuple):
+class ParameterScore(Struct, frozen=True):
     """How many of an expected call's parameters an actual call has."""
 
     matched: int  # with the same name and a matching value
@@ -458,13 +466,15 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
     matched = total = unclear = 0
     wrong: list[str] = []
     for name, value in wanted.items():
-        if is_directive(value) and value["$matchType"] == "ignore":
+        kind = type(value)
+        if kind is dict and value.get("$matchType") == "ignore":
             continue
         total += 1
         verdict: bool | None = False
         if name in given:
             made = given[name]
-            verdict = value == made if isinstance(value, str) else value_matches(value, made)
+            is_plain = kind is type(made) and kind not in (dict, list)
+            verdict = value == made if is_plain else value_matches(value, made)
         if verdict is None:
             unclear += 1
         elif verdict:
@@ -476,6 +486,8 @@ def parameter_score(expected: JsonObject | None, actual: JsonObject | None) -> P
 
 def parameter_outcome(score: ParameterScore, threshold: float) -> Outcome | None:
     """Compares a parameter score with its threshold; None: unclear parameters may change the outcome."""
-    if not score.total or reaches(score.matched / score.total, threshold):
+    total = score.total
+    if not total or score.matched / total >= threshold or reaches(score.matched / total, threshold):
         return "PASS"
-    return None if reaches((score.matched + score.unclear) / score.total, threshold) else "FAIL"
+    is_open = score.unclear and reaches((score.matched + score.unclear) / total, threshold)
+    return None if is_open else "FAIL"

@@ -1,6 +1,6 @@
 """Holds recorded turns against golden ones by the rules of the CES evaluation API."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -45,122 +45,6 @@ class ExpectationOutcome(msgspec.Struct):
     parameter_outcome: Outcome | None = None  # `parameters` against their gate
 
 
-class TurnChecker:
-    """Goes through the expectations of a turn; everything observed answers at most one of them.
-
-    Only texts may answer several, because an agent may say in one message what a golden expects in two.
-    """
-
-    def __init__(
-        self, case: EvalCase, expected: ExpectedTurn, turn: Turn, updates: JsonObject, paired: PairedCalls
-    ) -> None:
-        """Takes the expected and the made calls as they are paired; skipped ones get what is left."""
-        self.case, self.turn, self.updates = case, turn, updates
-        self.expectations = turn_expectations(expected)
-        self.counted, self.made = paired.expected, paired.made
-        self._has_skipped = any([e.skip for e in expected.expectations])
-        self.are_met = not self._has_skipped and paired.are_equal
-        self.partners = paired.partners
-        if self._has_skipped:
-            calls = [(e.tool_call, e.skip) for e in self.expectations if e.tool_call is not None]
-            left = [j for j in range(len(paired.made)) if j not in paired.partners]
-            rest = PairedCalls([call for call, skip in calls if skip], [paired.made[j] for j in left])
-            of_counted = iter(paired.partners)
-            of_skipped = iter([None if j is None else left[j] for j in rest.partners])
-            self.partners = [next(of_skipped if skip else of_counted) for _, skip in calls]
-        self._next_partner = iter(self.partners)
-        self.responses = list(turn.tool_responses)
-        self.transfers = list(turn.transfers)
-        self.spoken = turn_texts(turn)
-        self.texts = list(self.spoken)
-
-    def outcomes(self) -> list[ExpectationOutcome]:
-        """Returns what became of every expectation, in order."""
-        outcomes = [_CHECKS[expectation.kind](self, expectation) for expectation in self.expectations]
-        if self._has_skipped or self.turn.unknown_calls or self.turn.unknown_words:
-            for expectation, outcome in zip(self.expectations, outcomes, strict=True):
-                _leave_open(outcome, expectation, [self.turn])
-                if expectation.skip:
-                    outcome.outcome = outcome.parameter_outcome = "SKIPPED"
-        return outcomes
-
-    def _tool_call(self, expectation: Expectation) -> ExpectationOutcome:
-        partner = next(self._next_partner)
-        wanted = expectation.tool_call.args if expectation.tool_call else None
-        least = expectation.parameter_threshold
-        threshold = self.case.thresholds.parameter if least is None else least
-        if partner is None:
-            missed = ParameterScore(0, max(1, len(wanted or {})))
-            is_checked = self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled
-            gate = parameter_outcome(missed, threshold) if is_checked else "SKIPPED"
-            outcome: Outcome = "FAIL" if is_checked else "SKIPPED"
-            return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=gate)
-        call = self.made[partner]
-        count = len(wanted or ())
-        parameters = ParameterScore(count, count) if self.are_met else parameter_score(wanted, call.args)
-        gate = parameter_outcome(parameters, threshold)
-        made = gate if self.case.step_tool_correctness_enabled else "PASS"
-        return ExpectationOutcome(expectation, made, call, "tool_call", parameters, gate)
-
-    def _tool_response(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted = expectation.tool_response or ToolResponse()
-        candidates = [r for r in self.responses if same_tool(wanted, r)]
-        verdicts = [value_matches(wanted.response, r.response) for r in candidates]
-        if not candidates:
-            return ExpectationOutcome(expectation, "FAIL")
-        best = verdicts.index(True) if True in verdicts else 0
-        self.responses.remove(candidates[best])
-        return ExpectationOutcome(expectation, _OUTCOMES[verdicts[best]], candidates[best], "tool_response")
-
-    def _agent_response(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted, texts = expectation.text or "", self.spoken
-        is_by_meaning = expectation.comparison == "SEMANTIC_SIMILARITY"
-        if not texts:
-            is_off = is_by_meaning and not self.case.similarity_enabled
-            return ExpectationOutcome(expectation, "SKIPPED" if is_off else "FAIL")
-        if expectation.comparison == "CONTAINS":
-            fit = next((text for text in (*self.texts, *texts) if wanted in text), None)
-        else:
-            fit = wanted if wanted in self.texts else None
-        observed = fit
-        if fit is None:  # the first text that is left and that no expectation states
-            stated = [e.text for e in self.expectations if e.kind == "agent_response"]
-            observed = next((text for text in self.texts if text not in stated), None)
-        if observed in self.texts:
-            self.texts.remove(observed)
-        outcome: Outcome | None = "FAIL" if fit is None else "PASS"
-        if fit is None and is_by_meaning:
-            outcome = None if self.case.similarity_enabled else "SKIPPED"
-        return ExpectationOutcome(expectation, outcome, texts[-1] if observed is None else observed, "text")
-
-    def _agent_transfer(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted = expectation.target_agent or ""
-        match = next((agent for agent in self.transfers if same_agent(wanted, agent)), None)
-        if match is None:
-            return ExpectationOutcome(expectation, "FAIL")
-        self.transfers.remove(match)
-        return ExpectationOutcome(expectation, "PASS", match, "agent")
-
-    def _updated_variables(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted, made = expectation.variables or {}, self.updates
-        verdicts = {value_matches(v, made[k]) if k in made else False for k, v in wanted.items()}
-        verdict = False if False in verdicts else None if None in verdicts else True
-        return ExpectationOutcome(expectation, _OUTCOMES[verdict])
-
-
-_CHECKS: dict[str, Callable[[TurnChecker, Expectation], ExpectationOutcome]] = {
-    "tool_call": TurnChecker._tool_call,
-    "tool_response": TurnChecker._tool_response,
-    "agent_response": TurnChecker._agent_response,
-    "agent_transfer": TurnChecker._agent_transfer,
-    "updated_variables": TurnChecker._updated_variables,
-    "mock_tool_response": lambda checker, stated: ExpectationOutcome(stated, "SKIPPED"),
-    "no_tool_calls": lambda checker, stated: ExpectationOutcome(
-        stated, "FAIL" if checker.turn.tool_calls else "PASS"
-    ),
-}
-
-
 def _leave_open(outcome: ExpectationOutcome, expectation: Expectation, turns: Sequence[Turn]) -> None:
     """Leaves open what calls or words that the log does not show could change."""
     is_said = expectation.kind == "agent_response"
@@ -174,7 +58,7 @@ def _leave_open(outcome: ExpectationOutcome, expectation: Expectation, turns: Se
 
 def turn_texts(turn: Turn) -> list[str]:
     """Returns everything the agent said in a turn, in order."""
-    return list(turn.agent_messages) or ([turn.agent] if turn.agent else [])
+    return [*turn.agent_messages] or ([turn.agent] if turn.agent else [])
 
 
 def same_agent(left: str, right: str) -> bool:
@@ -220,33 +104,134 @@ def replay_turn(
     Nothing is observed of a turn that is missing (None); `updates` are the variables that the agent updated.
     """
     turn, is_ces = actual or _NO_TURN, case.dialect == "ces"
-    checker = TurnChecker(case, expected, turn, updates, paired)
-    outcomes = checker.outcomes()
+    expectations, counted, made = turn_expectations(expected), paired.expected, paired.made
+    are_met, partners, has_skipped = paired.are_equal, paired.partners, False
+    for wanted in expected.expectations:
+        has_skipped = has_skipped or wanted.skip
+    if has_skipped:  # skipped ones get what is left
+        calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
+        left = [j for j in range(len(made)) if j not in partners]
+        rest = PairedCalls([call for call, skip in calls if skip], [made[j] for j in left]).partners
+        of_counted, of_skipped = iter(partners), iter([None if j is None else left[j] for j in rest])
+        are_met, partners = False, [next(of_skipped if skip else of_counted) for _, skip in calls]
+    # What is observed answers at most one expectation, and is taken from here then.
+    responses, transfers, spoken = [*turn.tool_responses], [*turn.transfers], turn_texts(turn)
+    texts = [*spoken]
+    outcomes: list[ExpectationOutcome] = []
+    next_partner = iter(partners)
+    for wanted in expectations:
+        if wanted.kind == "tool_call":
+            partner = next(next_partner)
+            outcome = _call_outcome(case, wanted, None if partner is None else made[partner], are_met)
+        elif wanted.kind == "agent_response":
+            outcome = _answer_outcome(case, wanted, expectations, spoken, texts)
+        else:
+            outcome = _other_outcome(wanted, turn, updates, responses, transfers)
+        outcomes.append(outcome)
+    if has_skipped or turn.unknown_calls or turn.unknown_words:
+        for outcome, wanted in zip(outcomes, expectations, strict=True):
+            _leave_open(outcome, wanted, [turn])
+            if wanted.skip:
+                outcome.outcome = outcome.parameter_outcome = "SKIPPED"
     replay = TurnReplay(outcomes)
-    if counted := checker.counted:
+    if counted:
         replay.tool_score = replay.ordered_score = 1.0
-        if not checker.are_met:
+        if not are_met:
             called = sum([o.observed_as == "tool_call" and o.outcome != "SKIPPED" for o in outcomes])
-            replay.tool_score = called / len(counted)
-            replay.ordered_score = ordered_share(counted, paired.made)
+            replay.tool_score, replay.ordered_score = called / len(counted), ordered_share(counted, made)
         replay.is_partial = turn.unknown_calls is not None
         if not replay.is_partial:
             replay.tool_outcome = tool_outcome(case, expected, replay.tool_score)
     # What was not expected.
-    if not checker.are_met:
-        extra: Outcome = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
-        used = set(checker.partners)
-        calls = [call for j, call in enumerate(paired.made) if j not in used]
-        outcomes += [ExpectationOutcome(None, extra, call, "tool_call") for call in calls]
+    extra: Outcome
+    if not are_met:
+        extra = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
+        used = set(partners)
+        for j, call in enumerate(made):
+            if j not in used:
+                outcomes.append(ExpectationOutcome(None, extra, call, "tool_call"))
     if is_ces:
         known = expected.scripted_transfers
-        strangers = [a for a in checker.transfers if not any(same_agent(a, b) for b in known)]
+        strangers = [a for a in transfers if not any(same_agent(a, b) for b in known)]
         outcomes += [ExpectationOutcome(None, "FAIL", agent, "agent") for agent in strangers]
-        if not any(e.kind == "agent_response" for e in checker.expectations):
-            spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
-            outcomes += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
+        if not any(e.kind == "agent_response" for e in expectations):
+            extra = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
+            outcomes += [ExpectationOutcome(None, extra, text, "text") for text in texts]
     outcomes += [ExpectationOutcome(None, "SKIPPED", payload, "payload") for payload in turn.payloads]
     return replay
+
+
+def _call_outcome(
+    case: EvalCase, wanted: Expectation, call: ToolCall | None, are_met: bool
+) -> ExpectationOutcome:
+    args, threshold = wanted.tool_call.args if wanted.tool_call else None, wanted.parameter_threshold
+    if threshold is None:
+        threshold = case.thresholds.parameter
+    if call is None:
+        missed = ParameterScore(0, max(1, len(args or {})))
+        is_checked = case.tool_correctness_enabled or case.step_tool_correctness_enabled
+        gate = parameter_outcome(missed, threshold) if is_checked else "SKIPPED"
+        outcome: Outcome = "FAIL" if is_checked else "SKIPPED"
+        return ExpectationOutcome(wanted, outcome, parameters=missed, parameter_outcome=gate)
+    count = len(args or ())
+    parameters = ParameterScore(count, count) if are_met else parameter_score(args, call.args)
+    gate = parameter_outcome(parameters, threshold)
+    made = gate if case.step_tool_correctness_enabled else "PASS"
+    return ExpectationOutcome(wanted, made, call, "tool_call", parameters, gate)
+
+
+def _answer_outcome(
+    case: EvalCase, wanted: Expectation, others: Sequence[Expectation], spoken: list[str], texts: list[str]
+) -> ExpectationOutcome:
+    """Looks in the `texts` that are left first, and in all that was `spoken`.
+
+    One text may answer several expectations: an agent may say in one message what a golden expects in two.
+    """
+    text, is_by_meaning = wanted.text or "", wanted.comparison == "SEMANTIC_SIMILARITY"
+    if not spoken:
+        is_off = is_by_meaning and not case.similarity_enabled
+        return ExpectationOutcome(wanted, "SKIPPED" if is_off else "FAIL")
+    if wanted.comparison == "CONTAINS":
+        fit = next((other for other in (*texts, *spoken) if text in other), None)
+    else:
+        fit = text if text in texts else None
+    observed = fit
+    if fit is None:  # the first text that is left and that no expectation states
+        stated = [e.text for e in others if e.kind == "agent_response"]
+        observed = next((other for other in texts if other not in stated), None)
+    if observed in texts:
+        texts.remove(observed)
+    outcome: Outcome | None = "FAIL" if fit is None else "PASS"
+    if fit is None and is_by_meaning:
+        outcome = None if case.similarity_enabled else "SKIPPED"
+    return ExpectationOutcome(wanted, outcome, spoken[-1] if observed is None else observed, "text")
+
+
+def _other_outcome(
+    wanted: Expectation, turn: Turn, updates: JsonObject, responses: list[ToolResponse], transfers: list[str]
+) -> ExpectationOutcome:
+    kind, outcome = wanted.kind, ExpectationOutcome(wanted, "FAIL")
+    if kind == "mock_tool_response":
+        outcome.outcome = "SKIPPED"
+    elif kind == "no_tool_calls":
+        outcome.outcome = "FAIL" if turn.tool_calls else "PASS"
+    elif kind == "updated_variables":
+        stated = (wanted.variables or {}).items()
+        verdicts = [value_matches(v, updates[k]) if k in updates else False for k, v in stated]
+        outcome.outcome = _OUTCOMES[False if False in verdicts else None if None in verdicts else True]
+    elif kind == "agent_transfer":
+        target = wanted.target_agent or ""
+        match = next((agent for agent in transfers if same_agent(target, agent)), None)
+        if match is not None:
+            transfers.remove(match)
+            outcome = ExpectationOutcome(wanted, "PASS", match, "agent")
+    elif candidates := [r for r in responses if same_tool(wanted.tool_response or ToolResponse(), r)]:
+        answer = wanted.tool_response.response if wanted.tool_response else None
+        verdicts = [value_matches(answer, r.response) for r in candidates]
+        best = verdicts.index(True) if True in verdicts else 0
+        responses.remove(candidates[best])
+        outcome = ExpectationOutcome(wanted, _OUTCOMES[verdicts[best]], candidates[best], "tool_response")
+    return outcome
 
 
 def tool_threshold(case: EvalCase, expected: ExpectedTurn) -> float:

@@ -90,6 +90,7 @@ class Sample:
             is read or found.
         is_whole: Whether there are no gaps, every turn can be scored, and the agent spoke in all of them.
         tags: The tags of the conversation and those of its case, each once.
+        case_digest: See `EvalCase.digest`; None: nothing is expected, or there is no case.
         run_of: The key of the case that the conversation is a run of; None: it has none that is named.
         unit: What intervals count once: the named case; without a name, what is expected after which words,
             or, where nothing is expected, the conversation.
@@ -111,6 +112,7 @@ class Sample:
     has_gaps: bool = field(init=False, default=False)
     is_whole: bool = field(init=False)
     tags: list[str] = field(init=False)
+    case_digest: str | None = field(init=False, default=None)
     run_of: str | None = field(init=False, default=None)
     unit: str = field(init=False)
     _paired: dict[int, PairedCalls] = field(init=False, default_factory=dict)
@@ -121,7 +123,6 @@ class Sample:
         case, conversation, turns = self.eval_case, self.conversation, self.conversation.turns
         if conversation.app_version is not None and not conversation.app_version.strip():
             conversation.app_version = None
-        self.pairs = pair_turns(case.turns if case else [], turns)
         if case is not None:
             self.has_gaps = bool(case.unread or case.not_found)
             for expected in case.turns:
@@ -137,23 +138,22 @@ class Sample:
                 self.has_findings = True
             if turn.unknown_calls or turn.unknown_words:
                 self.has_gaps = True
-        self.evaluable, self.unanswered = self.pairs, []
-        if self.has_answers:
-            self.evaluable = [pair for pair in self.pairs if unanswered_state(pair) is None]
-            self.unanswered = [pair for pair in self.pairs if unanswered_state(pair) is not None]
-        self.is_whole = not self.has_gaps and not self.unanswered and has_spoken
+        self.pairs = self.evaluable = pair_turns(case.turns if case else [], turns)
+        self.unanswered = [p for p in self.pairs if unanswered_state(p)] if self.has_answers else []
+        if self.unanswered:
+            self.evaluable = [pair for pair in self.pairs if not unanswered_state(pair)]
+        self.is_whole = has_spoken and not (self.has_gaps or self.unanswered)
         self.tags, self.unit = conversation.tags, f"\0{conversation.conversation_id}"
         if case is None:
             return
         if case.tags:
             known = set(self.tags)
             self.tags = [*self.tags, *(tag for tag in case.tags if tag not in known)]
+        self.case_digest = case.digest
         if stated_case(conversation) is not None:
             self.unit = self.run_of = case.key.text
-            return
-        asked = [turn.user for turn in turns]
-        if (digest := case.digest) is not None:
-            self.unit = f"\0{digest}\0{asked!r}"
+        elif self.case_digest is not None:
+            self.unit = f"\0{self.case_digest}\0{[turn.user for turn in turns]!r}"
 
     def calls(self, pair: TurnPair) -> PairedCalls:
         """Returns the expected and the made calls of a pair, paired once."""
@@ -170,8 +170,7 @@ class Sample:
                 raise ValueError("the conversation is held against no case")
             expected = pair.expected or _NOTHING
             updates = agent_updates(pair.actual) if expected.expectations else {}
-            paired = self.calls(pair)
-            replay = replay_turn(self.eval_case, expected, pair.actual, updates, paired)
+            replay = replay_turn(self.eval_case, expected, pair.actual, updates, self.calls(pair))
             self._replays[pair.index] = replay
         return replay
 
@@ -249,11 +248,14 @@ def pair_turns(expected: list[ExpectedTurn], actual: list[Turn]) -> list[TurnPai
     """
     if not expected:
         return [TurnPair(i, None, turn) for i, turn in enumerate(actual)]
-    # Without a word of a user, as where a record itself says what is expected, nothing shows a shift.
-    if len(expected) == len(actual) and (
-        len(actual) == 1 or expected[0].user == actual[0].user or not any([turn.user for turn in expected])
-    ):
-        return list(map(TurnPair, range(len(actual)), expected, actual))
+    shows_shift = len(expected) != len(actual)
+    if not shows_shift and len(actual) > 1 and expected[0].user != actual[0].user:
+        # Without a word of a user, as where a record itself says what is expected, nothing shows a shift.
+        for golden in expected:
+            if golden.user:
+                shows_shift = True
+    if not shows_shift:
+        return [TurnPair(i, expected[i], turn) for i, turn in enumerate(actual)]
     greetings, recorded = _greetings(expected), _greetings(actual)
     missing, extra = max(0, greetings - recorded), max(0, recorded - greetings)
     rest, asked = expected[missing:], actual[extra:]
@@ -328,18 +330,13 @@ def recorded_case(conversation: Conversation) -> EvalCase:
     """
     turns = []
     for turn in conversation.turns:
-        answer = None if turn.unknown_words else turn.agent or None
-        texts = [] if turn.unknown_words else turn.agent_messages[:-1]
+        answer, texts = (None, []) if turn.unknown_words else (turn.agent or None, turn.agent_messages[:-1])
         made = [call for call in turn.tool_calls if call.inside is None]
         calls = [ToolCall(name=c.name, args=c.args, resource=c.resource) for c in made]
-        expected = ExpectedTurn(
-            user=turn.user,
-            response=answer,
-            adk_text=turn.adk_text if answer else None,
-            tool_calls=None if turn.unknown_calls else calls,
-            intermediate_responses=[text for text in texts if text],
-            scripted_transfers=list(turn.transfers),
-        )
+        expected = ExpectedTurn(user=turn.user, response=answer, scripted_transfers=list(turn.transfers))
+        expected.adk_text = turn.adk_text if answer else None
+        expected.tool_calls = None if turn.unknown_calls else calls
+        expected.intermediate_responses = [text for text in texts if text]
         turns.append(expected)
     return EvalCase(
         eval_id=stated_case(conversation) or conversation.conversation_id,
@@ -406,7 +403,9 @@ def silent_turns(conversation: Conversation) -> Iterator[Turn]:
     for turn in turns if conversation.labels.get("reward") is None else ():
         is_ended = conversation.ended or conversation.ended_detail
         is_due = not is_ended if turn is turns[-1] else _is_asked(turn)
-        if is_due and _is_silent(turn):
+        # Media may be an answer, and what is known to be missing is a reason of its own.
+        has_answer = turn.payloads or turn.grounded is not None or turn.unknown_words
+        if is_due and not (has_answer or (turn.agent and not turn.agent.isspace())):
             yield turn
 
 
@@ -434,13 +433,6 @@ def with_due_answers(conversation: Conversation) -> Conversation:
 def _is_asked(turn: ExpectedTurn | Turn) -> bool:
     text = (turn.user or "").strip()
     return bool(text) and not _EVENT.fullmatch(text)
-
-
-def _is_silent(turn: Turn) -> bool:
-    if turn.agent and not turn.agent.isspace():
-        return False
-    # Media may be an answer, and what is known to be missing is a reason of its own.
-    return not (turn.payloads or turn.grounded is not None or turn.unknown_words)
 
 
 # Finds the eval case that a conversation names, and joins it with what the record itself expects.
@@ -509,7 +501,7 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
     if outcome is None and not are_stated:
         return None
     eval_id, turns = stated_case(conversation) or conversation.conversation_id, expected if are_stated else []
-    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id, turns=turns)
+    case = EvalCase(eval_id, conversation.eval_set_id, turns=turns)
     if outcome is not None:
         case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
         case.actions, case.outputs = outcome.actions, outcome.outputs

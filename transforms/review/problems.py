@@ -334,23 +334,25 @@ def _by_calls(
     wanted: Sequence[ToolCall], made: Sequence[ToolCall], details: JsonObject
 ) -> CallProblem | None:
     """Returns the first difference: a tool not called, one called with other arguments, one not expected."""
-    called, asked = {call.name for call in made}, {call.name for call in wanted}
+    asked = {call.name for call in wanted}
+    called: dict[str | None, list[ToolCall]] = {}
+    for call in made:
+        called.setdefault(call.name, []).append(call)
     # `missing` of the details names the calls that the criterion did not pair, if present.
     named = _entries(details, "missing") if "missing" in details else asked
     unpaired = [call for call in wanted if call.name in named]
-    missing = next((call for call in unpaired if call.name not in called), None)
-    if missing is not None:
-        return CallProblem(_MISSING, missing.name or "", f"missing {call_text(missing)}")
     for want in unpaired:
-        same = [call for call in made if call.name == want.name]
+        if want.name not in called:
+            return CallProblem(_MISSING, want.name or "", f"missing {call_text(want)}")
+    for want in unpaired:
+        same = called[want.name]
         if not any(arguments_match(want.args, call.args, {}) is not False for call in same):
             wanted_args, args = want.args or {}, same[0].args or {}
             pairs = [(name, wanted_args.get(name), args.get(name)) for name in {**wanted_args, **args}]
             differences = [Difference(*pair) for pair in pairs if not same_value(*pair[1:])]
             # Where one value alone differs, it is shown whether or not both mean the same; lists are
             # compared together.
-            names = {difference.parameter for difference in differences}
-            is_one = len(names) == 1 and wanted_args.keys() ^ args.keys() <= names
+            is_one = len(differences) == 1 and wanted_args.keys() ^ args.keys() <= {differences[0].parameter}
             if not is_one or isinstance(differences[0].expected, list):
                 differences = _COMPARE.differences(want, same[0]) or differences
             text = f"{want.name or ''}: {differing_text(differences)}" if differences else ""
@@ -374,8 +376,9 @@ def why_of(problem: ReviewProblem, sample: Sample) -> tuple[str, str, str]:
     for people.
     """
     kind, tool, text = _described(problem, sample)
-    if problem.turn is not None and not text.lower().startswith(name := turn_name(problem.turn)):
-        text = f"{name}: {text}"
+    if problem.turn is not None:
+        name = turn_name(problem.turn)
+        text = text if text[: len(name)].lower().startswith(name) else f"{name}: {text}"
     criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
     return one_line(text, MOST_WHY), *_problem_type(criterion, kind, tool)
 

@@ -143,8 +143,9 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     key = _digest((conversation_id, app_version, *ids), _CONVERSATION_BYTES)
     rows: list[ScoreRow] = []
     for entry in scored.scores:
-        name, digest = entry.criterion.name, entry.criterion.digest
-        if isinstance(entry.criterion, JudgedCriterion):
+        criterion = entry.criterion
+        name, digest = criterion.name, criterion.digest
+        if isinstance(criterion, JudgedCriterion):
             digest = _digest((digest, run.judge), _CRITERION_BYTES)
         # A key is CONVERSATION-CRITERION-TURN[.NUMBER]; scores of one turn are numbered from the second on.
         before, number = f"{key}-{digest}-", 0
@@ -153,11 +154,9 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
         if entry.overall is not None:
             scores.append((None, entry.overall))
         for turn, score in scores:
-            score_id = f"{before}{_WHOLE if turn is None else turn}"
             number = number + 1 if turn == last else 0
-            if number:
-                score_id = f"{score_id}.{number}"
             last = turn
+            score_id = f"{before}{_WHOLE if turn is None else turn}{f'.{number}' if number else ''}"
             # By position, in the order of `ScoreRow`: names of columns would cost seven times as much.
             row = MadeScoreRow(
                 run_id, conversation_id, eval_id, app_version, turn, name, score.value, score.outcome,
@@ -220,7 +219,7 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
         "user_id": conversation.user_id,
         "eval_id": case.eval_id if case else None,
         "eval_set_id": case.eval_set_id if case else None,
-        "case_digest": case.digest if case else None,
+        "case_digest": sample.case_digest,
         "task": stated_task(conversation) if conversation.meta else conversation.eval_id,
         "app_version": conversation.app_version,
         "language": conversation.language,
@@ -395,14 +394,15 @@ def expected_calls(
 ) -> list[ExpectedCall]:
     """Returns expected calls with their effects; equal calls that were made have the same."""
     rows: list[ExpectedCall] = []
+    number = len(made)
     for index, want in enumerate(calls):
-        row = made[index] if index < len(made) else None
-        if row is not None and row["name"] == want.name and row["args"] == want.args:
+        name, args = want.name, want.args
+        if index < number and (row := made[index])["name"] == name and row["args"] == args:
             effect = row["effect"]
         else:
             tool = effects.effect_of(want)
             effect = DESTRUCTIVE if tool.destructive else tool.effect
-        rows.append({"name": want.name, "args": want.args, "effect": effect})
+        rows.append({"name": name, "args": args, "effect": effect})
     return rows
 
 

@@ -144,7 +144,7 @@ def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
 
 def single_spaced(text: str, enough: int) -> str:
     """Returns a text with single spaces; of a long one at least `enough` characters and one more."""
-    start = text[: 2 * enough]
+    start = text[: enough + 20]
     is_plain = start.isprintable() and "  " not in start
     line = start.strip() if is_plain else " ".join(start.split())
     return line if len(line) > enough or start is text else " ".join(text.split())

@@ -38,6 +38,16 @@ def test_what_could_not_be_written_again_is_not_read():
     assert len(found.meta["x"]) == 300
 
 
+@pytest.mark.parametrize("count", [0, 1, 300])
+def test_a_record_is_checked_however_long_it_is(count):
+    def record(last):
+        return '{"conversation_id": "c", "turns": [' + '{"agent": "a: b"}, ' * count + last + "]}"
+
+    assert len(read_conversation(record('{"agent": "c"}').encode()).turns) == count + 1
+    refused(record('{"turn_index": 5, "agent": "c", "turn_index": 0}'), "'turn_index' stands twice")
+    refused(record('{"variables": {"x": ' + "[" * 300 + "]" * 300 + "}}"), "recursion limit")
+
+
 def key_by_key(fields):
     """A case is read from its text as it is with a null, which counts as absent, key by key."""
 

@@ -269,9 +269,10 @@ def columns(
         by_name["labels"].append(places(s["label"] for s in entry.own_scores if s.get("label")))
     turns = (figures.turns_of(entry.row) for entry in entries)
     transfers = ([name for turn in of_row for name in turn.get("transfers") or ()] for of_row in turns)
+    place_of = {version: index for index, version in enumerate(versions)}
     conversations = report.Conversations(
         **by_name,
-        version=[versions.index(entry.version) for entry in entries],
+        version=[place_of[entry.version] for entry in entries],
         tags=[places(row["tags"]) for row in rows],
         tools=[places(figures.tools_of(entry.row)) for entry in entries],
         agents=[*map(places, transfers)],

@@ -539,8 +539,7 @@ class _Table:
         kind, versions = CRITERIA.get(name), self._collected.versions
         of_values = kind.scale if kind else _SHARE
         wanted = name == STATUS or of_values is not None or (kind is not None and kind.unit == "money")
-        is_there = any((name, wanted, version) in self._sums for version in versions)
-        is_whole = wanted if is_there else not wanted
+        is_whole = wanted == any((name, wanted, version) in self._sums for version in versions)
         totals = [self._sums.get((name, is_whole, version)) for version in versions]
         has_outcomes = any(total is not None and total.share is not None for total in totals)
         scale = _SHARE if has_outcomes else of_values
