@@ -110,7 +110,7 @@ def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Seq
     with a probability that falls with i, so that all nights together err with that of the rule at most.
     """
     if baseline is None or may_name_version(baseline):
-        return [], 1, "there is no run to compare with (--baseline names none)"
+        return [], 1, "there is no run to compare with: name one by --baseline"
     number = 1
     try:
         run, named = open_baseline(baseline)
@@ -129,13 +129,12 @@ def _nights(baseline: str | None, document: RunDocument, most: int) -> tuple[Seq
                 run, _ = open_baseline(before)
             except (ConfigError, OSError):  # removed, as old nights are
                 break
+            earlier = run.document
             # A run that was made anew may have been compared with a later one.
-            if _night(run.document) >= _night(later):
-                break
-            if run.document.scoring_settings != document.scoring_settings:
+            if _night(earlier) >= _night(later) or earlier.scoring_settings != document.scoring_settings:
                 break
             nights.append(_states(run.metrics()))
-            later = run.document
+            later = earlier
         return nights, number, f"{baseline} holds no conversation that was scored"
     except (ConfigError, OSError) as error:
         again = "; the nights are counted from 1 again" if number == 1 else ""

@@ -163,7 +163,8 @@ def _groups(calibrated: CriterionCalibration) -> Iterator[str]:
         labels = agreement.agreement.count if agreement else figure.labels if figure else 0
         cells = [printable(key[1] or "(no version)", _LONGEST), str(labels)]
         cells.append(_percent(agreement.agreement) if agreement else "-")
-        cells.append(_figure(figure.raw, is_rate) if figure else "-")
+        number = figure.scores - figure.no_score if figure else 0
+        cells.append(f"{_figure(figure.raw, is_rate)} of {number}" if figure and number else "-")
         cells.append(_figure(figure.value, is_rate, figure.interval) if figure else "-")
         rows.append(cells)
     yield from (f"  {line}" for line in aligned(rows))
@@ -176,9 +177,8 @@ def _percent(figure: LabelFigure) -> str:
 
 
 def _number(figure: LabelFigure) -> str:
-    shown = _figure(figure.value, False, figure.interval)
-    is_whole = figure.value is not None and figure.interval
-    return shown if is_whole else f"{shown} ({figure.reason or 'no interval'})"
+    why = "" if figure.value is not None and figure.interval else f" ({figure.reason or 'no interval'})"
+    return _figure(figure.value, False, figure.interval) + why
 
 
 def _figure(value: float | None, is_rate: bool, bounds: Bounds | None = None) -> str:

@@ -12,6 +12,7 @@ from shlex import join
 
 from msgspec.structs import replace
 
+from turnwise.pipeline.io.files import ADK_HISTORY
 from turnwise.pipeline.io.sinks import find_service
 from turnwise.pipeline.io.terminal import (
     LONGEST_LINE,
@@ -106,8 +107,7 @@ def end_run(
         candidates: list[ConversationRow] = []
         add_candidates(candidates, read(document).conversations())
         chosen = chosen_to_read(candidates)
-    listed = None if chosen is None else [{name: row[name] for name in _LISTED} for row in chosen]
-    document["to_read"] = listed
+    document["to_read"] = chosen and [{name: row[name] for name in _LISTED} for row in chosen]
     if config.gate.rules:
         of_rules = rule_problems(settings, partial(read, document), unused)
         problems = problems + [line for line in of_rules if not any(known in line for known in problems)]
@@ -128,7 +128,8 @@ def report(settings: RunSettings, rows: terminal.MetricRows, document: JsonObjec
         number = "" if read is None else f": {read} read, {rejected} rejected"
         say("\n".join(wrapped(f"eval cases were looked for in {places}{number}", width)))
     if document["guessed_tools"] and not (settings.is_streaming or settings.config.redact):
-        command = join(["turnwise", "tools", *plugins, *map(shown_place, settings.input)])
+        logs = [f"/{shown_place(path)}".partition(f"/{ADK_HISTORY[0]}/")[0][1:] for path in settings.input]
+        command = join(["turnwise", "tools", *plugins, *dict.fromkeys(log or "." for log in logs)])
         say(f"list the tools: {printable(command)}")
     tables = "" if document["folder"] == "." else f"; tables in {document['folder']}"
     say("\n".join(wrapped(f"files: {printable(settings.output)}{tables}", width)))

@@ -140,6 +140,7 @@ _LARGE = {
     result.EvaluationResult: _DETAILS,
     tools.EvaluationRevision: ("evaluation",),
     tools.RunFailure: ("record",),
+    tools.CompareEvaluationRunsResponse: (),
     tools.CompareAppVersionsResponse: ("baseline.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
     result.Evaluation: (
         "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
@@ -281,8 +282,8 @@ TOOLS: dict[str, Tool] = {
         what turnwise compare says: whether the candidate is better, worse or inconclusive against the
         baseline, by the verdicts and by every other criterion. If it holds a refusal, the runs were measured
         in different ways: conclude nothing. changes lists the evaluations whose share of passed results fell
-        (regressed, first) or rose (fixed) by half or more. nextPageToken, given as pageToken, reads on.""",
-        compare_evaluation_runs,
+        (regressed, first) or rose (fixed) by half or more. readMask: fields wanted. pageToken reads on.""",
+        _viewed(compare_evaluation_runs, tools.CompareEvaluationRunsResponse),
         tools.CompareEvaluationRunsRequest,
         tools.CompareEvaluationRunsResponse,
     ),

@@ -286,6 +286,7 @@ class CompareEvaluationRunsRequest(PageRequest):
     baseline_run: Text = field("Name or id of the run to compare with.", required=True)
     candidate_run: Text = field("Name or id of the run to judge.", required=True)
     evaluation_filter: Text = field("Condition on the evaluations that count, such as tags:slow.")
+    read_mask: Text = field(_WANTED + "all.")
 
 
 class VersionSummary(Message):

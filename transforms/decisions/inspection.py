@@ -651,8 +651,7 @@ def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
 
 # Shortens a conversation or a case to an example.
 
-_TURNS, _EXAMPLE_CALLS = 2, 3
-_MORE = "..."
+_TURNS, _EXAMPLE_CALLS, _MORE = 2, 3, "..."
 
 _TurnParts = tuple[str | None, Sequence[ToolCall], Sequence[ToolResponse], str | None]
 

@@ -210,7 +210,8 @@ def half_without_score(seed, size=SIZE):
     hard = generator.random(size) < 0.5
     people = generator.random(size) < np.where(hard, 0.4, 0.9)
     found = np.where(generator.random(size) < 0.1, ~people, people)
-    return [judged(f"c{i}", None, None if hard[i] else bool(own)) for i, own in enumerate(found)], people
+    outcomes = (None if hard[i] else bool(own) for i, own in enumerate(found))
+    return [judged(f"c{i}", None, passed, version=f"v{i % 2}") for i, passed in enumerate(outcomes)], people
 
 
 def test_what_has_no_score_is_part_of_all():
@@ -231,6 +232,8 @@ def test_what_has_no_score_is_part_of_all():
     text = calibration_text(found, 300)
     assert f"pass rate of all 400: {whole.raw:.1%} as scored, of the {400 - whole.no_score} decided;" in text
     assert "100 of 400 scores are labelled" in text and "\n  no score " in text
+    first, second = own.corrected[1:]
+    assert f" {second.raw:.1%} of {second.scores - second.no_score} " in text and first.scores == SIZE // 2
 
 
 SCALES = {"safe": Scale(bounds=(0.0, 1.0)), "verdict": Scale(has_values=False)}
