@@ -48,7 +48,7 @@ def likeness_rows(name: str) -> list[Row]:
     pairs = [(record["text_a"], record["text_b"]) for record in records]
     people = [record["score"] for record in records]
     scores = [compare_answers(*pair).score for pair in pairs]
-    plain = [rouge(*pair).fmeasure for pair in pairs]
+    plain = [rouge(*pair)[2] for pair in pairs]
     figures: dict[str, Sequence[float]] = {
         "local, figure": [compare_answers(*pair).similarity for pair in pairs],
         "local, 0..4": scores,

@@ -331,7 +331,10 @@ def case_records(
             yield from store_records(url, store_app)
 
 
-_ADK, _HISTORY, _SESSIONS = ".adk", "eval_history", "session.db"
+ADK_HISTORY, _SESSIONS = (".adk", "eval_history"), "session.db"
+OWN_RESULTS = "turnwise-"
+"""How the names of results in a history begin that are no recordings: `turnwise convert` wrote them."""
+_ADK = ADK_HISTORY[0]
 _CASES, _RESULT, _SESSION = (".evalset.json", ".test.json"), ".evalset_result.json", ".session.json"
 _CONFIG = "test_config.json"
 _AGENT = ("agent.py", "root_agent.yaml", "__init__.py")
@@ -355,7 +358,8 @@ def agent_folder(path: str) -> AgentInputs | None:
     below = sorted(str(file) for file in folder.rglob("*.json") if file.is_file())
     cases = [name for name in below if name.endswith(_CASES)]
     logs = [name for name in below if name.endswith(_SESSION)]
-    logs += [str(file) for file in sorted((folder / _ADK / _HISTORY).glob(f"*{_RESULT}"))]
+    results = sorted(folder.joinpath(*ADK_HISTORY).glob(f"*{_RESULT}"))
+    logs += [str(file) for file in results if not file.name.startswith(OWN_RESULTS)]
     if (sessions := folder / _ADK / _SESSIONS).is_file():
         logs.append(str(sessions))
     if not (folder / _ADK).is_dir() and not cases:
@@ -378,10 +382,10 @@ def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) 
             inputs.logs.append(path)
             continue
         if not folder.logs:
-            where = f"without a recording ({_ADK}/{_HISTORY}/*{_RESULT} and *{_SESSION})"
+            names = f"{'/'.join(ADK_HISTORY)}/*{_RESULT}, but for {OWN_RESULTS}*, and *{_SESSION}"
             eval_set = folder.cases[0] if folder.cases else "EVAL_SET"
-            step = f"run `adk eval {path} {eval_set}` first, or name logs"
-            raise ConfigError(f"--input {path}: the folder of an ADK agent {where}; {step}")
+            step = f"without a recording ({names}); run `adk eval {path} {eval_set}` first, or name logs"
+            raise ConfigError(f"--input {path}: the folder of an ADK agent {step}")
         inputs.logs.extend(folder.logs)
         inputs.cases.extend(() if cases else folder.cases)
         inputs.configs.extend(folder.configs)

@@ -258,7 +258,7 @@ def read_labels(paths: Sequence[str], option: str = "--labels ") -> list[LabelLi
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     labels.append(LabelLine(parse_label(line), f"{Path(path).name}:{number}"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{option}{path}:{number}: no label: {error}") from None
         if len(labels) == before:
             raise ConfigError(f"{option}{path}: holds no label")

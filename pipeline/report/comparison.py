@@ -38,8 +38,7 @@ def comparison_text(comparison: Comparison, width: int) -> str:
     lines = first_page_lines(comparison.page, width) if comparison.page else []
     lines += first.split("\n") if first else []
     sides = f"baseline {side_text(comparison.baseline)}", f"candidate {side_text(comparison.candidate)}"
-    for part in (*sides, pairing_text(comparison)):
-        lines += wrapped(printable(part), width)
+    lines += [line for part in (*sides, pairing_text(comparison)) for line in wrapped(printable(part), width)]
     lines += ["", *criteria_table(comparison, width), ""]
     parts = [f"{result.criterion}: {result.sentence}" for result in comparison.criteria]
     parts += [f"{name}: not compared: {why}" for name, why in comparison.not_compared.items()]
@@ -280,8 +279,7 @@ def fail_on_problems(comparison: Comparison, fail_on: FailOn) -> list[str]:
         unmeasured.append(f"{number} of {a.name} {lack}")
     if pairing.changed:
         names = listed(pairing.changed_names, _NAMES_SHOWN, pairing.changed)
-        count = counted(pairing.changed, "case")
-        unmeasured.append(f"{count} left out, whose expectation differs: {names}")
+        unmeasured.append(f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}")
     problems = []
     for result in comparison.criteria:
         is_open = result.overall.difference is None or result.overall.word not in allowed
@@ -394,17 +392,15 @@ def sides_of_runs(
         chosen, how = [order.versions[0], order.versions[-1]], order.how
     else:
         if len(order.versions) > 2:
-            role, other_role, end = "baseline", "candidate", "last"
-            if named[0] is None:
-                role, other_role, end = "candidate", "baseline", "first"
+            roles = ("baseline", "candidate", "last"), ("candidate", "baseline", "first")
+            role, other_role, end = roles[named[0] is None]
             how = f"the {role} is as it was named, the {other_role} is the {end} other version {order.by}"
         chosen = [None, None]
         for i, (run, name) in enumerate(zip((base_run, other), named, strict=True)):
             matches = [] if name is None else versions_named(name, run.conversations.keys())
             if name is not None and len(matches) != 1:
-                what = "is no app version with scored conversations"
-                if matches:
-                    what = "names several app versions"
+                none = "is no app version with scored conversations"
+                what = "names several app versions" if matches else none
                 known = f"in {run.run.directory} (there are: {_listed(run)})"
                 raise ConfigError(f"{options[i]} {name}: {what} {known}")
             chosen[i] = next(iter(matches), None)
@@ -420,8 +416,9 @@ def sides_of_runs(
         names = [run.run.document.date or "" for run in (base_run, other)]
         if not all(names) or names[0] == names[1]:
             names = [run.run.directory.rstrip("/") for run in (base_run, other)]
-    last = [name.rsplit("/", 1)[-1] for name in names]
-    names = last if last[0] != last[1] else names
+    # No version that is not compared has the same last part: `1.0` would be that of two.
+    short = words.last_parts([*names, *(v or NO_VERSION for run in runs for v in run.conversations)])
+    names = [short[name] for name in names]
     return Sides(base_run.side(chosen[0], names[0]), other.side(chosen[1], names[1]), chosen[1], how)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from turnwise.pipeline.io.containers import join_path, path_exists
-from turnwise.pipeline.io.files import read_files, whole_items
+from turnwise.pipeline.io.files import ADK_HISTORY, OWN_RESULTS, read_files, whole_items
 from turnwise.pipeline.io.terminal import printable, wrapped
 from turnwise.pipeline.runs.directory import open_run, write_whole
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
@@ -25,7 +25,7 @@ from turnwise.transforms.decisions.conversion import Converted, RunOfConversatio
 from turnwise.transforms.decisions.run import scored_id
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 
-_ADK = ".adk"
+_SHOWN, _KEPT, _LONGEST = 5, 20, 2_000
 _SETS = "results of several eval sets; adk web shows them in the first one"
 
 
@@ -42,8 +42,8 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
     for score in run.scores():
         scores[scored_id(score)].append(score)
     notes, sets = Counter[str](), set[str | None]()
-    parts = Path(output).absolute().parts
-    agent = parts[parts.index(_ADK) - 1] if _ADK in parts[1:] else "turnwise"  # AGENT/.adk/eval_history/FILE
+    parts = Path(output).absolute().parts  # AGENT/.adk/eval_history/FILE
+    agent = parts[-4] if parts[-3:-1] == ADK_HISTORY and len(parts) > 4 else "turnwise"
     with _record_file(output, target) as file:
         for row in run.conversations():
             file.done.conversations += 1
@@ -63,10 +63,6 @@ def convert_run(directory: str, target: Target, output: str) -> Conversion:
     notes[_SETS] = len(sets) if len(sets) > 1 else 0
     file.done.notes = {problem: count for problem, count in notes.items() if count}
     return file.done
-
-
-_SHOWN = 5
-_LONGEST = 2_000
 
 
 def conversion_text(done: Conversion, width: int) -> str:
@@ -168,6 +164,9 @@ def check_new_file(path: str, target: Target | None = None) -> Path:
         raise ConfigError(f"{path}: is there already; remove it, or name another file")
     if not new_path.parent.is_dir():
         raise ConfigError(f"{path}: there is no directory {new_path.parent}; make it first")
+    if new_path.absolute().parts[-3:-1] == ADK_HISTORY and not new_path.name.startswith(OWN_RESULTS):
+        step = f"begin the name with {OWN_RESULTS}: a run over the agent's folder takes others for recordings"
+        raise ConfigError(f"{path}: {step}")
     try:
         if target is not None and target.document is not None:
             target.document(new_path.name, {})
@@ -231,9 +230,6 @@ def write_cases(
     return file.done
 
 
-_KEPT = 20
-
-
 def convert_items(
     items: Iterable[LoggedConversation | FoundCase | Failure], target: Target, output: str
 ) -> Conversion:
@@ -268,9 +264,8 @@ def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[cases.Ca
         if isinstance(item, Failure):
             yield item
         elif isinstance(item, FoundCase):
-            record = item.record
             message = f"{item.case.eval_id} is an eval case already"
-            yield Failure("parse", "ValueError", message, record.source, record.position)
+            yield Failure("parse", "ValueError", message, item.record.source, item.record.position)
         else:
             yield cases.logged_candidate(item.conversation, item.record.source, item.record.position)
 

@@ -169,11 +169,12 @@ WIDTH = 110
 _LONGEST_ID = 40
 
 
-def reading_text(rows: Sequence[ListedConversation], width: int = WIDTH) -> str:
-    """Returns the first three conversations to read, in lines of `width`, and an empty line; "": none."""
+def reading_text(rows: Sequence[ListedConversation], width: int = WIDTH, beside: Sequence[str] = ()) -> str:
+    """Returns the first three to read, in lines of `width`, and an empty line; `beside`: other versions."""
     first, lines = rows[:_SHOWN], []
     ids = last_parts((row.conversation_id for row in first), _LONGEST_ID)
-    versions = last_parts((row.app_version for row in first if row.app_version), _LONGEST_ID // 2)
+    names = [*beside, *(row.app_version for row in first)]
+    versions = last_parts(filter(None, names), _LONGEST_ID // 2)
     for row in first:
         shown = f" ({versions[row.app_version]})" if row.app_version else ""
         lines.append(cut(printable(f"  {ids[row.conversation_id]}{shown}: {row.why or ''}"), width))
@@ -501,10 +502,11 @@ def summary_text(
     effects = ", ".join(f"{number} {effect}" for effect, number in sorted(guessed.items()))
     shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
     state = "state it in the config"
+    to_read = page.read_first if page else first_page.listed(document["to_read"] or ())
     parts = [
         "".join(f"{line}\n" for line in ended.refused),
         "\n".join(first_page_lines(page, width)) if page else "",
-        reading_text(page.read_first if page else first_page.listed(document["to_read"] or ()), width),
+        reading_text(to_read, width, versions_of(rows)),
         table,
         ended.text,
         f"\n{balance_text(counts, examples)}",

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import astuple, replace
-from sqlalchemy import ColumnElement, Connection, select, union
+from sqlalchemy import ColumnElement, Connection, func, select, union
 
 from turnwise.pipeline.runs.directory import stated_rows, versions_named
 from turnwise.pipeline.store import runs as stored_runs
@@ -602,7 +602,8 @@ def previous_run(url: str, app: str, document: JsonObject) -> str | None:
     `run.json`. Raises ConfigError if the store cannot be read.
     """
     began, home = timestamp_nanos(document["create_time"]), f"{app or LOCAL_APP}/evaluationRuns/"
-    is_wanted = RUNS.c.state == COMPLETED, RUNS.c.home.startswith(home, autoescape=True)
+    # LIKE takes apps that differ by the case of a letter for one in SQLite.
+    is_wanted = RUNS.c.state == COMPLETED, func.substr(RUNS.c.home, 1, len(home)) == home
     is_other = RUNS.c.run_id != key_text(document["run_id"])
     query = select(RUNS.c.name, RUNS.c.content).where(*is_wanted, is_other)
     if document["date"] is None:

@@ -132,7 +132,7 @@ def read_token_file(path: str) -> Tokens:
         raise ConfigError(f"--token_file {path}: others may read it: chmod 600 {path}")
     try:
         tokens = msgspec.json.decode(data, type=Tokens)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         # The message of the error may hold a part of the file.
         raise ConfigError(f'--token_file {path}: its form is {{"write": "...", "read": "..."}}') from None
     given = [token for token in (tokens.write, tokens.read) if token]

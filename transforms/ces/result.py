@@ -602,9 +602,8 @@ def result_parts(result: JsonObject) -> list[SumPart]:
             call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
             if call is None or (state != "PASS" and state != "FAIL"):
                 continue
-            tool = call.get("tool", "")
-            if "toolsetTool" in call:
-                toolset = call["toolsetTool"]
+            tool, toolset = str(call.get("tool", "")), call.get("toolsetTool")
+            if toolset is not None:
                 tool = f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
             parts.append(((index, "tool", tool), 1, 0) if state == "PASS" else ((index, "tool", tool), 0, 1))
         for kind, key in (("semantic", "semanticSimilarityResult"), ("hallucination", "hallucinationResult")):

@@ -3,12 +3,11 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 from hashlib import blake2b
 from inspect import isawaitable, iscoroutine
 from math import inf, isclose, isfinite, isnan
 from numbers import Real
-from operator import add
 from sys import float_info
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 from unicodedata import normalize
@@ -213,7 +212,10 @@ class Criterion(Settings, ABC):
 
     def mean(self, values: Sequence[float]) -> float:
         """Returns the mean of a conversation's values, added from left to right."""
-        return reduce(add, values, 0.0) / len(values)
+        total = 0.0
+        for value in values:
+            total += value  # `sum` rounds in another way since Python 3.12
+        return total / len(values)
 
     def counts(self, score: Score) -> bool:
         """Returns whether a score enters means; a value below the scale (CES's -1: no claim) does not."""
@@ -514,10 +516,10 @@ def check_score(criterion: Criterion, score: Score) -> None:
     ValueError for a value outside the criterion's scale, or an impossible outcome.
     """
     value: Any = score.value
-    is_plain = value.__class__ is float and score.outcome is None and criterion._is_built_in
-    if is_plain and (criterion.scale is None or criterion.scale[0] <= value <= criterion.scale[1]):
+    scale, is_built_in = criterion.scale, criterion._is_built_in
+    if is_built_in and value.__class__ is float and (scale is None or scale[0] <= value <= scale[1]):
         return
-    if not criterion._is_built_in:
+    if not is_built_in:
         score.details = None if score.details is None else _json_object(score.details)
         for name, kind, needed in _PARTS_OF_SCORE:
             part: Any = getattr(score, name)
@@ -537,8 +539,7 @@ def check_score(criterion: Criterion, score: Score) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"the value is {_kind_of(value)}; it must be a number or None")
-    number, scale = float(value), criterion.scale
-    score.value = number
+    score.value = number = float(value)
     if scale is not None and not scale[0] <= number <= scale[1]:
         near = any(isclose(number, end, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for end in scale)
         if isfinite(number) and not near and number not in criterion.special_values:
@@ -602,6 +603,12 @@ class CustomMetric(MeasuredCriterion):
 
 _MOST_CALLS = 5
 _MOST_MOVED = 3
+_CALL_FORMS: tuple[Callable[[ToolCall], str], ...] = (
+    lambda call: value_text(call_text(call)),
+    lambda call: clipped_value(f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=repr)})"),
+    lambda call: clipped_value(f"{call.name}({json.dumps(call.args, default=repr)})"),
+)
+"""The texts of a call; each next one tells more calls apart."""
 
 
 def calls_text(calls: Sequence[ToolCall], texts: Sequence[str] | None = None) -> str:
@@ -613,14 +620,11 @@ def calls_text(calls: Sequence[ToolCall], texts: Sequence[str] | None = None) ->
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
     """Returns the texts of two lists of calls; arguments are JSON where two calls would look alike."""
-
-    def in_json(is_ascii: bool) -> Callable[[ToolCall], str]:
-        return lambda call: f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})"
-
-    forms = ((call_text, value_text), (in_json(False), clipped_value), (in_json(True), clipped_value))
-    for form, cut in forms:
-        texts, others = ([cut(form(call)) for call in calls[:_MOST_CALLS]] for calls in (first, second))
-        if {normalize("NFKC", text) for text in texts}.isdisjoint([normalize("NFKC", t) for t in others]):
+    for form in _CALL_FORMS:
+        texts = [form(call) for call in first[:_MOST_CALLS]]
+        others = [form(call) for call in second[:_MOST_CALLS]]
+        looks = {text if text.isascii() else normalize("NFKC", text) for text in texts}
+        if looks.isdisjoint([text if text.isascii() else normalize("NFKC", text) for text in others]):
             return calls_text(first, texts), calls_text(second, others)
         if len(first) == len(second) == 1 and first[0].args != second[0].args:
             left, other = told_apart(first[0].args, second[0].args)
@@ -654,11 +658,11 @@ def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
     if not failed:
         return None
     calls: dict[str, list[tuple[int, str]]] = {"missing": [], "extra": []}
-    for kind, entries in calls.items():
-        for turn, score in turns:
+    for turn, score in turns:
+        for kind, entries in calls.items() if score.details else ():
             texts: JsonValue = (score.details or {}).get(kind)
-            texts = texts if isinstance(texts, list) else []
-            entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
+            if texts and isinstance(texts, list):
+                entries += [(turn, text) for text in texts if isinstance(text, str) and "(" in text]
     made = grouped((call, turn) for turn, call in calls["extra"])
     moved = [
         f"{call} is expected in {turn_name(turn)} and made in {turn_name(made[call].pop(0))}."

@@ -58,10 +58,10 @@ class ResponseMatch(ComparesTurns):
         if self.adk_compat:
             expected = pair.expected.adk_text or pair.expected.response or ""
             answer = pair.actual.adk_text or pair.actual.agent or ""
-        scores = rouge(expected, answer, self.rouge_type)
-        if not scores.fmeasure and not self.adk_compat and not has_tokens(expected):
+        precision, recall, fmeasure = rouge(expected, answer, self.rouge_type)
+        if not fmeasure and not self.adk_compat and not has_tokens(expected):
             return Score(float(expected.strip() == answer.strip()), label="NO_WORDS")
-        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+        return Score(fmeasure, details={"precision": precision, "recall": recall})
 
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
         why = super().why_failed(sample, pair, score)

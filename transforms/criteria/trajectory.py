@@ -141,8 +141,13 @@ class ToolTrajectory(ComparesTurns):
         return _equal_partners(self._keys(expected), self._keys(actual))
 
     def _needs_rules(self, expected: Sequence[ToolCall]) -> bool:
-        values = (value for call in expected for value in (call.args or {}).values())
-        return bool(self.argument_matchers) or (not self.adk_compat and any(map(is_directive, values)))
+        if self.argument_matchers or self.adk_compat:
+            return bool(self.argument_matchers)
+        for call in expected:
+            for value in (call.args or {}).values():
+                if type(value) is dict and is_directive(value):
+                    return True
+        return False
 
     def _keys(self, calls: Sequence[ToolCall]) -> list[_CallKey]:
         if self.ignore_args:
@@ -169,8 +174,8 @@ class ToolTrajectory(ComparesTurns):
         partners: list[int | None],
     ) -> Score:
         """Scores two lists of calls or their keys, compared by `same`."""
-        used = set(partners)
-        missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
+        used = {*partners}
+        missing = [expected[i] for i, j in enumerate(partners) if j is None]
         extra = [call for j, call in enumerate(actual) if j not in used]
         matched, rest = len(partners) - len(missing), iter(made)
         if self.match_type == "EXACT":
@@ -180,7 +185,7 @@ class ToolTrajectory(ComparesTurns):
         else:
             is_match = matched == len(made if self.match_type == "SUBSET" else wanted)
         details = credit(matched, len(wanted), len(made))
-        details |= {"missing": [call.name for call in missing], "extra": [call.name for call in extra]}
+        details["missing"], details["extra"] = [call.name for call in missing], [call.name for call in extra]
         if is_match:
             return Score(1.0, details=details)
         names_extra = bool(extra) and self.match_type in ("EXACT", "SUBSET")
@@ -197,11 +202,16 @@ class ToolTrajectory(ComparesTurns):
 
 def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> list[int | None]:
     """Pairs equal calls: first those at the same place, which needs no hashes, then the others."""
-    partners = [i if i < len(made) and want == made[i] else None for i, want in enumerate(wanted)]
-    columns = [j for j in range(len(made)) if j >= len(partners) or partners[j] is None]
+    partners: list[int | None] = [None] * len(wanted)
+    columns: list[int] = []
+    for j, call in enumerate(made):
+        if j < len(wanted) and wanted[j] == call:
+            partners[j] = j
+        else:
+            columns.append(j)
     names = {made[j][0] for j in columns}
     rows = [i for i, partner in enumerate(partners) if partner is None and wanted[i][0] in names]
-    if not rows:
+    if not rows or (rows == columns and len(rows) == 1):
         return partners
     matches = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
     for i, column in zip(rows, matches, strict=True):
@@ -223,5 +233,6 @@ def credit(matched: int, expected: int, actual: int) -> JsonObject:
     recall = matched / expected if expected else 1.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
-    counts = {"matched": matched, "expected": expected, "actual": actual}
-    return {**counts, "precision": precision, "recall": recall, "f1": f1}
+    details: JsonObject = {"matched": matched, "expected": expected, "actual": actual}
+    details["precision"], details["recall"], details["f1"] = precision, recall, f1
+    return details

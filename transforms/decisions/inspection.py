@@ -39,12 +39,11 @@ from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.kinds import decoded, objects_in, role_of, snake
 from turnwise.transforms.formats.messages.messages_base import dialects_of
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
-from turnwise.transforms.judging.ask import NotAsked
+from turnwise.transforms.judging.ask import JudgeSample, NotAsked, Question, R
 from turnwise.transforms.judging.judges import LOCAL
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.sample import Sample, inline_case, played_case, recorded_case
-from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, open_pairs
-from turnwise.transforms.scoring.panels import Recorder
+from turnwise.transforms.scoring.evaluate import CriterionScores, evaluate, judge_conversation, open_pairs
 from turnwise.transforms.scoring.selection import Criteria
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
@@ -433,10 +432,8 @@ class FileCollector:
         """Adds what could not be read."""
         position = (failure.source or self.inspection.path, failure.position or 0)
         noted = Noted(failure.error_type, failure.message, 0, *position)
-        if failure.stage == "check":
-            _note(self.inspection.findings, noted)
-        else:
-            _note(self.inspection.not_read, noted, by_message=True)
+        notes = self.inspection.findings if failure.stage == "check" else self.inspection.not_read
+        _note(notes, noted, by_message=failure.stage != "check")
 
     def add_conversation(self, logged: LoggedConversation) -> None:
         """Adds a conversation, and tries the criteria on the first ones."""
@@ -594,23 +591,27 @@ async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Cr
     measured = [c for c in criteria if isinstance(c, MeasuredCriterion)]
     scored, _ = evaluate(sample, Criteria(measured))
     trials = {result.criterion.name: _trial(result, bool(open_pairs(result))) for result in scored.scores}
-    for criterion in criteria:
-        if isinstance(criterion, JudgedCriterion):
-            judge = Recorder(NotAsked())
-            scored, asking = evaluate(sample, Criteria((), [criterion]), judge)
-            if asking is not None:
-                await asking
-            trials[criterion.name] = _trial(scored.scores[0], bool(judge.answers))
+
+    async def ends(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        # One question shows that a judge is needed. Each turn's prompt may hold all the turns before it.
+        judging.cancel()
+        return await NotAsked()(question, samples)
+
+    for criterion in (c for c in criteria if isinstance(c, JudgedCriterion)):
+        scored.scores = []
+        judging = asyncio.create_task(judge_conversation(scored, [criterion], ends))
+        await asyncio.wait([judging])
+        result = scored.scores[0] if scored.scores else CriterionScores(criterion)
+        trials[criterion.name] = _trial(result, judging.cancelled())
     return trials
 
 
 def _trial(scores: CriterionScores, was_asked: bool) -> CriterionUse:
     name, needs = scores.criterion.name, scores.criterion.needs
     given = [score for _, score in scores.scores()]
-    if any(score.value is not None for score in given):
-        return CriterionUse(name, "scored", 1)
-    if was_asked:
-        return CriterionUse(name, "judge", 1)
+    is_scored = any(score.value is not None for score in given)
+    if is_scored or was_asked:
+        return CriterionUse(name, "scored" if is_scored else "judge", 1)
     needed = f"needs {needs}" if needs else _NOTHING
     reason = next((score.reason for score in given if score.reason), needed)
     return CriterionUse(name, "no", 1, "it raised an error" if scores.errors else reason)
@@ -652,7 +653,6 @@ def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
 
 _TURNS, _EXAMPLE_CALLS = 2, 3
 _MORE = "..."
-
 
 _TurnParts = tuple[str | None, Sequence[ToolCall], Sequence[ToolResponse], str | None]
 

@@ -477,10 +477,11 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
     What still looks alike there, such as two spellings of an accent, is escaped.
     """
     texts = value_text(first), value_text(second)
-    heads = [text[: _LONGEST_VALUE - 1] for text in texts]  # without the mark of a clipped text
-    are_apart = heads[0] != heads[1] and all(map(str.isascii, heads))
-    if "" not in texts and (are_apart or _look(texts[0]) != _look(texts[1])):
-        return texts
+    if "" not in texts and texts[0] != texts[1]:
+        # Without the mark of a clipped text.
+        left, other = texts[0][: _LONGEST_VALUE - 1], texts[1][: _LONGEST_VALUE - 1]
+        if (left != other and left.isascii() and other.isascii()) or _look(texts[0]) != _look(texts[1]):
+            return texts
     spelt = [json.dumps(value, ensure_ascii=False, default=repr) for value in (first, second)]
     start = _common(*spelt)
     rest = [text[start:] for text in spelt]
@@ -501,17 +502,24 @@ def told_apart(first: JsonValue, second: JsonValue) -> tuple[str, str]:
 
 
 def _common(first: str, second: str) -> int:
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+    """Returns how many characters two texts begin with in common, by halves."""
+    known, most = 0, min(len(first), len(second))
+    while known < most:
+        middle = (known + most + 1) // 2
+        if first[known:middle] == second[known:middle]:
+            known = middle
+        else:
+            most = middle - 1
+    return known
 
 
 def _look(text: str) -> str:
-    return " ".join(normalize("NFKC", text).split())
+    return " ".join((text if text.isascii() else normalize("NFKC", text)).split())
 
 
 def call_text(call: ToolCall) -> str:
     """Returns a call as `tool(parameter: value, ...)`."""
-    arguments = (f"{name}: {value_text(value)}" for name, value in (call.args or {}).items())
+    arguments = [f"{name}: {value_text(value)}" for name, value in (call.args or {}).items()]
     return f"{call.name}({', '.join(arguments)})"
 
 

@@ -574,7 +574,7 @@ def _read_keys(keys: tuple[str, ...]) -> _ReadKeys:
 
 
 def _marks_failure(held: JsonObject, marks: _Marked, given: frozenset[str], is_record: bool) -> bool | None:
-    """Does so for the marks of `_read_keys`; the state of a record (a payment declined) is no mark."""
+    """Returns what marks of `_read_keys` state; the state of a record (a payment declined) states nothing."""
     has_failed: bool | None = None  # one mark of failure outweighs those of success
     for kind, key in marks:
         value, mark = held[key], None

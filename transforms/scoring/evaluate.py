@@ -194,14 +194,15 @@ def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]
     result = CriterionScores(criterion)
     whole: object = None
     try:
-        if not (criterion.needs_answers and sample.unanswered):
+        if not (sample.unanswered and criterion.needs_answers):
             whole = criterion.score_conversation(sample)
     except RAISED as error:
         whole = error
+    score_turn, is_built_in = criterion.score, criterion._is_built_in  # pydantic makes every look at one slow
     for pair in sample.evaluable:
         try:
-            returned = criterion.score(sample, pair)
-            if returned.__class__ is Score and criterion._is_built_in:
+            returned = score_turn(sample, pair)
+            if is_built_in and returned.__class__ is Score:
                 decide_score(criterion, sample, pair, returned)
                 result.turns.append((pair.index, returned))
             elif returned is not None:

@@ -7,11 +7,10 @@ all of the time.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
-from itertools import compress, pairwise, zip_longest
-from operator import ne
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from itertools import pairwise, zip_longest
+from typing import TYPE_CHECKING, Any, Literal
 
 from rouge_score.tokenize import tokenize
 
@@ -22,18 +21,9 @@ if TYPE_CHECKING:
 
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
-Gram = TypeVar("Gram", str, tuple[str, str])
 
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
-
-
-class RougeScore(NamedTuple):
-    """Precision, recall and F, each 0..1."""
-
-    precision: float
-    recall: float
-    fmeasure: float
 
 
 _SUFFIXES: dict[str, tuple[str, ...]] = {
@@ -89,7 +79,7 @@ def _separated(char: str) -> str:
     return char if is_mark or char.isalnum() else " "
 
 
-_TOKENS = Remembered(_token, 200_000)
+_token_of = Remembered(_token, 200_000).__getitem__
 # Code point -> replacement for `str.translate`, so that splitting at blanks gives the tokens.
 _SEPARATED = Remembered[int, str](lambda code: _separated(chr(code)))
 _ASCII_SEPARATED = "".join(_separated(chr(code).lower()) for code in range(128)).encode() + bytes(128)
@@ -102,7 +92,7 @@ def rouge_tokens(text: str) -> list[str]:
     Myanmar letter starts a token; other letters, digits and marks form words. ASCII words are rouge-score's
     tokens: those of more than three letters are Porter stems (NLTK's variant).
     """
-    return [*map(_TOKENS.__getitem__, _spaced(text).split())]
+    return [*map(_token_of, _spaced(text).split())]
 
 
 def _spaced(text: str) -> bytes:
@@ -112,69 +102,73 @@ def _spaced(text: str) -> bytes:
     return unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).encode()
 
 
-def rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
-    """Returns the scores of two texts of so many tokens or pairs of tokens, of which so many match."""
-    precision = matches / (candidate_size or 1)
-    recall = matches / (reference_size or 1)
-    both = precision + recall
-    return RougeScore(precision, recall, 2 * precision * recall / both if both > 0 else 0.0)
-
-
 def has_tokens(text: str) -> bool:
     """Returns whether a text has any token."""
     return bool(_spaced(text).strip())
 
 
-def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
+def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> tuple[float, float, float]:
     """Scores a candidate (actual) text against a reference (expected) text.
 
     `rouge1` counts words, `rouge2` word pairs, `rougeL` the longest common subsequence. Two texts without any
     token score 0.0, as in rouge-score.
+
+    Returns:
+        Precision, recall and F, each 0..1.
     """
-    if rouge_type == "rougeL":
+    equal = 0
+    wanted: Sequence[Hashable]
+    spoken: Sequence[Hashable]
+    if rouge_type == "rouge1":
+        equal, wanted, spoken = _unequal_tokens(reference, candidate)
+    else:
         wanted, spoken = rouge_tokens(reference), rouge_tokens(candidate)
-        masks: dict[str, int] = {}
+    if rouge_type == "rougeL":
+        masks: dict[Hashable, int] = {}
         for i, token in enumerate(wanted):
             masks[token] = masks.get(token, 0) | 1 << i
-        common = common_subsequence((masks.get(token, 0) for token in spoken), len(wanted))
-        return rouge_score(common, len(wanted), len(spoken))
-    if rouge_type == "rouge2":
-        pairs = [*pairwise(rouge_tokens(reference))], [*pairwise(rouge_tokens(candidate))]
-        return rouge_score(_matches(*pairs), *map(len, pairs))
-    matches, wanted, spoken = 0, list[str](), list[str]()
-    # Clauses, and words in them, that are equal at equal places match without a look at their tokens.
-    clauses = (_spaced(text).split(b"  ") for text in (reference, candidate))
-    for clause, other in zip_longest(*clauses, fillvalue=b""):
+        matches = common_subsequence((masks.get(token, 0) for token in spoken), len(wanted))
+    else:
+        if rouge_type == "rouge2":
+            wanted, spoken = [*pairwise(wanted)], [*pairwise(spoken)]
+        matches = equal
+        counts: dict[Hashable, int] = {}
+        for gram in wanted:
+            counts[gram] = counts[gram] + 1 if gram in counts else 1
+        for gram in spoken:
+            if count := counts.get(gram):
+                counts[gram] = count - 1
+                matches += 1
+    precision, recall = matches / (equal + len(spoken) or 1), matches / (equal + len(wanted) or 1)
+    return precision, recall, 2 * precision * recall / (precision + recall) if matches else 0.0
+
+
+def _unequal_tokens(reference: str, candidate: str) -> tuple[int, list[str], list[str]]:
+    """Returns how many words are equal at equal places, which need no token, and the tokens of the others.
+
+    Places are compared clause by clause, and word by word in two clauses of as many words.
+    """
+    equal = 0
+    wanted: list[bytes] = []
+    spoken: list[bytes] = []
+    clauses, other_clauses = _spaced(reference).split(b"  "), _spaced(candidate).split(b"  ")
+    for clause, other in zip_longest(clauses, other_clauses, fillvalue=b""):
         if clause == other:
-            matches += clause.strip().count(b" ") + 1 if clause.strip() else 0
+            clause = clause.strip()
+            equal += clause.count(b" ") + 1 if clause else 0
             continue
         words, others = clause.split(), other.split()
         if len(words) != len(others):
-            wanted += map(_TOKENS.__getitem__, words)
-            spoken += map(_TOKENS.__getitem__, others)
+            wanted += words
+            spoken += others
             continue
-        matches += len(words)
-        for word, spoken_word in compress(zip(words, others, strict=True), map(ne, words, others)):
-            token, other_token = _TOKENS[word], _TOKENS[spoken_word]
-            if token != other_token:
-                matches -= 1
-                wanted.append(token)
-                spoken.append(other_token)
-    total = matches + _matches(wanted, spoken)
-    return rouge_score(total, matches + len(wanted), matches + len(spoken))
-
-
-def _matches(wanted: Iterable[Gram], spoken: Iterable[Gram]) -> int:
-    """Returns how many elements of one list are in the other, each counted once."""
-    counts: dict[Gram, int] = {}
-    for gram in wanted:  # for so few, a Counter takes half as long again
-        counts[gram] = counts.get(gram, 0) + 1
-    matches = 0
-    for gram in spoken:
-        if count := counts.get(gram):
-            counts[gram] = count - 1
-            matches += 1
-    return matches
+        equal += len(words)
+        for i, word in enumerate(words):
+            if word != others[i]:
+                equal -= 1
+                wanted.append(word)
+                spoken.append(others[i])
+    return equal, [*map(_token_of, wanted)], [*map(_token_of, spoken)]
 
 
 # Computes the longest common subsequence.

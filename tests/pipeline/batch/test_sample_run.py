@@ -300,3 +300,4 @@ def test_lines_of_what_to_read_have_at_most_110_columns_and_no_control_character
     ]
     shown = [line.split(":")[0] for line in reading_text(listed(alike)).split("\n")[1:3]]
     assert shown == ["  a/c-1 (b/v1)", "  c/c-1 (d/v1)"]
+    assert "\n  c-1 (b/v1):" in reading_text(listed(alike[:1]), beside=["d/v1", ""])

@@ -40,7 +40,7 @@ def result(score_logs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert done.status == 0
     folder = tmp_path / "waiter/.adk/eval_history"
     folder.mkdir(parents=True)
-    path = folder / "run-1.evalset_result.json"
+    path = folder / "turnwise-1.evalset_result.json"
     capsys.readouterr()
     assert main(["convert", str(done.directory), str(path), "--to", "adk_eval_result"]) == 0
     found: dict[str, Any] = json.loads(path.read_text())
@@ -48,7 +48,7 @@ def result(score_logs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_run_has_its_verdicts_scores_and_reasons(result):
-    assert (result["eval_set_result_id"], result["eval_set_id"]) == ("run-1", "desk")
+    assert (result["eval_set_result_id"], result["eval_set_id"]) == ("turnwise-1", "desk")
     by_id = {case["eval_id"]: case for case in result["eval_case_results"]}
     statuses = {name: case["final_eval_status"] for name, case in by_id.items()}
     assert statuses == {"e-good": 1, "e-bad": 2, "open": 3}

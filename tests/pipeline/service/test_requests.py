@@ -77,7 +77,7 @@ def let_through(_, codes, headers, paths=("/mcp",)):
 
 def token_file(folder, content, mode=0o600):
     path = folder / "tokens.json"
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "latin-1")
     path.chmod(mode)
     return str(path)
 

@@ -35,7 +35,7 @@ ACTUAL = st.lists(
 
 def turn_similarity(expected, actual):
     words, said = (turn.user or "" for turn in (expected, actual))
-    user = 1.0 if words == said else rouge(words, said).fmeasure
+    user = 1.0 if words == said else rouge(words, said)[2]
     wanted, made = ({call.name for call in turn.tool_calls or ()} for turn in (expected, actual))
     return (2 * user + len(wanted & made) / len(wanted | made)) / 3 if wanted else user
 
