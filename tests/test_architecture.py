@@ -20,7 +20,7 @@ RECORD = {
         }
     ],
 }
-FILES, CHANGES, CALLS = 16, 30, 100
+FILES, CHANGES, CALLS = 16, 30, 99
 """Most files, changes of file and calls for one further record, as DESIGN.md bounds them."""
 
 COUNT_CALLS = """
