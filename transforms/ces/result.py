@@ -203,9 +203,9 @@ def _add_equal(
     No CES form is stated, no judge was asked, and the log has no gap. A share of 1 reaches every gate.
     """
     outcomes: list[JsonObject] = []
-    for want, call in zip(expected.tool_calls or (), made, strict=True):
+    for index, want in enumerate(expected.tool_calls or ()):
         outcomes.append({
-            "expectation": {"toolCall": tool_call(want)}, "observedToolCall": tool_call(call),
+            "expectation": {"toolCall": tool_call(want)}, "observedToolCall": tool_call(made[index]),
             "toolInvocationResult": _met_result(len(want.args or ())), "outcome": "PASS",
         })  # fmt: skip
     share = tool_scores(1.0, 1.0, "PASS" if case.tool_correctness_enabled else None) if outcomes else {}

@@ -131,13 +131,16 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     eval_id = case.eval_id if case else None
     conversation_id, app_version = conversation.conversation_id, conversation.app_version
     language, tags, revision = conversation.language, sample.tags, conversation.revision
-    times = [start] * len(sample.pairs)
-    spans = [None if not pair.actual else pair.actual.span for pair in sample.pairs]
-    traces = {turn.span.rpartition("/")[0] if turn.span else None for turn in conversation.turns}
+    times: list[str | None] = []
+    spans: list[str | None] = []
+    traces: set[str | None] = set()
+    for pair in sample.pairs:
+        span, time = (pair.actual.span, pair.actual.timestamp) if pair.actual else (None, None)
+        spans.append(span)
+        times.append(start if time is None else rfc3339(time))
+        if pair.actual:
+            traces.add(span.rpartition("/")[0] if span else None)
     trace = traces.pop() if len(traces) == 1 else None
-    for index, pair in enumerate(sample.pairs):
-        if pair.actual is not None and pair.actual.timestamp is not None:
-            times[index] = rfc3339(pair.actual.timestamp)
     # The same for the same conversation, app version and case.
     ids = (case.eval_set_id, case.eval_id) if case else ()
     key = _digest((conversation_id, app_version, *ids), _CONVERSATION_BYTES)
@@ -213,6 +216,8 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
     unclear = unclear_tools(sample, made, effects, criterion) if any(made.changing) else []
     transcript = transcript_of(sample, made, effects, worst_turn) if run.transcripts else None
     is_open = bool(verdict.reasons) and verdict.status != "PASS"
+    gaps = enumerate(conversation.turns) if sample.has_gaps else ()
+    unknown = [f"{turn_name(i)}: {turn.unknown_calls}" for i, turn in gaps if turn.unknown_calls]
     return {
         "run_id": run.run_id,
         "conversation_id": conversation.conversation_id,
@@ -242,7 +247,7 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
         "destructive_calls": made.destructive,
         "unclear_tools": unclear,
         "guessed_tools": made.guessed_tools,
-        "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
+        "unknown_calls": one_line(unknown[0], _MOST_REASON) if unknown else None,
         "latency_seconds": seconds,
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
@@ -252,14 +257,6 @@ def conversation_row(run: RunInfo, scored: ScoredConversation, verdict: Verdict)
         "revision": conversation.revision,
         "transcript": cast("JsonObject | None", transcript),
     }
-
-
-def _unknown(turns: Sequence[Turn]) -> str | None:
-    """Returns why calls may be missing in the log; None: it states all."""
-    unknown = (
-        f"{turn_name(index)}: {turn.unknown_calls}" for index, turn in enumerate(turns) if turn.unknown_calls
-    )
-    return one_line(next(unknown, ""), _MOST_REASON) or None
 
 
 def _figures(conversation: Conversation) -> tuple[float | None, int | None, int | None, str | None]:
@@ -338,7 +335,9 @@ def _turn(sample: Sample, pair: TurnPair, made: list[TranscriptCall], effects: T
         turn["user_tool_calls"] = made_by_user.turns[0]
     if actual.transfers:
         turn["transfers"] = actual.transfers
-    is_named = bool(actual.speakers or actual.transfers or [c for c in actual.tool_calls if c.agent])
+    is_named = bool(actual.speakers or actual.transfers)
+    for call in actual.tool_calls:
+        is_named = is_named or call.agent is not None
     if is_named and (agents := actual.agents):
         turn["agents"] = agents
     if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
