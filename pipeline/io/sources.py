@@ -14,9 +14,8 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import apache_beam as beam
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import RestrictionProvider
-from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.pipeline.io import records as record_files
 from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
@@ -26,7 +25,7 @@ from turnwise.pipeline.io.records import SizedPath
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import Failure, IncompleteReadError, record_failure
-from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
+from turnwise.transforms.beam.steps import COUNTS, FAILURES, BatchingDoFn, CountingDoFn, at_end, tagged
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LogReader, parse_record
 
@@ -400,7 +399,7 @@ class BigQuerySource(NamedTuple):
 # Reads and joins events in one process, without a shuffle.
 
 
-class ParseAndJoinFn(CountingDoFn):
+class ParseAndJoinFn(BatchingDoFn):
     """Yields the conversations of records, and in the end those that events make."""
 
     def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
@@ -409,31 +408,32 @@ class ParseAndJoinFn(CountingDoFn):
         self._joining: EventJoin | None = None
         self._has_joined = False
 
-    def process(self, record: Record) -> list[Any]:
-        """Returns what a record holds; its events are kept. Raises RuntimeError if bundles divide them."""
+    def outputs_of(self, batch: Sequence[Record]) -> list[Any]:
+        """Returns what records hold; events are kept. Raises RuntimeError if bundles divide them."""
         outputs: list[Any] = []
-        for content in parse_record(self._reader, record, self.counts):
+        for content in chain.from_iterable(
+            parse_record(self._reader, record, self.counts) for record in batch
+        ):
             if not isinstance(content, ConversationEvent):
-                outputs.append(TaggedOutput(FAILURES, content) if isinstance(content, Failure) else content)
+                outputs.append(tagged(content))
             elif not self._is_alone:
                 STOPPING.set()
+            elif self._has_joined:
+                raise RuntimeError("events came in several bundles: the runner is not the in-process one")
             else:
-                if self._has_joined:
-                    raise RuntimeError("events came in several bundles: the runner is not the in-process one")
                 self._joining = self._joining or EventJoin()
                 self._joining.add(content)
         return outputs
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Yields what the events make, and the counts."""
+        """Yields the last conversations, what the events make, and the counts."""
+        yield from at_end(self._taken())
         joining, self._joining = self._joining, None
         if joining is not None:
             self._has_joined = True
             with joining:
                 for _, contents in joining.joined(self.counts):
-                    for content in contents:
-                        value = GlobalWindows.windowed_value(content)
-                        yield TaggedOutput(FAILURES, value) if isinstance(content, Failure) else value
+                    yield from at_end(map(tagged, contents))
         yield from super().finish_bundle()
 
 

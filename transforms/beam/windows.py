@@ -289,7 +289,10 @@ class Outcomes(steps.BundleSums):
         super().__init__()
         self._run = run
 
-    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
+    def give(self, batch: Sequence[EvaluatedConversation], timestamp: Timestamp | None) -> list[Any]:
+        return [TaggedOutput(OUTCOMES, self._outcome(evaluated, timestamp)) for evaluated in batch]
+
+    def _outcome(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> RecordOutcome:
         scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
         record, (result,) = scored.sample.record, evaluated.results
         statistics = MetricsState()
@@ -299,7 +302,7 @@ class Outcomes(steps.BundleSums):
         counted = event_time, conversation.app_version or "", statistics
         contribution = Contribution(name, conversation.revision, _digest(record), *counted)
         judged = judged_counts(scored, evaluated.verdict.status) | redacted_counts(scored)
-        outcome = RecordOutcome(
+        return RecordOutcome(
             *(result["conversation_id"], contribution, evaluated.scores, evaluated.results),
             *(rows_of_failures(scored.failures, self._run), record.settles()),
             joined=record if record.closing else None,
@@ -307,7 +310,6 @@ class Outcomes(steps.BundleSums):
             conversations=evaluated.conversations,
             judged=tuple(judged.items()),
         )
-        return [TaggedOutput(OUTCOMES, outcome)]
 
     def rejected(self, failure: Failure) -> Any:
         return TaggedOutput(OUTCOMES, failed_outcome(failure, self._run))

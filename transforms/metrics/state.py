@@ -462,9 +462,6 @@ class MetricsState(Struct):
     def add(self, scored: ScoredConversation, verdict: Verdict, parts: Sequence[SumPart] = ()) -> None:
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
         self._add_part(scored, verdict, None)
-        for entry in scored.scores:
-            if entry.criterion._is_judged:
-                add_panel(self.panels, entry)
         if parts:
             add_parts(self.ces, parts)
         key = scored.sample.run_of
@@ -489,17 +486,16 @@ class MetricsState(Struct):
             criterion, overall = entry.criterion, entry.overall
             name, is_judged = criterion.name, criterion._is_judged
             with_quantiles = criterion.unit in QUANTILE_UNITS
-            scores: list[tuple[int | None, Score]] = [*entry.turns]
-            if turns is not None and entry.turns:  # what was scored as a whole stays whole
+            scores: Sequence[tuple[int | None, Score]] = entry.turns
+            if is_judged and turns is None:
+                add_panel(self.panels, entry)
+            if turns is not None and scores:  # what was scored as a whole stays whole
                 scores = [(turn, score) for turn, score in scores if turn in turns]
                 overall = criterion.overall([score for _, score in scores])
-            if overall is not None:
-                scores.append((None, overall))
-            for turn, score in scores:
+            for turn, score in scores if overall is None else (*scores, (None, overall)):
                 key, judge = (name, turn), score.judge
                 if not is_judged or criterion.counts(score):
-                    tally = tallies.get(key)
-                    if tally is None:
+                    if (tally := tallies.get(key)) is None:
                         tally = tallies[key] = Tally()
                     tally.add(score.value, score.outcome, with_quantiles)
                 if judge is not None and judge.voted:  # also of a score that enters no mean

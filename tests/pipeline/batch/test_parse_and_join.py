@@ -98,5 +98,13 @@ def test_several_bundles_are_an_error_and_no_divided_conversation():
     assert joined.value.conversation.conversation_id == "s1"
     join.start_bundle()
     assert list(join.finish_bundle()) == []
+    join.process(RECORDS[1])
     with pytest.raises(RuntimeError, match="several bundles"):
-        join.process(RECORDS[1])
+        list(join.finish_bundle())
+
+
+def test_records_are_read_in_batches_of_sixteen_or_one_mib():
+    join = ParseAndJoinFn(LogReader())
+    for size, number, given in ((1, 17, [0] * 15 + [16, 0]), (600_000, 4, [0, 2, 0, 2])):
+        join.start_bundle()  # without those of the bundle before
+        assert [len(join.process(Record("x", 1, b" " * size))) for _ in range(number)] == given
