@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 900
-MAX_MODULES, MAX_LINES = 260, 85_250
+MAX_MODULES, MAX_LINES = 260, 85_268
 """Of the whole, with room for an addition as docs/development.md says (DESIGN.md aims at 210 and 65,000)."""
 
 
