@@ -413,11 +413,9 @@ class BundleSums:
         if len(self._sums) >= _MOST_VERSIONS:
             outputs += [TaggedOutput(STATISTICS, entry) for entry in self._sums.items()]
             self._sums = {}
-        for table in ROW_TABLES:
-            rows = [row for evaluated in batch for row in getattr(evaluated, table)]
-            outputs.append(TaggedOutput(ROWS, (table, rows)))
-        add_candidates(self._to_read, rows)
-        return outputs
+        rows = {table: [row for e in batch for row in getattr(e, table)] for table in ROW_TABLES}
+        add_candidates(self._to_read, rows[CONVERSATIONS])
+        return [*outputs, *(TaggedOutput(ROWS, of_table) for of_table in rows.items())]
 
     def rejected(self, failure: Failure) -> Any:
         return TaggedOutput(FAILURES, failure)
