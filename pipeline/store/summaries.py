@@ -94,15 +94,15 @@ _Content = TypeVar("_Content")
 
 
 class Form(NamedTuple, Generic[_Content]):
-    """One of the texts of a run: the last part of its name, which changes with its form."""
+    """One of the texts of a run: the last part of its name, which changes with its form or meaning."""
 
     end: str
     decoder: msgspec.json.Decoder[_Content]
 
 
-COLUMNS = Form("columns", msgspec.json.Decoder(RunColumns, dec_hook=_read_numbers))
-DETAILS = Form("details", msgspec.json.Decoder(RunDetails, dec_hook=_read_numbers))
-RESULT_GROUPS = Form("results", msgspec.json.Decoder(list[ResultGroup]))
+COLUMNS = Form("columns-2", msgspec.json.Decoder(RunColumns, dec_hook=_read_numbers))
+DETAILS = Form("details-2", msgspec.json.Decoder(RunDetails, dec_hook=_read_numbers))
+RESULT_GROUPS = Form("results-2", msgspec.json.Decoder(list[ResultGroup]))
 
 
 class RunKey(NamedTuple):

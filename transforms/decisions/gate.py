@@ -123,8 +123,6 @@ def scores_of(criterion: str, versions: Iterable[GatedVersion]) -> GivenScores:
             if criterion in skipped or criterion in sampled_out:
                 left_out.append(name)
             elif (score := columns.given(row, criterion) or missing) is not None:
-                if score.outcome is None and score.why:
-                    score.value = None  # the mean of a part of the turns is no score
                 entries.append(GateEntry(str(case), name, score))
     return GivenScores(entries, left_out, number)
 

@@ -228,3 +228,25 @@ def test_scores_are_joined_to_the_verdict_of_their_case(scores, verdicts, expect
     values = [[own.criteria.get(name) for name in ("match", STATUS)] for own in found]
     told = [[None if value is None else value.value for value in both] for both in values]
     assert [[own.eval_id, *both] for own, both in zip(found, told, strict=True)] == expected
+
+
+PART = "1 of 2 turns without a score: not in the log"
+
+
+@pytest.mark.parametrize(
+    ("whole", "turns", "value"),
+    [
+        ({"value": 1.0, "reason": PART}, [1.0, None], None),
+        ({"value": 0.0, "reason": PART, "outcome": "FAIL"}, [0.0, None], 0.0),
+        ({"value": 1.0, "reason": "two of two sources were read"}, [1.0, 1.0], 1.0),
+        ({"value": 0.7, "reason": "as the plugin says"}, [], 0.7),
+        ({"value": 0.7}, [0.5, None], 0.7),
+        (None, [1.0, None], None),
+        (None, [1.0, 0.5], 0.75),
+    ],
+)
+def test_the_mean_of_a_part_of_the_turns_is_no_score(whole, turns, value):
+    rows = [score("e", of_turn) | {"turn_index": index} for index, of_turn in enumerate(turns)]
+    rows += [] if whole is None else [score("e", None) | whole]
+    [found] = collect(rows, [])
+    assert found.criteria["match"].value == value

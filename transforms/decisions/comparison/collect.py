@@ -217,13 +217,15 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     observed = Observed(turns=[TurnScore(r["turn_index"] or 0, r["value"], r["outcome"]) for r in turns])
     observed.is_summed = whole is None
     observed.threshold = rows[0]["threshold"] if whole is None else whole["threshold"]
+    values = [row["value"] for row in turns if row["value"] is not None]
     if whole is not None:
         observed.value, observed.outcome = whole["value"], whole["outcome"]
     else:
-        values = [row["value"] for row in turns if row["value"] is not None]
         outcomes = {row["outcome"] for row in turns}
         observed.value = sum(values) / len(values) if values else None
         observed.outcome = "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
+    if observed.outcome is None and len(values) < len(turns) and (whole is None or whole["reason"]):
+        observed.value = None  # the mean of a part of the turns is no score
     if observed.outcome != "PASS":
         # From the first turn that has the same outcome, else from the whole.
         wanted = [row for row in turns if row["outcome"] == observed.outcome and _text(row)]
