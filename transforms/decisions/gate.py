@@ -307,7 +307,8 @@ def _bound(rule: BoundRule, version: GatedVersion, rejected: Rejected, is_lenien
             share, limits = left / (left + covered), (figure.value, *(figure.interval or ()))
             ends = ([limit + share * (end - limit) for limit in limits] for end in scale or ())
             ways = [_Estimated(value, Bounds(*bounds) if bounds else None) for value, *bounds in ends]
-    verdicts = {_is_met(rule, way) for way in ways}
+    held, least, most = [side_of(rule, way) for way in ways], rule.at_least, rule.at_most or 0.0
+    verdicts = {None if v is None else v <= most if least is None else v >= least for v in held}
     is_met = verdicts.pop() if decided and len(verdicts) == 1 else None
     text = _seen_text(rule, seen, figure)
     if unmeasured:
@@ -347,12 +348,6 @@ def _seen_text(rule: BoundRule, seen: _Estimated, figure: Corrected | None) -> s
         part = "" if figure.covers == "all" else ", of what is decided alone"
         text += f"; corrected by {counted(figure.labels, 'label')} of people{raw}{part}"
     return text
-
-
-def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
-    if (value := side_of(rule, seen)) is None:
-        return None
-    return value >= rule.at_least if rule.at_least is not None else value <= (rule.at_most or 0.0)
 
 
 def side_of(rule: BoundRule, seen: _Estimated) -> float | None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import chain
 from json import JSONDecoder
 from math import isfinite
 from typing import Any, TypeVar
@@ -102,6 +103,7 @@ class Redactor:
     Attributes:
         counts: Kind -> values that were replaced.
         reached: What of the config the values have: `redact.paths PATH`, `redact.keep PATH`.
+        kept: Texts that stay as they are, wherever they stand.
     """
 
     def __init__(self, config: RedactConfig) -> None:
@@ -115,12 +117,14 @@ class Redactor:
         self._markers: dict[tuple[str, str], str] = {}
         self._raw: dict[str, str] = {}
         self._spelled: dict[str, str] = {}
+        self._by_head: dict[str, list[tuple[int, str]]] = {}
+        self._longest = 0
         self._literals: dict[str, str] = {}
         self._ranks: dict[str, int] = {}
         self._sizes: set[int] = set()
         self._repeated: set[str] = set()
         self._phones: set[str] = set()
-        self._kept: set[str] = set()
+        self.kept: set[str] = set()
         self._shortest = 1 if config.patterns or config.backend != "builtin" else _SHORTEST
         self._texts: dict[tuple[str, bool | None, str], str] = {}
         self._names: dict[str, str] = {}
@@ -146,7 +150,7 @@ class Redactor:
                 if _ends(path, [stated]):
                     self.reached.add(f"redact.{key} {'.'.join(stated)}")
         if self._keep and _ends(path, self._keep):
-            self._kept.update(str(leaf) for leaf in _leaves(value))
+            self.kept.update(str(leaf) for leaf in _leaves(value))
         elif self._paths and _ends(path, self._paths):
             self._at_path(value, path)
         elif isinstance(value, dict):
@@ -189,7 +193,7 @@ class Redactor:
             is_wrapped = len(value) == 1 and value.keys() <= _VALUE_KEYS
             return {inner: self._keyed(key, item) for inner, item in value.items()} if is_wrapped else value
         kind, plain = self._kind_of(key, value), str(value)
-        if plain in self._kept:
+        if plain in self.kept:
             return value
         if kind is not None:
             is_short = len(plain) <= _SHORTEST_SECRET  # elsewhere it is a word like others
@@ -246,7 +250,7 @@ class Redactor:
                     marked += "'"
                 is_path = self._paths and _ends((*path, name), self._paths)
                 keyed = item if is_path else self._keyed(_name_of(value, name, path), item)
-                is_kept = self._kept and keyed == item and str(item) in self._kept
+                is_kept = self.kept and keyed == item and str(item) in self.kept
                 done[marked] = item if is_kept else self.redact(keyed, (*path, name))
             return done
         if isinstance(value, list):
@@ -290,9 +294,7 @@ class Redactor:
         if self._cut_texts is not None and _CUT.search(text):  # what it shortens may come later
             self._cut_texts.append((text, key, is_number))
             return text
-        hint: bool | None = bool(key) and _says_phone(key)
-        if is_number and not hint:
-            hint = None
+        hint = (bool(key) and _says_phone(key)) or (None if is_number else False)
         done = self._texts.get((text, hint, cue))
         if done is None:
             waiting = len(self._cut_texts or ())
@@ -302,7 +304,7 @@ class Redactor:
         return done
 
     def _redacted(self, text: str, hint: bool | None, cue: str) -> str:
-        if text in self._kept:
+        if text in self.kept:
             return text
         if whole := self._whole(text, cue):
             return whole
@@ -320,13 +322,10 @@ class Redactor:
         is_cut = self._spelled and ("…" in text or "..." in text or "[" in text)
         for match in reversed(list(_CUT.finditer(text))[:20] if is_cut else []):
             before, after = text[: match.start()], text[match.end() :]
-            for raw, marker in self._spelled.items():
-                if raw[:_SHORTEST_PIECE] not in before:
-                    continue
-                sizes = range(len(raw), _SHORTEST_PIECE - 1, -1)
-                if size := next((n for n in sizes if before.endswith(raw[:n])), 0):
-                    text = f"{before[:-size]}{marker}{match[0]}{after}"
-                    break
+            places = range(max(0, len(before) - self._longest), len(before) - _SHORTEST_PIECE + 1)
+            starts = ((number, at, raw) for at in places for number, raw in self._begun_by(before[at:]))
+            if first := min(starts, default=None):
+                text = f"{before[: first[1]]}{self._spelled[first[2]]}{match[0]}{after}"
         return text
 
     def _spans(
@@ -340,7 +339,7 @@ class Redactor:
         taken, spans = bytearray(len(text)), list[tuple[int, int, str]]()
         for match in _MARKER.finditer(text) if "<" in text else ():
             taken[match.start() : match.end()] = b"\1" * len(match[0])
-        kept = [span for value in self._kept for span in _places(text, value)]
+        kept = [span for value in self.kept for span in _places(text, value)]
         known: Iterable[str] = self._literals
         if len(text) * len(self._sizes) < len(self._ranks):  # one look at each of its pieces takes less
             pieces = {text[at : at + size] for size in self._sizes for at in range(len(text) - size + 1)}
@@ -370,7 +369,7 @@ class Redactor:
                 continue
             marker = ""
             if _CUT.match(text, end) and part not in self._spelled:  # a longer value may be shortened here
-                longer = (name for raw, name in self._spelled.items() if raw.startswith(part))
+                longer = (self._spelled[raw] for _, raw in self._begun_by(part))
                 marker = next((name for name in longer if name[1:].rpartition("_")[0] == kind), "")
             marker = marker or self._marker(kind, key, part)
             spans += [(*ends, marker) for ends in places]
@@ -432,8 +431,18 @@ class Redactor:
                 self._numbers[kind] += 1
             marker = self._markers[kind, key] = f"<{kind}_{self._numbers[kind]}>"
             self._raw[marker] = raw
-        self._spelled.setdefault(raw, marker)
+        if raw not in self._spelled:
+            self._by_head.setdefault(raw[:_SHORTEST_PIECE], []).append((len(self._spelled), raw))
+            self._longest = max(self._longest, len(raw))
+            self._spelled[raw] = marker
         return marker
+
+    def _begun_by(self, start: str) -> Iterator[tuple[int, str]]:
+        """Yields the values that begin with a text, in order, each with its number."""
+        known: Iterable[tuple[int, str]] = self._by_head.get(start[:_SHORTEST_PIECE], ())
+        if len(start) < _SHORTEST_PIECE:
+            known = sorted(chain.from_iterable(self._by_head.values()))
+        return (value for value in known if value[1].startswith(start))
 
     def identity(self, text: str) -> str:
         """Returns an id with markers that are the same in all conversations, so that tables can be joined."""
@@ -458,10 +467,6 @@ class Redactor:
             or not _OF_VERSION.fullmatch(text, start, end)
         ]
         return _replaced(text, spans)
-
-    def keep(self, text: str) -> None:
-        """Leaves a text as it is, wherever it stands."""
-        self._kept.add(text)
 
     def name_ids(self, ids: Iterable[str | None]) -> None:
         """Gives ids that are personal data their markers, for wherever they stand."""
@@ -830,13 +835,13 @@ def redact_document(document: JsonObject, config: RedactConfig | None) -> JsonOb
     redactor = Redactor(config)
     for address in document.values():
         if isinstance(address, str) and _ADDRESS.match(address):  # where the tables go, as the user typed it
-            redactor.keep(address)
-            redactor.keep(urlsplit(address).hostname or re.sub("^//+", "/", urlsplit(address).path))
+            redactor.kept.add(address)
+            redactor.kept.add(urlsplit(address).hostname or re.sub("^//+", "/", urlsplit(address).path))
     # Of plain digits in its own sentences, counts are no phone numbers; names are rarely as small.
     most = sum(number for number in _leaves(document.get("counts", {})) if isinstance(number, int))
     for digits in re.findall(r"\(?\d{7,15}", str(document.get("problems", ""))):
         if int(digits.strip("(")) <= most:
-            redactor.keep(digits)
+            redactor.kept.add(digits)
     texts = {key: document[key] for key in _OF_DOCUMENT if document.get(key)}
     marked = _mapped(texts, lambda leaf: redactor.identity(leaf) if isinstance(leaf, str) else leaf)
     return document | marked
