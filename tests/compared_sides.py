@@ -24,6 +24,16 @@ def observed(given: Any, why: str | None = None) -> Observed:
     return Observed({P: 1.0, F: 0.0}.get(given), given, why=None if given == P else why)
 
 
+BLANK = dict.fromkeys(("outcome", "threshold", "label", "reason", "explanation", "details", "judge"))
+
+
+def score_row(eval_id: str | None, value: float | None, criterion: str = "match", **more: Any) -> Any:
+    """Returns a row of `scores`: of the whole conversation, unless `more` names a turn."""
+    named = {"run_id": "r", "conversation_id": "c", "app_version": "v", "eval_id": eval_id}
+    found = {"turn_index": None, "criterion": criterion, "value": value, "revision": 0}
+    return {**BLANK, **named, **found, "language": None, "tags": [], **more}
+
+
 def raised_row(conversation_id: str, app_version: str | None, criterion: str, message: str) -> FailureRow:
     """Returns the row of an error that a criterion raised."""
     row: Any = {"conversation_id": conversation_id, "app_version": app_version, "stage": "score"}

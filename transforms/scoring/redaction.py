@@ -117,7 +117,7 @@ class Redactor:
         self._markers: dict[tuple[str, str], str] = {}
         self._raw: dict[str, str] = {}
         self._spelled: dict[str, str] = {}
-        self._by_head: dict[str, list[tuple[int, str]]] = {}
+        self._by_head: dict[str, list[tuple[int, str]]] = {}  # values by their first characters, numbered
         self._longest = 0
         self._literals: dict[str, str] = {}
         self._ranks: dict[str, int] = {}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.compared_sides import F, P, U, observed
+from tests.compared_sides import F, P, U, observed, score_row
 from tests.tables import is_as_wanted, lines_beside, stated, value_at
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
@@ -209,22 +209,13 @@ def test_turns_without_a_claim_are_left_out(values, measure, mean):
     assert turns == [(20, mean), (12, mean)]
 
 
-BLANK = dict.fromkeys(("outcome", "threshold", "label", "reason", "explanation", "details", "judge"))
-
-
-def score(eval_id, value, criterion="match"):
-    named = {"run_id": "r", "conversation_id": "c", "app_version": "v", "eval_id": eval_id}
-    found = {"turn_index": None, "criterion": criterion, "value": value, "revision": 0}
-    return {**BLANK, **named, **found, "language": None, "tags": []}
-
-
 def ended(eval_id, verdict):
     return Summary("c", "v", eval_id, verdict=verdict)
 
 
 @stated("joined", "scores, verdicts, expected")
 def test_scores_are_joined_to_the_verdict_of_their_case(scores, verdicts, expected):
-    found = collect([score(*one) for one in scores], [ended(*one) for one in verdicts])
+    found = collect([score_row(*one) for one in scores], [ended(*one) for one in verdicts])
     values = [[own.criteria.get(name) for name in ("match", STATUS)] for own in found]
     told = [[None if value is None else value.value for value in both] for both in values]
     assert [[own.eval_id, *both] for own, both in zip(found, told, strict=True)] == expected
@@ -238,6 +229,7 @@ PART = "1 of 2 turns without a score: not in the log"
     [
         ({"value": 1.0, "reason": PART}, [1.0, None], None),
         ({"value": 0.0, "reason": PART, "outcome": "FAIL"}, [0.0, None], 0.0),
+        ({"value": 1.0, "reason": "1 turns could not be scored", "threshold": 0.8}, [1.0], None),
         ({"value": 1.0, "reason": "two of two sources were read"}, [1.0, 1.0], 1.0),
         ({"value": 0.7, "reason": "as the plugin says"}, [], 0.7),
         ({"value": 0.7}, [0.5, None], 0.7),
@@ -246,7 +238,7 @@ PART = "1 of 2 turns without a score: not in the log"
     ],
 )
 def test_the_mean_of_a_part_of_the_turns_is_no_score(whole, turns, value):
-    rows = [score("e", of_turn) | {"turn_index": index} for index, of_turn in enumerate(turns)]
-    rows += [] if whole is None else [score("e", None) | whole]
+    rows = [score_row("e", of_turn, turn_index=index) for index, of_turn in enumerate(turns)]
+    rows += [] if whole is None else [score_row("e", None) | whole]
     [found] = collect(rows, [])
     assert found.criteria["match"].value == value

@@ -1,8 +1,9 @@
 """The rules of a gate: what passes, what fails, and what cannot be decided.
 
 Each line of `gates.jsonl` holds `rules` against `conversations`, group by group: criterion -> outcomes or
-values (in lower case: the sum of its turns; n: no claim). `rejected` counts what was lost, `rows` are of
-conversations, `corrected` is what labels say, `comparison` what the comparison with the baseline does.
+values (in lower case: the sum of its turns; n: no claim), or the rows of scores of `turns` and the `whole`.
+`rejected` counts what was lost, `rows` are of conversations, `corrected` is what labels say, `comparison`
+what the comparison with the baseline does.
 `status` is that of all rules, or of the first; `why` all of its reason, or parts of it.
 """
 
@@ -12,7 +13,7 @@ import pytest
 from msgspec import convert
 from msgspec.structs import replace
 
-from tests.compared_sides import F, P, U, observed, raised_row
+from tests.compared_sides import F, P, U, observed, raised_row, score_row
 from tests.compared_sides import compared as compared_sides
 from tests.tables import lines_beside, stated
 from turnwise.pipeline.report.gate import rule_line
@@ -27,7 +28,7 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import GateConfig
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, collect
 from turnwise.transforms.decisions.comparison.sides import columns_of
 from turnwise.transforms.decisions.gate import (
     GatedVersion,
@@ -50,6 +51,10 @@ ROW = {"severity_reason": None, "destructive_calls": 0, "unclear_tools": [], "gu
 def given(value: Any) -> Observed:
     if isinstance(value, list):
         return Observed(*value)
+    if isinstance(value, dict):
+        turns = [score_row(None, of_turn, turn_index=index) for index, of_turn in enumerate(value["turns"])]
+        [made] = collect([*turns, score_row(None, **value["whole"])], [])
+        return made.criteria["match"]
     return observed(float("nan") if value == "nan" else OUTCOMES.get(value, value))
 
 

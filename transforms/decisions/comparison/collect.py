@@ -224,8 +224,10 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
         outcomes = {row["outcome"] for row in turns}
         observed.value = sum(values) / len(values) if values else None
         observed.outcome = "FAIL" if "FAIL" in outcomes else "PASS" if outcomes == {"PASS"} else None
-    if observed.outcome is None and len(values) < len(turns) and (whole is None or whole["reason"]):
-        observed.value = None  # the mean of a part of the turns is no score
+    # A turn that raised has no row: a value that its threshold does not decide is of the others alone.
+    is_of_part = len(values) < len(turns) or (whole is not None and observed.threshold is not None)
+    if observed.outcome is None and is_of_part and (whole is None or whole["reason"]):
+        observed.value = None
     if observed.outcome != "PASS":
         # From the first turn that has the same outcome, else from the whole.
         wanted = [row for row in turns if row["outcome"] == observed.outcome and _text(row)]
